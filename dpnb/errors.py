@@ -1,0 +1,50 @@
+"""Every exception of dpnb.
+
+A message says name, rule, given value and remedy.  It may quote the schema, the plan, the budget and what the
+caller wrote; it never quotes anything computed from rows.
+"""
+
+from __future__ import annotations
+
+
+class DpnbError(Exception):
+    """Base of every error that dpnb raises on purpose."""
+
+
+class InvalidValueError(DpnbError, ValueError):
+    """A number or an argument breaks a stated rule."""
+
+
+class BudgetExceeded(DpnbError):  # noqa: N818  (the public name says what happened)
+    """A filter refused a loss; nothing was charged and the session goes on."""
+
+
+class ConversionError(DpnbError, TypeError):
+    """No theorem allows one kind of loss to be counted as another."""
+
+
+class SchemaError(DpnbError, ValueError):
+    """The schema, or a question asked against it, is not one that dpnb can bound."""
+
+
+class PlanError(DpnbError, ValueError):
+    """A question that the query layer cannot ask."""
+
+
+class RequestError(DpnbError, ValueError):
+    """A preview or release that says too little, too much, or something impossible."""
+
+
+class UnknownErrorSize(DpnbError):  # noqa: N818
+    """The error depends on a count that nobody has published; the message names the count to release."""
+
+
+class LedgerError(DpnbError):
+    """A ledger file cannot serve this session."""
+
+
+class ExecutionError(DpnbError):
+    """Something failed after the charge; the charge stands.
+
+    Its text is constant and it carries no cause, no context and no traceback frames that hold rows.
+    """
