@@ -1,0 +1,131 @@
+# dpnb's commands.  `make` alone lists them; each makes its own set-up in $(VENV) and repeats nothing that is done.
+# Needs GNU make and Python 3.11 or newer, nothing else: Node comes as a Python wheel, Chromium only matters to `make test`.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+# The environment's own node, jlpm and tools come before the machine's.
+ENV := PATH="$(CURDIR)/$(BIN):$$PATH"
+
+# What the browser bundle is made of.  Folders are listed too, so that a deleted file counts as a change.
+BUNDLE_SOURCES := $(wildcard labextension/*.json labextension/*.mjs labextension/*.js labextension/yarn.lock \
+	labextension/.yarnrc.yml) $(shell find labextension/src labextension/style labextension/schema \
+	-name __tests__ -prune -o -print 2>/dev/null)
+
+# An environment remembers the folder it was made in: in a moved or copied clone it would run the other clone's code.
+ifneq ($(wildcard $(VENV)/.made),)
+ifneq ($(shell cat $(VENV)/.made) $(shell $(PY) -c 'print("runs")' 2>/dev/null),$(CURDIR) runs)
+MADE_ELSEWHERE := --clear
+$(VENV)/.made: anew
+endif
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test lint layers types typescript pytest format dist clean chromium anew
+
+help:  ## list these targets
+	@echo "dpnb: explore a sensitive table under differential privacy. Targets:"
+	@sed -n 's/^\([a-z]*\):[^#]*##/  \1 ##/p' Makefile | awk -F ' ## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
+
+lab: $(VENV)/.lab  ## set up, then open JupyterLab on the quickstart notebook (PORT=, LAB_FLAGS= pass through)
+	@mkdir -p "$(LAB_SETTINGS)" && echo '{"fetchNews": "false"}' > "$(LAB_SETTINGS)/notification.jupyterlab-settings"
+	$(ENV) $(LAB_ENV) $(PY) -m jupyterlab examples/01-quickstart.ipynb \
+	  --notebook-dir=. $(if $(PORT),--port=$(PORT)) $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
+
+# JupyterLab's own state stays inside the clone: no settings, workspaces or half-open tabs from elsewhere, none left behind.
+LAB_HOME := $(abspath $(VENV))/jupyter
+LAB_ENV := JUPYTER_CONFIG_DIR="$(LAB_HOME)/config" JUPYTER_DATA_DIR="$(LAB_HOME)/data" \
+	JUPYTER_RUNTIME_DIR="$(LAB_HOME)/runtime" IPYTHONDIR="$(LAB_HOME)/ipython"
+LAB_SETTINGS := $(LAB_HOME)/config/lab/user-settings/@jupyterlab/apputils-extension
+
+test: lint types layers typescript pytest  ## set up, then run every check and every test
+
+lint: $(VENV)/.test  ## format and lint rules of Python
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.test  ## mypy --strict
+	$(PY) -m mypy --strict dpnb
+
+layers: $(VENV)/.test  ## who may import whom
+	$(BIN)/lint-imports --no-logo
+
+typescript: $(VENV)/.test  ## lint and unit tests of the Lab extension
+	cd labextension && $(ENV) jlpm install --immutable && $(ENV) jlpm lint:check && $(ENV) jlpm test
+
+pytest: $(VENV)/.test chromium  ## the Python and browser tests, with coverage (PYTEST_FLAGS= pass through)
+	$(ENV) $(PY) -m pytest --cov $(PYTEST_FLAGS)
+
+format: $(VENV)/.test  ## put Python and TypeScript into the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	cd labextension && $(ENV) jlpm install --immutable && $(ENV) jlpm lint
+
+dist: $(VENV)/.made  ## build a release into dist/, from a clean clone of the last commit
+	rm -rf dist $(VENV)/dist-clone
+	git clone --quiet --no-hardlinks . $(VENV)/dist-clone
+	$(PY) -m pip install --quiet --upgrade build
+	$(PY) -m build --outdir dist $(VENV)/dist-clone
+	@unzip=$$($(PY) -m zipfile -l dist/*.whl) && \
+	if echo "$$unzip" | grep -E 'build_log|\.map ' ; then echo 'dist: a development bundle got into the wheel' >&2; exit 1; fi && \
+	echo "$$unzip" | grep -q 'labextensions/dpnb/package.json' || { echo 'dist: the wheel holds no Lab extension' >&2; exit 1; }
+	rm -rf $(VENV)/dist-clone
+
+clean:  ## remove what the other targets made, but no ledger
+	rm -rf $(VENV) dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \
+	  labextension/.yarn labextension/tsconfig.tsbuildinfo .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  .import_linter_cache .coverage .coverage.* htmlcov tests/ui/screenshots
+	find dpnb tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- set-up ----------------------------------------------------------------------------------------------------------
+
+AS_ROOT_ON_DEBIAN := test "$$(id -u)" = 0 && grep -qs '^ID=debian' /etc/os-release && command -v apt-get >/dev/null
+APT_INSTALL := apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq
+
+$(VENV)/.made:
+	@set -e; found=; \
+	for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "make: dpnb needs Python 3.11 or newer; python3 is $$(python3 --version 2>&1 || true)." >&2; \
+	  echo "make: install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; \
+	fi; \
+	if ! "$$found" -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+	  package=$$("$$found" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
+	  if $(AS_ROOT_ON_DEBIAN); then echo "make: installing $$package"; $(APT_INSTALL) "$$package" >/dev/null; \
+	  else \
+	    echo "make: $$found has no venv or ensurepip module. Remedy on Debian and Ubuntu: sudo apt-get install $$package" >&2; \
+	    exit 1; \
+	  fi; \
+	fi; \
+	echo "make: environment in $(VENV) from $$("$$found" --version)"; \
+	"$$found" -m venv $(MADE_ELSEWHERE) $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	@echo "$(CURDIR)" > $@
+
+# The build leaves an existing bundle alone, however old: remove it, so that changed sources always arrive in the browser.
+# The stamp's time is the beginning: a file saved while the build runs is newer than it.
+$(VENV)/.lab: $(VENV)/.made pyproject.toml $(BUNDLE_SOURCES)
+	@echo "make: installing dpnb with JupyterLab and building its Lab extension (a minute the first time)"
+	@touch $@.begun
+	@rm -rf dpnb/labextension dpnb/notebook/static
+	$(PY) -m pip install --quiet --editable ".[lab,examples]"
+	@mv $@.begun $@
+
+# The `test` extra alone: dpnb itself is there already, and asking pip for it again would build it again.
+$(VENV)/.test: $(VENV)/.lab
+	@echo "make: installing the tools of the test command"
+	@$(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"], sep="\n")' \
+	  > $(VENV)/test-requirements.txt
+	$(PY) -m pip install --quiet -r $(VENV)/test-requirements.txt
+	@touch $@
+
+# Never fails: without a browser the tests themselves say loudly what they left out, and under CI they fail.
+chromium:
+	@for name in "$$DPNB_CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
+	  if [ -n "$$name" ] && command -v "$$name" >/dev/null 2>&1; then exit 0; fi; \
+	done; \
+	if $(AS_ROOT_ON_DEBIAN); then \
+	  echo "make: installing Chromium for the browser tests"; $(APT_INSTALL) chromium >/dev/null || true; \
+	fi
