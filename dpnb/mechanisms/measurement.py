@@ -1,0 +1,101 @@
+"""What a mechanism releases: integers on a grid whose spacing is a power of two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb.errors import InvalidValueError
+
+# Doubles hold every integer up to here.
+_EXACT_DOUBLE = 1 << 53
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Noisy sums: cell i holds the number ``values[i] * 2**exponent``.
+
+    Everything in it is released: nothing more can be learned from it than from the ideal Gaussian mechanism.
+
+    Parameters
+    ----------
+    values : tuple of int, shape (cells,)
+        Multiples of the output grid.
+    exponent : int
+        Binary logarithm of the output grid's spacing; follows `sigma` alone.
+    sigma : float
+        Standard deviation of the noise, in the units of the sums; its literal binary value.
+    """
+
+    values: tuple[int, ...]
+    exponent: int
+    sigma: float
+
+    def to_floats(self) -> NDArray[np.float64]:
+        """Give the nearest double to every cell.
+
+        Returns
+        -------
+        ndarray, shape (cells,)
+            In the units of the sums; infinite where the cell is beyond the range of doubles.
+        """
+        if all(-_EXACT_DOUBLE <= value <= _EXACT_DOUBLE for value in self.values):
+            # Exact integers, so `ldexp` rounds at most once (when the result is subnormal).
+            with np.errstate(over="ignore", under="ignore"):
+                return np.asarray(np.ldexp(np.array(self.values, dtype=np.float64), self.exponent))
+        return np.array([_nearest_double(value, self.exponent) for value in self.values], dtype=np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give a JSON-safe form that `from_json` turns back into an equal measurement.
+
+        Returns
+        -------
+        dict
+            ``values`` as decimal text, since JSON readers lose integers above 2**53; ``sigma`` as hexadecimal text.
+        """
+        return {
+            "values": [str(value) for value in self.values],
+            "exponent": self.exponent,
+            "sigma": self.sigma.hex(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Measurement:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        data : mapping
+            With ``values``, ``exponent`` and ``sigma``.
+
+        Returns
+        -------
+        Measurement
+
+        Raises
+        ------
+        InvalidValueError
+            Something is missing or is not a number.
+        """
+        try:
+            values = tuple(int(value) for value in data["values"])
+            exponent = int(data["exponent"])
+            sigma = float.fromhex(data["sigma"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InvalidValueError(
+                f"measurement: the stored form must have values, exponent and sigma as numbers, "
+                f"{type(error).__name__} while reading it. Restore the file from before it was edited."
+            ) from None
+        return cls(values, exponent, sigma)
+
+
+def _nearest_double(value: int, exponent: int) -> float:
+    """Round ``value * 2**exponent`` once; Python's int-to-float and int-by-int division both round correctly."""
+    try:
+        return float(value << exponent) if exponent >= 0 else value / (1 << -exponent)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
