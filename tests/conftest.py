@@ -1,0 +1,46 @@
+"""What every test shares: hypothesis profiles, and a loud word about browser tests that could not run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+# The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
+pytest.register_assert_rewrite("contracts")
+
+# A deadline measures the machine, not the code.  In CI the same examples run every time, so that a red build means the
+# change is wrong; at a desk the examples vary and find new things.
+settings.register_profile("desk", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "desk")
+
+
+def _browser_tests_not_run(reporter: pytest.TerminalReporter) -> list[str]:
+    """Names of the `ui` tests that were skipped."""
+    return sorted(
+        {report.nodeid for report in reporter.stats.get("skipped", []) if "ui" in getattr(report, "keywords", {})}
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say, at the very end, which browser tests were left out and how to have them run."""
+    names = _browser_tests_not_run(terminalreporter)
+    if names:
+        terminalreporter.section(f"{len(names)} BROWSER TESTS WERE NOT RUN", sep="!", red=True, bold=True)
+        for name in names:
+            terminalreporter.line(name, red=True)
+        terminalreporter.line(
+            "No Chromium was found. Install one (Debian: apt-get install chromium) or name it in DPNB_CHROMIUM. "
+            "With CI=true this is an error.",
+            red=True,
+        )
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Under CI a browser test that was skipped is a failure: CI must be a place that has Chromium."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == pytest.ExitCode.OK and os.environ.get("CI") and reporter and _browser_tests_not_run(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,151 @@
+"""Facts about the house as a whole: what it weighs, what it must not hold, that its parts agree."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "examples").glob("**/*.ipynb"))
+
+# Heavy at import, and not needed before something is drawn or a special distribution is asked for.
+HEAVY = ["scipy.stats", "scipy.optimize", "plotly", "ipywidgets", "anywidget", "IPython", "matplotlib", "statsmodels"]
+
+# Pasted together, so that this file does not hold what it looks for.
+REGISTRY_HOST = re.compile(
+    r"https?://[^\s\"']*("
+    + "|".join(["registry" + r"\.", "python" + r"hosted\.org", r"pypi\.org/" + "simple", r"deb\." + "debian"])
+    + ")"
+)
+MACHINE_PATH = re.compile(
+    r"(?<![\w.$}*-])(/(?:" + "|".join(["work", "root", "farm"]) + r")/|/(?:" + "home|Users" + r")/\w+/)"
+)
+
+
+@cache
+def tracked_text() -> dict[str, str]:
+    """Every tracked text file of the clone, by its path."""
+    listing = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False
+    )
+    if listing.returncode != 0:
+        pytest.skip("not a git clone: there is no list of tracked files")
+    texts = {}
+    for name in filter(None, listing.stdout.decode().split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            content = path.read_bytes()
+            if b"\0" not in content:
+                texts[name] = content.decode("utf-8")
+    return texts
+
+
+def lines_matching(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{name}:{number}: {line.strip()[:100]}"
+        for name, text in tracked_text().items()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        (REGISTRY_HOST, 'resolved "https://' + 'registry.npmjs.org/x.tgz"', True),
+        (REGISTRY_HOST, "https://files." + "pythonhosted.org/packages/x.whl", True),
+        (REGISTRY_HOST, "https://arxiv.org/abs/2103.01379", False),
+        (MACHINE_PATH, "open('/" + "home/jo/table.csv')", True),
+        (MACHINE_PATH, "cd /" + "work/clone", True),
+        (MACHINE_PATH, "examples/" + "work/x, notebook/" + "root/y", False),
+    ],
+)
+def test_the_searches_below_can_find_something(pattern: re.Pattern[str], text: str, found: bool) -> None:
+    assert bool(pattern.search(text)) is found
+
+
+def test_no_tracked_file_names_a_package_registry_host() -> None:
+    assert lines_matching(REGISTRY_HOST) == []
+
+
+def test_no_tracked_file_holds_a_path_of_one_machine() -> None:
+    assert lines_matching(MACHINE_PATH) == []
+
+
+def test_nothing_that_a_build_makes_is_tracked() -> None:
+    made = ("dpnb/labextension/", "dpnb/notebook/static/", "labextension/lib/", "labextension/node_modules/", "dist/")
+    assert [name for name in tracked_text() if name.startswith(made) or name.endswith(".dpnb")] == []
+
+
+def test_importing_dpnb_loads_nothing_heavy() -> None:
+    code = "import dpnb, sys, json; print(json.dumps(sorted(sys.modules)))"
+    loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", code], text=True)))
+    assert [name for name in HEAVY if name in loaded] == []
+    assert "dpnb" in loaded
+
+
+def test_public_names_can_be_imported() -> None:
+    import dpnb
+
+    for name in ("Session", "Budget", "Bounded", "Categories", "errors"):
+        assert hasattr(dpnb, name)
+    assert [name for name in dpnb.__all__ if not hasattr(dpnb, name)] == []
+    assert issubclass(dpnb.errors.BudgetExceeded, dpnb.errors.DpnbError)
+
+
+def test_every_exception_derives_from_dpnb_error() -> None:
+    from dpnb import errors
+
+    classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
+    assert errors.DpnbError in classes
+    assert [cls.__name__ for cls in classes if not issubclass(cls, errors.DpnbError)] == []
+
+
+def test_python_and_typescript_carry_one_version() -> None:
+    package = json.loads((ROOT / "labextension" / "package.json").read_text(encoding="utf-8"))
+    assert importlib.metadata.version("dpnb") == package["version"]
+    assert f"[{package['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_no_module_imports_the_package_root() -> None:
+    # The root imports the layers; a layer that imports the root gets round the layers without import-linter noticing.
+    climbing = []
+    for path in sorted((ROOT / "dpnb").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import) and any(alias.name == "dpnb" for alias in node.names):
+                climbing.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+            if isinstance(node, ast.ImportFrom) and node.module == "dpnb":
+                names = {alias.name for alias in node.names}
+                children = {child.stem for child in (ROOT / "dpnb").iterdir()}
+                if not names <= children:
+                    climbing.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert climbing == []
+
+
+def test_dependencies_have_lower_bounds_and_no_exact_pins() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    requirements = [*project["dependencies"], *(requirement for extra in extras for requirement in extra)]
+    assert [requirement for requirement in requirements if ">=" not in requirement or "==" in requirement] == []
+
+
+def test_there_are_examples() -> None:
+    assert [path.name for path in NOTEBOOKS][:1] == ["01-quickstart.ipynb"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_notebook_is_kept_without_outputs(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert code, "a notebook without code is not an example"
+    kept = [n for n, cell in enumerate(code) if cell["outputs"] or cell["execution_count"] is not None]
+    assert kept == [], "clear the outputs before committing: Kernel > Restart Kernel and Clear Outputs"
