@@ -1,7 +1,7 @@
 # dpnb's commands.  `make` alone lists them; each makes its own set-up in $(VENV) and repeats nothing that is done.
 # Needs GNU make and Python 3.11 or newer, nothing else: Node comes as a Python wheel, Chromium only matters to `make test`.
 
-VENV := .venv
+VENV := .venv$(if $(OLDEST),-oldest)
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 # The environment's own node, jlpm and tools come before the machine's.
@@ -21,7 +21,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint layers types typescript pytest format dist clean chromium anew
+.PHONY: help lab test lint layers types typescript pytest oldest format dist clean chromium anew
 
 help:  ## list these targets
 	@echo "dpnb: explore a sensitive table under differential privacy. Targets:"
@@ -56,6 +56,9 @@ typescript: $(VENV)/.test  ## lint and unit tests of the Lab extension
 pytest: $(VENV)/.test chromium  ## the Python and browser tests, with coverage (PYTEST_FLAGS= pass through)
 	$(ENV) $(PY) -m pytest --cov $(PYTEST_FLAGS)
 
+oldest: chromium  ## the tests on the oldest dependencies that pyproject.toml allows, in an environment of their own
+	$(MAKE) OLDEST=yes pytest
+
 format: $(VENV)/.test  ## put Python and TypeScript into the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -72,7 +75,7 @@ dist: $(VENV)/.made  ## build a release into dist/, from a clean clone of the la
 	rm -rf $(VENV)/dist-clone
 
 clean:  ## remove what the other targets made, but no ledger
-	rm -rf $(VENV) dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \
+	rm -rf .venv .venv-oldest dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \
 	  labextension/.yarn labextension/tsconfig.tsbuildinfo .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	  .import_linter_cache .coverage .coverage.* htmlcov tests/ui/screenshots
 	find dpnb tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -104,21 +107,27 @@ $(VENV)/.made:
 	$(PY) -m pip install --quiet --upgrade pip
 	@echo "$(CURDIR)" > $@
 
+# Every lower bound as an exact version; what these bring along is as new as they allow.
+CONSTRAIN := $(if $(OLDEST),--constraint $(VENV)/oldest.txt)
+$(VENV)/oldest.txt: pyproject.toml $(VENV)/.made
+	@$(PY) -c 'import re, tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; e = p["optional-dependencies"]; \
+	  print(*(re.sub(">=([^,;]+).*", r"==\1", d) for d in p["dependencies"] + e["lab"] + e["examples"]), sep="\n")' > $@
+
 # The build leaves an existing bundle alone, however old: remove it, so that changed sources always arrive in the browser.
 # The stamp's time is the beginning: a file saved while the build runs is newer than it.
-$(VENV)/.lab: $(VENV)/.made pyproject.toml $(BUNDLE_SOURCES)
+$(VENV)/.lab: $(VENV)/.made pyproject.toml $(BUNDLE_SOURCES) $(if $(OLDEST),$(VENV)/oldest.txt)
 	@echo "make: installing dpnb with JupyterLab and building its Lab extension (a minute the first time)"
 	@touch $@.begun
 	@rm -rf dpnb/labextension dpnb/notebook/static
-	$(PY) -m pip install --quiet --editable ".[lab,examples]"
+	$(PY) -m pip install --quiet --editable ".[lab,examples]" $(CONSTRAIN)
 	@mv $@.begun $@
 
 # The `test` extra alone: dpnb itself is there already, and asking pip for it again would build it again.
 $(VENV)/.test: $(VENV)/.lab
 	@echo "make: installing the tools of the test command"
-	@$(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["test"], sep="\n")' \
-	  > $(VENV)/test-requirements.txt
-	$(PY) -m pip install --quiet -r $(VENV)/test-requirements.txt
+	@$(PY) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*p["optional-dependencies"]["test"], sep="\n")' > $(VENV)/test.txt
+	$(PY) -m pip install --quiet --requirement $(VENV)/test.txt $(CONSTRAIN)
 	@touch $@
 
 # Never fails: without a browser the tests themselves say loudly what they left out, and under CI they fail.
