@@ -1,0 +1,100 @@
+"""The promise that a session makes, as the curator writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpnb.accounting.conversions import mu_from_epsilon
+from dpnb.accounting.exact import Number, decimal_up, exact, positive, to_text
+from dpnb.accounting.losses import GDP
+from dpnb.errors import InvalidValueError
+
+__all__ = ["Budget"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Budget:
+    """How much may be learned about one privacy unit, over everything a session ever releases.
+
+    Parameters
+    ----------
+    epsilon : Number
+        Greater than 0, in nats; a float means the decimal that is written.
+    delta : Number
+        Between 0 and 1, both excluded; choose it far below one over the number of units.
+
+    Attributes
+    ----------
+    loss : GDP
+        What a session keeps: the largest mu0 for which mu0-GDP implies (epsilon, delta)-DP (Dong, Roth and Su 2022,
+        Corollary 2.13), rounded down; or the mu of :meth:`gdp`.
+    epsilon, delta : Fraction or None
+        What was written; None for :meth:`gdp`.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, or so small that mu0 is 0.
+
+    Examples
+    --------
+    >>> Budget(epsilon=1, delta=1e-6)
+    Budget(epsilon=1.0, delta=1e-06)
+    >>> Budget.gdp(0.5)
+    Budget.gdp(mu=0.5)
+    """
+
+    loss: GDP
+    epsilon: Fraction | None
+    delta: Fraction | None
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        exact_epsilon = positive(epsilon, name="epsilon")
+        exact_delta = exact(delta, name="delta")
+        if not 0 < exact_delta < 1:
+            raise InvalidValueError(
+                f"delta must lie between 0 and 1, both excluded, got {delta!r}; Gaussian noise cannot promise "
+                "delta = 0; take for example 1e-6"
+            )
+        mu = mu_from_epsilon(exact_epsilon, delta=exact_delta)
+        if mu == 0:
+            raise InvalidValueError(f"epsilon and delta are too small to answer anything, got {epsilon!r}, {delta!r}")
+        self._set(GDP(mu), exact_epsilon, exact_delta)
+
+    @classmethod
+    def gdp(cls, mu: Number) -> Budget:
+        """A budget in Gaussian differential privacy itself; it has no delta, so ``release(epsilon=)`` has none to use.
+
+        Raises
+        ------
+        InvalidValueError
+            mu is not a positive number.
+        """
+        budget = object.__new__(cls)
+        budget._set(GDP(positive(mu, name="mu")), None, None)
+        return budget
+
+    def _set(self, loss: GDP, epsilon: Fraction | None, delta: Fraction | None) -> None:
+        object.__setattr__(self, "loss", loss)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+
+    @property
+    def words(self) -> str:
+        """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2117-GDP``."""
+        kept = f"{self.loss.mu:.4g}-GDP"
+        if self.epsilon is None or self.delta is None:
+            return kept
+        return f"({decimal_up(self.epsilon):.6g}, {decimal_up(self.delta):.6g})-DP, kept as {kept}"
+
+    def to_json(self) -> dict[str, str]:
+        """The budget as texts, equal for equal promises."""
+        if self.epsilon is None or self.delta is None:
+            return {"mu_squared": to_text(self.loss.mu_squared)}
+        return {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta)}
+
+    def __repr__(self) -> str:
+        if self.epsilon is None or self.delta is None:
+            return f"Budget.gdp(mu={self.loss.mu!r})"
+        return f"Budget(epsilon={decimal_up(self.epsilon)!r}, delta={decimal_up(self.delta)!r})"

@@ -1,0 +1,294 @@
+"""Conversions between mu and (epsilon, delta): exact curves, rounded against ourselves.
+
+mu-GDP is (epsilon, delta)-DP for precisely the pairs with (Dong, Roth and Su 2022, *Gaussian differential privacy*,
+Corollary 2.13)
+
+    delta = Q(a) - exp(epsilon) Q(b),    a = epsilon/mu - mu/2,    b = epsilon/mu + mu/2,    Q(x) = P(N(0, 1) > x).
+
+With phi the normal density and R = Q/phi, exp(epsilon) phi(b) = phi(a), so delta = Q(a) - phi(a) R(b).
+
+How many bits are enough.  The two terms nearly cancel when mu is small.  Since R' = xR - 1 and 1 - xR(x) is at least
+1/(x^2 + 3) (third convergent of R's continued fraction), R(a) - R(b) >= mu/(b^2 + 3); with R(0) < 1.26 the terms are at
+most 24 (b^2 + 3)/mu times delta (the 24 covers -2 < a < 0; below that nothing cancels).  An error of one unit in the
+last of p bits in epsilon/mu moves each term, relatively, by at most 16 (b + 2)^2 units.  So p = 128 + 4 log2(b + 2) +
+log2(1/mu) bits leave a relative error below 2^-110; `SLACK`, 2^-80, is what we add to be above it.
+
+Root finders only propose.  Every double that leaves this file was put back into the curve, in its decimal meaning and
+with `SLACK` against us, and the promise held there; its neighbour on the other side was tried too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+from mpmath.libmp import to_rational
+
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative
+from dpnb.errors import InvalidValueError
+
+__all__ = ["delta_from_mu", "epsilon_from_mu", "epsilon_of_gdp", "mu_from_epsilon", "rho_from_mu"]
+
+SLACK = 1 + Fraction(1, 2**80)
+# Smaller deltas than this are taken as 0, against ourselves.
+_LEAST_DELTA = Fraction(1, 2**100_000)
+# Q(400) < 2^-115000, and 1 - Q(-400) is as small.
+_FAR = 400
+_BEYOND = Fraction(1, 2**115_000)
+
+
+def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
+    """The smallest delta such that mu-GDP implies (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    mu, epsilon : Number
+        At least 0; a float means its shortest decimal.
+
+    Returns
+    -------
+    float
+        In [0, 1], rounded up in its decimal meaning; 0 only for mu = 0.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is negative, not finite or no number.
+
+    References
+    ----------
+    .. [1] Dong, Roth and Su 2022, Corollary 2.13.
+    """
+    mu_squared = non_negative(mu, name="mu") ** 2
+    delta = _delta_up(_context(), non_negative(epsilon, name="epsilon"), mu_squared)
+    return decimal_up(min(delta, Fraction(1)))
+
+
+def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
+    """The smallest epsilon such that mu-GDP implies (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    mu : Number
+        At least 0; a float means its shortest decimal.
+    delta : Number
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        At least 0, rounded up in its decimal meaning.  0 if delta is at least the total variation 2 Phi(mu/2) - 1;
+        inf if delta is 0 and mu is not.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number.
+
+    References
+    ----------
+    .. [1] Dong, Roth and Su 2022, Corollary 2.13, solved for epsilon.
+    """
+    return epsilon_of_gdp(non_negative(mu, name="mu") ** 2, _checked_delta(delta))
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
+    """:func:`epsilon_from_mu` for arguments that are exact already, with mu squared in place of mu.
+
+    Parameters
+    ----------
+    mu_squared : Fraction
+        At least 0.
+    delta : Fraction
+        In [0, 1).
+    """
+    if not mu_squared:
+        return 0.0
+    if delta < _LEAST_DELTA:
+        return math.inf
+    ctx = _context()
+
+    def holds(epsilon: float) -> bool:
+        return epsilon == math.inf or _delta_up(ctx, exact(epsilon), mu_squared) <= delta
+
+    if holds(0.0):
+        return 0.0
+    return _settle(decimal_up(_solve_epsilon(ctx, mu_squared, delta)), holds, math.inf)
+
+
+def mu_from_epsilon(epsilon: Number, *, delta: Number) -> float:
+    """The largest mu such that mu-GDP implies (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+    delta : Number
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        At least 0, rounded down in its decimal meaning; 0 for delta = 0.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number.
+
+    References
+    ----------
+    .. [1] Dong, Roth and Su 2022, Corollary 2.13, solved for mu.
+    """
+    return _mu_of(non_negative(epsilon, name="epsilon"), _checked_delta(delta))
+
+
+def rho_from_mu(mu: Number) -> float:
+    """The smallest rho such that mu-GDP implies rho-zCDP: mu squared over two.
+
+    Data processing applied to N(0, 1) and N(mu, 1).  There is no way back: no zCDP parameter implies GDP.
+
+    Parameters
+    ----------
+    mu : Number
+        At least 0; a float means its shortest decimal.
+
+    Returns
+    -------
+    float
+        Rounded up in its decimal meaning.
+
+    Raises
+    ------
+    InvalidValueError
+        mu is negative, not finite or no number.
+
+    References
+    ----------
+    .. [1] Bun and Steinke 2016, Proposition 1.6.
+    """
+    return decimal_up(non_negative(mu, name="mu") ** 2 / 2)
+
+
+@lru_cache(maxsize=4096)
+def _mu_of(epsilon: Fraction, delta: Fraction) -> float:
+    if delta < _LEAST_DELTA:
+        return 0.0
+    ctx = _context()
+
+    def holds(mu: float) -> bool:
+        return mu <= 0 or _delta_up(ctx, epsilon, exact(mu) ** 2) <= delta
+
+    return _settle(decimal_down(_solve_mu(ctx, epsilon, delta)), holds, 0.0)
+
+
+def _checked_delta(delta: Number) -> Fraction:
+    number = exact(delta, name="delta")
+    if not 0 <= number < 1:
+        raise InvalidValueError(f"delta must be at least 0 and below 1, got {delta!r}; give for example 1e-6")
+    return number
+
+
+def _context() -> Any:
+    """A context of our own: mpmath's shared one would let another thread change the precision under us."""
+    return mpmath.mp.clone()
+
+
+def _terms(ctx: Any, epsilon: Any, mu: Any) -> tuple[Any, Any, Any]:
+    """delta, phi(a) and phi(a) R(b) at the context's precision."""
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    root2 = ctx.sqrt(2)
+    density = ctx.exp(-a * a / 2) / ctx.sqrt(2 * ctx.pi)
+    if b > 2**60:
+        # b/(b^2+1) <= R(b) <= 1/b differ by less than 2^-120 of themselves; erfc would need an enormous exponent.
+        second = density * b / (b * b + 1)
+    else:
+        second = density * ctx.sqrt(ctx.pi / 2) * ctx.exp(b * b / 2) * ctx.erfc(b / root2)
+    return ctx.erfc(a / root2) / 2 - second, density, second
+
+
+def _set_precision(ctx: Any, epsilon: Fraction, mu_squared: Fraction, spare: int = 0) -> tuple[Any, Any]:
+    """Give the context the bits that the module's docstring asks for; epsilon and mu at that precision."""
+    ctx.prec = 64
+    mu = ctx.sqrt(_real(ctx, mu_squared))
+    b = _real(ctx, epsilon) / mu + mu / 2
+    ctx.prec = 128 + spare + 4 * ctx.mag(b + 2) + max(0, 1 - ctx.mag(mu))
+    return _real(ctx, epsilon), ctx.sqrt(_real(ctx, mu_squared))
+
+
+def _delta_up(ctx: Any, epsilon: Fraction, mu_squared: Fraction) -> Fraction:
+    """An upper bound on delta, above it by at most two `SLACK`."""
+    if not mu_squared:
+        return Fraction(0)
+    e, mu = _set_precision(ctx, epsilon, mu_squared)
+    a = e / mu - mu / 2
+    if abs(a) > _FAR:
+        return _BEYOND if a > 0 else Fraction(1)
+    return _fraction(_terms(ctx, e, mu)[0]) * SLACK
+
+
+def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
+    """Newton's method for log delta(epsilon), which is concave, from the right, where it cannot overshoot.
+
+    From the right: delta <= Q(a) <= exp(-a^2/2)/2, so the root is at most where that last figure is delta.
+    """
+    ctx.prec = 128
+    start = ctx.sqrt(max(-2 * ctx.log(2 * _real(ctx, delta)), 0))
+    root = ctx.sqrt(_real(ctx, mu_squared))
+    _, mu = _set_precision(ctx, _fraction(root * start) + mu_squared, mu_squared, spare=128)
+    target, e = ctx.log(_real(ctx, delta)), mu * (start + mu / 2)
+    for _ in range(400):
+        here, _, second = _terms(ctx, e, mu)
+        step = (ctx.log(here) - target) * here / second  # d delta / d epsilon = -exp(epsilon) Q(b)
+        e = max(e + step, ctx.zero)
+        if abs(step) <= ctx.ldexp(e, -75):
+            break
+    return _fraction(e)
+
+
+def _solve_mu(ctx: Any, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Newton's method for log delta as a function of log mu, concave, from the left, where it cannot overshoot.
+
+    From the left: delta(mu) <= Q(a) is at most the target where a^2 = 2 log(1/(2 delta)), and delta(mu) is at most
+    mu phi(0), which is the target at mu = delta sqrt(2 pi).
+    """
+    ctx.prec = 128
+    tail = ctx.sqrt(max(-2 * ctx.log(2 * _real(ctx, delta)), 0))
+    e, least = _real(ctx, epsilon), _real(ctx, delta) * ctx.sqrt(2 * ctx.pi)
+    mu = max(2 * e / (tail + ctx.sqrt(tail * tail + 2 * e)), least) if epsilon else least
+    e, _ = _set_precision(ctx, epsilon, _fraction(mu) ** 2, spare=128)
+    target = ctx.log(_real(ctx, delta))
+    for _ in range(400):
+        here, density, _ = _terms(ctx, e, mu)
+        step = (target - ctx.log(here)) * here / (density * mu)  # d delta / d mu = phi(a)
+        mu *= ctx.exp(step)
+        if abs(step) <= ctx.ldexp(1, -75):
+            break
+    return _fraction(mu)
+
+
+def _settle(guess: float, holds: Callable[[float], bool], safe: float) -> float:
+    """The double next to `guess` farthest from `safe` at which the promise holds, by asking `holds` itself."""
+    stride = math.ulp(guess)
+    if not holds(guess):
+        while not holds(guess):
+            # Further and further towards the safe side: a poor proposal costs sharpness, never soundness.
+            guess = min(guess + stride, math.inf) if safe else max(guess - stride, 0.0)
+            stride *= 2
+        return guess
+    while guess != safe and holds(tighter := math.nextafter(guess, 0.0 if safe else math.inf)):
+        guess = tighter
+    return guess
+
+
+def _real(ctx: Any, number: Fraction) -> Any:
+    return ctx.mpf(number.numerator) / number.denominator
+
+
+def _fraction(number: Any) -> Fraction:
+    return Fraction(*to_rational(number._mpf_))

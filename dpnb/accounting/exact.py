@@ -1,0 +1,258 @@
+"""Numbers: what a float means, and how to leave exact arithmetic without under-counting.
+
+Losses and budgets are exact rationals.  A float in an argument is what a person wrote, so it *means* the shortest
+decimal that denotes it: ``0.1`` is 1/10, and ten of them are 1.  On the way out there are two conventions:
+
+``decimal_*``
+    The double is read back by :func:`exact`, that is, as its shortest decimal.  For losses, budgets, epsilon, delta:
+    everything that is shown, written down or passed around.
+``binary_*`` (and plain ``sqrt_*``)
+    The double is its literal binary value.  For noise scales, which enter arithmetic as binary numbers.
+
+Within a convention "up" is the smallest double that is not below the exact number and "down" the largest that is not
+above it, at every magnitude: beyond the largest double, up is ``inf`` and down the largest finite double.
+
+Reading a double as its shortest decimal keeps the order of doubles, because each shortest decimal lies strictly inside
+the interval of reals that round to its double.  So "smallest" and "largest" are found by looking at neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from dpnb.errors import InvalidValueError
+
+__all__ = [
+    "Number",
+    "binary_down",
+    "binary_up",
+    "decimal_down",
+    "decimal_sqrt_down",
+    "decimal_sqrt_up",
+    "decimal_up",
+    "exact",
+    "from_text",
+    "non_negative",
+    "positive",
+    "sqrt_down",
+    "sqrt_up",
+    "to_text",
+]
+
+#: Anything that denotes an exact number.
+Number = int | float | str | Fraction | Decimal
+
+_LARGEST = sys.float_info.max
+# Python refuses decimal texts of integers beyond 4300 digits; a loss or budget needs none so long.
+_MOST_DIGITS = 4000
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9_]+)\s*$")
+_INTEGER = r"(?:[0-9]+|0x[0-9a-f]+)"
+_STORED = re.compile(rf"(-?)({_INTEGER})(?:/({_INTEGER}))?")
+
+
+def exact(value: Number, *, name: str = "value") -> Fraction:
+    """The exact number that `value` denotes.
+
+    Parameters
+    ----------
+    value : int, float, str, Fraction, Decimal, or a numpy number
+        A float of any width means the shortest decimal that denotes it; the others are taken as they are.
+    name : str
+        What to call the argument in an error.
+
+    Returns
+    -------
+    Fraction
+
+    Raises
+    ------
+    InvalidValueError
+        NaN, infinite, a truth value, a text that is no number, or another type.
+
+    Examples
+    --------
+    >>> exact(0.1), exact("1/3"), exact(1e-6)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, float):  # also numpy.float64, whose own repr is not a bare number
+        return _of_text(float.__repr__(value), value, name)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return Fraction(int(value))
+    if isinstance(value, np.floating):
+        return _of_text(np.format_float_scientific(value, unique=True), value, name)
+    if isinstance(value, (str, Decimal)):
+        return _of_text(str(value), value, name)
+    raise _not_a_number(value, name)
+
+
+def positive(value: Number, *, name: str = "value") -> Fraction:
+    """The exact number that `value` denotes, which must be greater than zero.
+
+    Raises
+    ------
+    InvalidValueError
+        As :func:`exact`, and for zero or less.
+    """
+    number = exact(value, name=name)
+    if number <= 0:
+        raise InvalidValueError(f"{name} must be greater than 0, got {_shown(value)}; give a positive number")
+    return number
+
+
+def non_negative(value: Number, *, name: str = "value") -> Fraction:
+    """The exact number that `value` denotes, which must not be below zero.
+
+    Raises
+    ------
+    InvalidValueError
+        As :func:`exact`, and below zero.
+    """
+    number = exact(value, name=name)
+    if number < 0:
+        raise InvalidValueError(f"{name} must not be negative, got {_shown(value)}; give 0 or more")
+    return number
+
+
+def decimal_up(x: Fraction) -> float:
+    """The smallest double whose decimal meaning is at least `x`: ``decimal_up(Fraction(3, 10)) == 0.3``."""
+    return _smallest(_nearest(x), lambda f: exact(f) >= x)
+
+
+def decimal_down(x: Fraction) -> float:
+    """The largest double whose decimal meaning is at most `x`."""
+    return 0.0 - decimal_up(-x)  # never a negative zero
+
+
+def binary_up(x: Fraction) -> float:
+    """The smallest double whose literal value is at least `x`."""
+    return _smallest(_nearest(x), lambda f: Fraction(f) >= x)
+
+
+def binary_down(x: Fraction) -> float:
+    """The largest double whose literal value is at most `x`."""
+    return 0.0 - binary_up(-x)
+
+
+def sqrt_up(x: Fraction) -> float:
+    """The smallest double whose literal value is at least the square root of `x`, which is not negative."""
+    return _smallest(_near_sqrt(x), lambda f: f >= 0 and Fraction(f) ** 2 >= x)
+
+
+def sqrt_down(x: Fraction) -> float:
+    """The largest double whose literal value is at most the square root of `x`, which is not negative."""
+    return _largest(_near_sqrt(x), lambda f: f <= 0 or Fraction(f) ** 2 <= x)
+
+
+def decimal_sqrt_up(x: Fraction) -> float:
+    """The smallest double whose decimal meaning is at least the square root of `x`, which is not negative."""
+    return _smallest(_near_sqrt(x), lambda f: f >= 0 and exact(f) ** 2 >= x)
+
+
+def decimal_sqrt_down(x: Fraction) -> float:
+    """The largest double whose decimal meaning is at most the square root of `x`, which is not negative."""
+    return _largest(_near_sqrt(x), lambda f: f <= 0 or exact(f) ** 2 <= x)
+
+
+def to_text(number: Fraction) -> str:
+    """`number` as text that :func:`from_text` reads back exactly, for the ledger: ``"9/100"``.
+
+    Integers too long for Python's decimal texts are written in hexadecimal, so that no exact loss is ever unwritable.
+    """
+    sign = "-" if number < 0 else ""
+    top, bottom = _integer_text(abs(number.numerator)), _integer_text(number.denominator)
+    return f"{sign}{top}" if number.denominator == 1 else f"{sign}{top}/{bottom}"
+
+
+def from_text(text: str) -> Fraction:
+    """The number that :func:`to_text` wrote.
+
+    Raises
+    ------
+    InvalidValueError
+        The text is not of that form.
+    """
+    match = _STORED.fullmatch(text) if isinstance(text, str) else None
+    bottom = _integer_of(match[3] or "1") if match else 0
+    if match is None or bottom == 0:
+        raise InvalidValueError(f"a stored number must read like '9/100', got {_shown(text)}; was the file edited?")
+    size = Fraction(_integer_of(match[2]), bottom)
+    return -size if match[1] else size
+
+
+def _of_text(text: str, value: object, name: str) -> Fraction:
+    exponent = _EXPONENT.search(text)
+    if len(text) > _MOST_DIGITS or (exponent and abs(int(exponent[1])) > _MOST_DIGITS):
+        raise InvalidValueError(f"{name} must have at most {_MOST_DIGITS} digits, got {_shown(value)}; round it")
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise _not_a_number(value, name) from None
+
+
+def _not_a_number(value: object, name: str) -> InvalidValueError:
+    return InvalidValueError(
+        f"{name} must be a finite number (int, float, str, Fraction or Decimal), got {_shown(value)}; write it as 0.1"
+        " or '1/10'"
+    )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _nearest(x: Fraction) -> float:
+    """A double next to `x`; infinite beyond the largest one."""
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+
+
+def _near_sqrt(x: Fraction) -> float:
+    """A double next to the square root of `x`, by integer arithmetic so that no magnitude is out of reach."""
+    if x < 0:
+        raise InvalidValueError(f"a square root needs a number of at least 0, got {_shown(x)}; give 0 or more")
+    # Scale by a power of four until the integer part has some 160 bits; its root is then good to 80 bits.
+    half_shift = (160 - x.numerator.bit_length() + x.denominator.bit_length()) // 2
+    scaled = x * Fraction(4) ** half_shift
+    return _nearest(Fraction(math.isqrt(scaled.numerator // scaled.denominator)) / Fraction(2) ** half_shift)
+
+
+def _smallest(guess: float, reaches: Callable[[float], bool]) -> float:
+    """The smallest double that satisfies the monotone rule `reaches`, starting from one next to it."""
+    f = min(max(guess, -_LARGEST), _LARGEST)
+    while not reaches(f):
+        f = math.nextafter(f, math.inf)
+        if f == math.inf:
+            return f
+    while (below := math.nextafter(f, -math.inf)) != -math.inf and reaches(below):
+        f = below
+    return f + 0.0  # never a negative zero
+
+
+def _largest(guess: float, stays: Callable[[float], bool]) -> float:
+    """The largest double that satisfies the monotone rule `stays`, starting from one next to it."""
+    f = min(max(guess, -_LARGEST), _LARGEST)
+    while not stays(f):
+        f = math.nextafter(f, -math.inf)
+    while (above := math.nextafter(f, math.inf)) != math.inf and stays(above):
+        f = above
+    return f + 0.0
+
+
+def _integer_text(n: int) -> str:
+    return str(n) if n.bit_length() < 3 * _MOST_DIGITS else hex(n)
+
+
+def _integer_of(text: str) -> int:
+    return int(text, 16) if text.startswith("0x") else int(text)
