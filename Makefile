@@ -91,7 +91,7 @@ $(VENV)/.made:
 	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then found=$$python; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then \
-	  echo "make: dpnb needs Python 3.11 or newer; python3 is $$(python3 --version 2>&1 || true)." >&2; \
+	  echo "make: dpnb needs Python 3.11 or newer; python3 here is $$(python3 --version 2>/dev/null || echo missing)." >&2; \
 	  echo "make: install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; \
 	fi; \
 	if ! "$$found" -c 'import ensurepip, venv' >/dev/null 2>&1; then \
