@@ -1,0 +1,50 @@
+import type { ISnapshot } from './snapshot';
+import type { LedgerView } from './tokens';
+
+/** The clock time of an ISO 8601 instant, in the reader's time zone; the text itself when it is not one. */
+export function clock(iso: string): string {
+  const date = new Date(iso);
+  return Number.isNaN(date.getTime())
+    ? iso
+    : date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+}
+
+/** What the panel says above, or instead of, the sessions; null when there is nothing to say. */
+export function message(view: LedgerView): string | null {
+  switch (view.kind) {
+    case 'no-kernel':
+      return 'No running kernel. Open a notebook, or start its kernel.';
+    case 'waiting':
+      return 'Waiting for the kernel to answer.';
+    case 'no-dpnb':
+      return 'This kernel has not loaded dpnb: run %load_ext dpnb';
+    case 'restarted':
+      return (
+        'The kernel was restarted. Nothing that was spent is forgotten: it is in the ledger, ' +
+        'and running the notebook again asks the same questions for free.'
+      );
+    case 'dead':
+      return 'The kernel died. Nothing that was spent is forgotten: it is in the ledger.';
+    case 'unreadable':
+      return 'The dpnb of this kernel and the dpnb of this page differ in version: upgrade them together, then reload the page.';
+    case 'stale':
+      return `Last known at ${clock(view.snapshot.time)}; the kernel is busy and has not confirmed it yet.`;
+    case 'live':
+      return view.snapshot.sessions.length > 0 ? null : 'dpnb is loaded. The budget of a dpnb.Session will show here.';
+  }
+}
+
+/** The line in the status bar; null when there is no session. */
+export function statusLine(view: LedgerView): string | null {
+  const session = newestSession(view);
+  if (!session) {
+    return null;
+  }
+  const doubts = [session.notice, view.kind === 'stale' ? 'last known' : null].filter(doubt => doubt !== null);
+  return [`dpnb ${session.headline}`, ...doubts].join(' · ');
+}
+
+/** The session that was used last, if there is one to show. */
+export function newestSession(view: LedgerView): ISnapshot['sessions'][number] | null {
+  return 'snapshot' in view ? (view.snapshot.sessions[0] ?? null) : null;
+}

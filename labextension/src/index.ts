@@ -1,0 +1,3 @@
+import { plugins } from './plugins';
+
+export default plugins;

@@ -1,0 +1,29 @@
+import { Widget } from '@lumino/widgets';
+
+import { element } from './dom';
+import { newestSession, statusLine } from './format';
+import type { ILedgerModel } from './tokens';
+
+/** The status bar's one line about the session that was used last; a click opens the panel. */
+export class StatusItem extends Widget {
+  private readonly _button = element('button', 'dpnb-status');
+
+  constructor(
+    private readonly _model: ILedgerModel,
+    onClick: () => void
+  ) {
+    super();
+    this._button.type = 'button';
+    this._button.addEventListener('click', onClick);
+    this.node.append(this._button);
+    _model.changed.connect(this._draw, this);
+    this._draw();
+  }
+
+  private _draw(): void {
+    const session = newestSession(this._model.view);
+    this._button.textContent = statusLine(this._model.view) ?? '';
+    this._button.title = session ? `${session.name}: ${session.promise}. Spent: ${session.spent}.` : '';
+    this._button.classList.toggle('dpnb-mod-unreal', Boolean(session?.notice));
+  }
+}
