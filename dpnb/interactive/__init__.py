@@ -1,0 +1,1 @@
+"""Mechanisms that answer more than once.  So far one: ``refinement``, a question asked again and again."""
