@@ -24,6 +24,7 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ __all__ = [
 ]
 
 #: Anything that denotes an exact number.
-Number = int | float | str | Fraction | Decimal
+Number = int | float | str | Fraction | Decimal | np.integer[Any] | np.floating[Any]
 
 _LARGEST = sys.float_info.max
 # Python refuses decimal texts of integers beyond 4300 digits; a loss or budget needs none so long.
@@ -172,7 +173,7 @@ def to_text(number: Fraction) -> str:
     return f"{sign}{top}" if number.denominator == 1 else f"{sign}{top}/{bottom}"
 
 
-def from_text(text: str) -> Fraction:
+def from_text(text: object) -> Fraction:
     """The number that :func:`to_text` wrote.
 
     Raises
