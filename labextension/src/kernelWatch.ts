@@ -84,7 +84,7 @@ export class KernelWatch implements IDisposable {
       return false;
     }
     const known = 'snapshot' in this._view ? this._view.snapshot : null;
-    return known === null || known.boot !== snapshot.boot || known.seq < snapshot.seq;
+    return known?.boot !== snapshot.boot || known.seq < snapshot.seq;
   }
 
   private _onStatus(_: Kernel.IKernelConnection, status: Kernel.Status): void {

@@ -65,7 +65,9 @@ export class LedgerModel implements ILedgerModel, IDisposable {
 
   dispose(): void {
     this._isDisposed = true;
-    this._watches.forEach(watch => watch?.dispose());
+    for (const watch of this._watches.values()) {
+      watch?.dispose();
+    }
     this._watches.clear();
     Signal.clearData(this);
   }
@@ -73,12 +75,15 @@ export class LedgerModel implements ILedgerModel, IDisposable {
   private _onKernelChanged(host: IKernelHost): void {
     const kernel = host.session?.kernel ?? null;
     const old = this._watches.get(host) ?? null;
-    if (old?.kernel === kernel && !old?.isDisposed) {
+    if (old?.kernel === kernel) {
       return;
     }
     old?.dispose();
+    // eslint-disable-next-line jupyter/require-disposable-ownership -- the map owns it
     const watch = kernel && new KernelWatch(kernel, this._cache);
-    watch?.changed.connect(() => this._onWatchChanged(host), this);
+    if (watch) {
+      watch.changed.connect(() => this._onWatchChanged(host), this);
+    }
     this._watches.set(host, watch);
     this._onWatchChanged(host);
   }

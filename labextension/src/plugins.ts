@@ -7,7 +7,7 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { TabCache } from './cache';
 import { statusLine } from './format';
 import { dialIcon } from './icon';
-import { type IKernelHost, LedgerModel } from './model';
+import { LedgerModel } from './model';
 import { openOnFirstSession } from './opening';
 import { LedgerPanel } from './panel';
 import { StatusItem } from './statusItem';
@@ -72,12 +72,12 @@ function followActive(
     const panel = isTracked
       ? (currentWidget as NotebookPanel | ConsolePanel)
       : (notebooks?.currentWidget ?? consoles?.currentWidget);
-    model.activate(panel && !panel.isDisposed ? (panel.sessionContext as IKernelHost) : null);
+    model.activate(panel && !panel.isDisposed ? panel.sessionContext : null);
   };
   for (const tracker of [notebooks, consoles]) {
-    tracker?.forEach((panel: NotebookPanel | ConsolePanel) => model.follow(panel.sessionContext as IKernelHost));
+    tracker?.forEach((panel: NotebookPanel | ConsolePanel) => model.follow(panel.sessionContext));
     tracker?.widgetAdded.connect((_: unknown, panel: NotebookPanel | ConsolePanel) =>
-      model.follow(panel.sessionContext as IKernelHost)
+      model.follow(panel.sessionContext)
     );
     tracker?.currentChanged.connect(choose);
   }

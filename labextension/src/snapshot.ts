@@ -64,8 +64,7 @@ type Fields = Record<string, unknown>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const haveText = (fields: Fields, ...names: string[]): boolean =>
-  names.every(name => typeof fields[name] === 'string');
+const haveText = (fields: Fields, ...names: string[]): boolean => names.every(name => typeof fields[name] === 'string');
 
 const isGauge = (value: unknown): value is IGauge =>
   isFields(value) &&

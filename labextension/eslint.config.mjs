@@ -1,0 +1,37 @@
+import js from '@eslint/js';
+import jupyter from '@jupyter/eslint-plugin';
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  { ignores: ['lib', 'node_modules', '.yarn'] },
+  js.configs.recommended,
+  { files: ['scripts/**/*.mjs'], languageOptions: { globals: { URL: 'readonly' } } },
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
+    languageOptions: {
+      parserOptions: { project: './tsconfig.test.json', tsconfigRootDir: import.meta.dirname }
+    },
+    rules: {
+      '@typescript-eslint/explicit-function-return-type': ['error', { allowTypedFunctionExpressions: true }],
+      // A token and the interface it stands for share a name: that is how JupyterLab finds one by the other.
+      '@typescript-eslint/no-redeclare': 'off',
+      // A signal's slot is bound by the second argument of connect(), which the Jupyter plugin insists on.
+      '@typescript-eslint/unbound-method': 'off',
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }]
+    }
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/__tests__/**'],
+    plugins: { jupyter },
+    rules: {
+      ...jupyter.configs.recommended[0].rules,
+      // The kernel writes most of what is shown, in English; a page that translates the rest would mix languages.
+      'jupyter/no-untranslated-string': 'off',
+      // The whole extension is smaller than the code that would load it later, and activation needs all of it.
+      'jupyter/prefer-lazy-imports': 'off'
+    }
+  }
+);

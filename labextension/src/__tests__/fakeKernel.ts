@@ -1,0 +1,67 @@
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import { Signal } from '@lumino/signaling';
+
+import type { IKernelHost } from '../model';
+import type { ISnapshot } from '../snapshot';
+
+/** As much of a kernel connection as the extension uses. */
+export class FakeKernel {
+  readonly username = '';
+  readonly clientId = 'client';
+  readonly info = Promise.resolve({});
+  readonly iopubMessage = new Signal<this, KernelMessage.IIOPubMessage>(this);
+  readonly statusChanged = new Signal<this, Kernel.Status>(this);
+  readonly connectionStatusChanged = new Signal<this, Kernel.ConnectionStatus>(this);
+  connectionStatus: Kernel.ConnectionStatus = 'connected';
+  /** The comm of a kernel that has loaded dpnb. */
+  commId: string | null = null;
+  /** Data of every message sent to a comm. */
+  readonly sent: unknown[] = [];
+  /** Answers a question later than it was asked, as a busy kernel does. */
+  gate: Promise<void> = Promise.resolve();
+
+  constructor(readonly id = 'kernel-1') {}
+
+  async requestCommInfo(): Promise<unknown> {
+    await this.gate;
+    const comms = this.commId === null ? {} : { [this.commId]: { target_name: 'dpnb.state' } };
+    return { content: { status: 'ok', comms } };
+  }
+
+  sendShellMessage(message: { content: { data: unknown } }): void {
+    this.sent.push(message.content.data);
+  }
+
+  /** Broadcast something under a comm. */
+  broadcast(data: unknown, type = 'comm_msg'): void {
+    const message = { header: { msg_type: type }, content: { comm_id: 'x', data } };
+    this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
+  }
+
+  push(snapshot: ISnapshot): void {
+    this.broadcast({ dpnb: snapshot });
+  }
+
+  get connection(): Kernel.IKernelConnection {
+    return this as unknown as Kernel.IKernelConnection;
+  }
+}
+
+/** A notebook, as far as the model looks. */
+export class FakeHost implements IKernelHost {
+  session: IKernelHost['session'] = null;
+  readonly kernelChanged = new Signal<this, unknown>(this);
+  readonly disposed = new Signal<this, void>(this);
+
+  constructor(kernel?: FakeKernel) {
+    this.use(kernel ?? null);
+  }
+
+  use(kernel: FakeKernel | null): void {
+    this.session = { kernel: kernel?.connection ?? null };
+    this.kernelChanged.emit(undefined);
+  }
+}
+
+/** Let everything that was promised happen. */
+export const settle = (): Promise<void> => new Promise(resolve => setTimeout(resolve));

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    environment: 'jsdom',
+    include: ['src/__tests__/**/*.test.ts'],
+    setupFiles: ['src/__tests__/setup.ts'],
+    restoreMocks: true,
+    // JupyterLab's packages import each other, and stylesheets, in ways that only a bundler resolves.
+    server: { deps: { inline: [/@jupyterlab/, /@jupyter\//, /@lumino/] } }
+  }
+});
