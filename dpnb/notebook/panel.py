@@ -1,0 +1,190 @@
+"""Kernel end of JupyterLab's side panel: tells the browser, at most ten times a second, how every session stands.
+
+One comm for each kernel process, opened silently: the browser listens to its broadcasts and opens nothing itself, so
+that any number of tabs and notebooks on one kernel see the same.  Outside a Jupyter kernel all of this does nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Sessions = list[dict[str, object]]
+"""The sessions of the browser contract, the most recently used first."""
+
+Send = Callable[[dict[str, object]], None]
+
+TARGET = "dpnb.state"
+"""The comm target under which the browser finds this process."""
+
+INTERVAL = 0.1
+"""Seconds between two messages.  The server drops a kernel's messages, the last one too, above 1000 a second."""
+
+_log = logging.getLogger("dpnb")
+
+
+class Panel:
+    """Throttled broadcasts of a snapshot, the last change always included.
+
+    Safe to use from any thread, and no lock is held while a snapshot is taken or sent: a caller may hold its own.
+
+    Parameters
+    ----------
+    open_channel
+        Opens the way to the browser, given what to call when the browser asks for the state; None where there is none.
+    interval : float
+        Seconds between two messages, > 0.
+    """
+
+    def __init__(
+        self, open_channel: Callable[[Callable[[], None]], Send | None], *, interval: float = INTERVAL
+    ) -> None:
+        self._open_channel = open_channel
+        self._interval = interval
+        self._boot = str(uuid.uuid4())
+        self._pid = -1
+        self._seq = 0
+        self._send: Send | None = None
+        self._snapshot: Callable[[], Sessions] | None = None
+        self._listeners: list[Callable[[Sessions], None]] = []
+        self._lock = threading.Lock()  # for what follows
+        self._last = -interval
+        self._is_flushing = False
+        self._is_dirty = False
+        self._trailing = threading.Event()
+        self._worker: threading.Thread | None = None
+
+    def install(self, snapshot: Callable[[], Sessions]) -> None:
+        """Tell the browser what `snapshot` returns, now and after every `publish`.
+
+        Parameters
+        ----------
+        snapshot
+            Returns the sessions of the browser contract; called from any thread, so it must not need a certain one.
+        """
+        self._snapshot = snapshot
+        if self._send is None:
+            self._send = self._open_channel(self.publish)
+            self._pid = os.getpid()
+        self.publish()
+
+    def on_flush(self, listener: Callable[[Sessions], None]) -> None:
+        """Call `listener` with every snapshot that is sent; a second registration of the same one changes nothing."""
+        if listener not in self._listeners:
+            self._listeners.append(listener)
+
+    def publish(self) -> None:
+        """Say that something changed; the browser learns it at once, or one interval after the last message."""
+        if not self._is_live():
+            return
+        with self._lock:
+            now = time.monotonic()
+            is_early = now < self._last + self._interval
+            if is_early:
+                self._start_worker()
+                self._trailing.set()
+            else:
+                self._last = now
+        if not is_early:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send the state without waiting.  If another thread is just doing so, it sends once more before it stops."""
+        if not self._is_live():
+            return
+        with self._lock:
+            self._is_dirty = True
+            if self._is_flushing:
+                return
+            self._is_flushing = True
+        try:
+            while (seq := self._next()) is not None:
+                self._send_once(seq)
+        except BaseException:  # an interrupt, say: the next caller must not wait for us for ever
+            with self._lock:
+                self._is_flushing = False
+            raise
+
+    def _is_live(self) -> bool:
+        # A forked child shares its parent's sockets and must not write to them.
+        return self._send is not None and os.getpid() == self._pid
+
+    def _next(self) -> int | None:
+        """Number of the next message; None, and the flush is over, when nothing changed since the last one.
+
+        The number is given before the snapshot is taken: then of two messages the later number has the later state.
+        """
+        with self._lock:
+            if not self._is_dirty:
+                self._is_flushing = False
+                return None
+            self._is_dirty = False
+            self._last = time.monotonic()
+            self._seq += 1
+            return self._seq
+
+    def _send_once(self, seq: int) -> None:
+        """Take a snapshot, send it, and let the widgets follow."""
+        if self._send is None or self._snapshot is None:
+            return
+        try:
+            sessions = self._snapshot()
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            self._send({"dpnb": {"v": 1, "boot": self._boot, "seq": seq, "time": now, "sessions": sessions}})
+            for listener in list(self._listeners):
+                listener(sessions)
+        except Exception as error:  # noqa: BLE001
+            # A release that was paid for must not fail because it could not be shown.
+            _log.error("dpnb could not bring the gauges up to date (%s)", type(error).__name__)
+
+    def _start_worker(self) -> None:
+        # One thread for good: a kernel keeps a socket for every thread that ever sent something.
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._flush_late, name="dpnb-panel", daemon=True)
+            self._worker.start()
+
+    def _flush_late(self) -> None:
+        """Send, one interval after the last message, whatever came too early for a message of its own."""
+        while True:
+            self._trailing.wait()
+            time.sleep(max(0.0, self._last + self._interval - time.monotonic()))
+            self._trailing.clear()  # before the snapshot: what is published during it asks for another
+            self.flush()
+
+
+def _open_comm(answer: Callable[[], None]) -> Send | None:
+    """Open the silent comm of this kernel; None outside a kernel."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
+        return None
+    import comm
+
+    # Not primary: it sends no comm_open, which a browser without the extension would answer with an error.
+    channel = comm.create_comm(target_name=TARGET, primary=False)
+    comm.get_comm_manager().register_comm(channel)
+
+    def on_message(message: dict[str, dict[str, object]]) -> None:
+        data = message["content"].get("data")
+        if isinstance(data, dict) and data.get("method") == "request_state":
+            answer()
+
+    channel.on_msg(on_message)
+
+    def send(data: dict[str, object]) -> None:
+        channel.send(data)
+
+    return send
+
+
+_panel = Panel(_open_comm)
+
+install = _panel.install
+publish = _panel.publish
+flush = _panel.flush
+on_flush = _panel.on_flush

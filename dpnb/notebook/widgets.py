@@ -1,0 +1,95 @@
+"""Live gauges below a cell: an anywidget that shows one session and follows the panel's broadcasts.
+
+Import this module only when gauges are first shown: it brings ipywidgets with it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anywidget
+import traitlets
+
+from dpnb.notebook import panel
+
+Session = dict[str, object]
+"""One session of the browser contract."""
+
+_STATIC = Path(__file__).parent / "static"
+
+_NOT_BUILT = """
+export default {
+  render({ el }) {
+    el.textContent =
+      "These gauges cannot move: dpnb was installed without its JavaScript. Install it again with pip install .";
+  }
+};
+"""
+
+
+def _asset(name: str, fallback: str) -> Path | str:
+    """A file that the TypeScript build made, or what to use in its place in a checkout that was not built."""
+    path = _STATIC / name
+    return path if path.is_file() else fallback
+
+
+class Gauges(anywidget.AnyWidget):
+    """The gauges of one session.
+
+    Parameters
+    ----------
+    state : dict
+        One session of the browser contract.  The list of releases is left to the panel.
+    """
+
+    _esm = _asset("gauges.js", _NOT_BUILT)
+    _css = _asset("gauges.css", "")
+    state = traitlets.Dict().tag(sync=True)
+
+
+_shown: dict[str, Gauges] = {}
+"""The one widget of every session that was ever displayed; each display of it is a view of the same state."""
+
+
+def gauges(session: Session) -> Gauges:
+    """Return the live gauges of a session, brought up to date; they follow every flush of the panel from then on."""
+    key = str(session["id"])
+    widget = _shown.get(key)
+    if widget is None or widget.comm is None:  # never shown, or closed by the user
+        widget = _shown[key] = Gauges(state=_without_releases(session))
+        panel.on_flush(_follow)
+    else:
+        widget.state = _without_releases(session)
+    return widget
+
+
+def mimebundle(session: Session, *, text: str, html: str) -> dict[str, object]:
+    """Every face of a session's gauges: live where widgets run, and static where they do not.
+
+    Parameters
+    ----------
+    session : dict
+        One session of the browser contract.
+    text, html : str
+        What a terminal, and a notebook that is opened without a kernel, show instead.
+
+    Returns
+    -------
+    dict
+        Content by MIME type, for `_repr_mimebundle_`.
+    """
+    bundle = gauges(session)._repr_mimebundle_()
+    live: dict[str, object] = dict(bundle[0]) if bundle is not None else {}
+    return {**live, "text/plain": text, "text/html": html}
+
+
+def _follow(sessions: list[Session]) -> None:
+    """Bring every shown widget to the state that the panel was just sent."""
+    for session in sessions:
+        widget = _shown.get(str(session["id"]))
+        if widget is not None and widget.comm is not None:
+            widget.state = _without_releases(session)
+
+
+def _without_releases(session: Session) -> Session:
+    return {**session, "releases": []}
