@@ -15,11 +15,16 @@ from fractions import Fraction
 from mpmath import libmp
 from scipy.special import ndtri_exp
 
+from dpnb.errors import InvalidValueError
+
 # Phi is enclosed between multiples of 2**-_UNIT_BITS times the last digit drawn: fine enough to decide nearly always.
 _UNIT_BITS = 16
 # Phi is computed with this many bits beyond the unit that it is allowed to be wrong by, so mpmath, which is right to
 # a few units in the last place, would have to be wrong by about 2**60 of them to change an answer.
 _GUARD_BITS = 64
+_DIGITS_FOR_A_GUESS = 32
+# A draw still open after this many digits means a broken source, not bad luck.
+_MOST_BITS = 1024
 
 
 class HalfUniform:
@@ -44,7 +49,18 @@ class HalfUniform:
         self._step = step
 
     def extend(self) -> None:
-        """Draw the next digits."""
+        """Draw the next digits.
+
+        Raises
+        ------
+        InvalidValueError
+            A thousand digits did not settle the matter, as happens with a source that repeats itself.
+        """
+        if self.bits > _MOST_BITS:
+            raise InvalidValueError(
+                f"source: the bits must be random, but {self.bits} of them did not place one draw, which has "
+                f"probability below 2**-{_MOST_BITS - 64 - _UNIT_BITS}. Use SystemSource()."
+            )
         self.leading = (self.leading << self._step) | self._more()
         self.bits += self._step
 
@@ -75,6 +91,9 @@ def round_lower_normal(shift: Fraction, scale: Fraction, uniform: HalfUniform) -
     def at_most(m: int) -> bool:
         return lies_below(uniform, (m + Fraction(1, 2) - shift) / scale)
 
+    # With this many significant digits the guess is right, or next to it, for every scale in use.
+    while uniform.leading.bit_length() < _DIGITS_FOR_A_GUESS:
+        uniform.extend()
     # Bracket the answer between `low` (not reached) and `high` (reached), widening from a guess, then bisect.
     guess = round(shift + scale * Fraction(uniform.quantile_guess()))
     stride = 1

@@ -8,10 +8,11 @@ where Z is a *real* standard normal number, never a double: the rounding is that
 
 Why this is private
 -------------------
-S + sigma Z is the ideal Gaussian mechanism, which for sums of L2 sensitivity C is (C/sigma)-GDP (Dong, Roth, Su 2022,
-Theorem 1), and everything after it is a function of its output: h depends on sigma alone.  Post-processing cannot
-raise the loss, so GDP, zCDP with C^2/(2 sigma^2) and every Renyi order hold as they are, for sums of any size.  The
-low bits of a double, which give textbook samplers away, are not there: a released value is an integer.
+S + sigma Z is the ideal Gaussian mechanism, which for sums of L2 sensitivity C is (C/sigma)-GDP (Dong, Roth, Su,
+arXiv:1905.02383v3, Theorem 2.7), and everything after it is a function of its output: h depends on sigma alone.
+Post-processing cannot raise the loss, so GDP, zCDP with C^2/(2 sigma^2) and every Renyi order hold as they are, for
+sums of any size.  The low bits of a double, which give textbook samplers away, are not there: what is released is an
+integer.
 
 Why it is exact
 ---------------
@@ -86,8 +87,8 @@ def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: Source)
 
     References
     ----------
-    .. [1] Dong, Roth, Su 2022, Gaussian Differential Privacy, arXiv:1905.02383v3, Theorem 2.7 (the Gaussian
-       mechanism) and Proposition 2.8 (post-processing); proof of exactness in this module's docstring.
+    .. [1] Dong, Roth, Su 2022, Gaussian Differential Privacy, arXiv:1905.02383v3, Theorem 2.7.
+       The proof that nothing is lost by rounding is in this module's docstring.
     """
     exponent, scale = _output_grid(sigma)
     integers = _as_integers(sums)
@@ -100,9 +101,9 @@ def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: Source)
     return Measurement(tuple(values), exponent, float(sigma))
 
 
-def _output_grid(sigma: float) -> tuple[int, float]:
+def _output_grid(sigma: object) -> tuple[int, float]:
     """Choose the output grid 2**exponent and express sigma in it: a double in [2^20, 2^21), exactly."""
-    if isinstance(sigma, bool) or not isinstance(sigma, float) or not math.isfinite(sigma) or sigma <= 0:
+    if not isinstance(sigma, float) or not math.isfinite(sigma) or sigma <= 0:
         raise InvalidValueError(
             f"sigma: the noise scale must be a positive, finite float, given {sigma!r}. "
             f"Take it from calibration.sigma_for()."

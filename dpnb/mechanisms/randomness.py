@@ -101,7 +101,7 @@ def checked_words(source: Source, n: int) -> NDArray[np.uint64]:
     InvalidValueError
         Another type or shape came back.
     """
-    words = source.words(n)
+    words: object = source.words(n)  # whatever the annotations say
     if not isinstance(words, np.ndarray) or words.dtype != np.uint64 or words.shape != (n,):
         raise InvalidValueError(
             f"source: words(n) must return an array of n numbers of type uint64, {type(source).__name__} returned "
