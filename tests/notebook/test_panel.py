@@ -1,0 +1,239 @@
+"""Facts about the kernel end of the panel, without a kernel."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpnb.notebook.panel import Panel
+
+INTERVAL = 0.05
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
+
+
+class FakeChannel:
+    """The way to a browser that writes down what it is told, and when."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict] = []
+        self.times: list[float] = []
+        self.ask: Callable[[], None] = lambda: None
+        self.opened = 0
+
+    def open(self, answer: Callable[[], None]) -> Callable[[dict], None]:
+        self.ask = answer
+        self.opened += 1
+        return self.send
+
+    def send(self, message: dict) -> None:
+        self.times.append(time.monotonic())
+        self.messages.append(message["dpnb"])
+
+    def wait_for(self, told: object) -> None:
+        """Wait until the last message holds these sessions."""
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            if self.messages and self.messages[-1]["sessions"] == told:
+                return
+            time.sleep(0.005)
+        pytest.fail(f"never told {told!r}; last told {self.messages[-1:]!r}")
+
+
+@pytest.fixture
+def channel() -> FakeChannel:
+    return FakeChannel()
+
+
+@pytest.fixture
+def state() -> list[dict]:
+    return [{"id": "a", "step": 0}]
+
+
+@pytest.fixture
+def panel(channel: FakeChannel, state: list[dict]) -> Panel:
+    panel = Panel(channel.open, interval=INTERVAL)
+    panel.install(lambda: [dict(session) for session in state])
+    return panel
+
+
+def test_first_state_is_sent_at_once(panel: Panel, channel: FakeChannel) -> None:
+    assert [message["sessions"] for message in channel.messages] == [[{"id": "a", "step": 0}]]
+
+
+def test_message_has_the_fields_of_the_shared_snapshot(panel: Panel, channel: FakeChannel) -> None:
+    assert set(channel.messages[0]) == set(json.loads(FIXTURE.read_text(encoding="utf-8")))
+    assert channel.messages[0]["v"] == 1
+    assert time.strptime(channel.messages[0]["time"], "%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_thousand_quick_changes_are_few_messages_and_the_last_one_is_right(
+    panel: Panel, channel: FakeChannel, state: list[dict]
+) -> None:
+    start = time.monotonic()
+    for step in range(1, 1001):
+        state[0]["step"] = step
+        panel.publish()
+    channel.wait_for([{"id": "a", "step": 1000}])
+    assert len(channel.messages) <= 3 + (time.monotonic() - start) / INTERVAL
+
+
+def test_messages_keep_their_distance(panel: Panel, channel: FakeChannel) -> None:
+    deadline = time.monotonic() + 6 * INTERVAL
+    while time.monotonic() < deadline:
+        panel.publish()
+        time.sleep(0.001)
+    gaps = [later - earlier for earlier, later in zip(channel.times, channel.times[1:], strict=False)]
+    assert len(gaps) >= 2
+    assert min(gaps) > 0.8 * INTERVAL
+
+
+def test_numbers_grow_and_the_process_keeps_its_name(panel: Panel, channel: FakeChannel) -> None:
+    for _ in range(3):
+        panel.flush()
+    assert [message["seq"] for message in channel.messages] == [1, 2, 3, 4]
+    assert len({message["boot"] for message in channel.messages}) == 1
+
+
+def test_every_process_has_a_name_of_its_own(panel: Panel, channel: FakeChannel) -> None:
+    other = FakeChannel()
+    Panel(other.open).install(list)
+    assert other.messages[0]["boot"] != channel.messages[0]["boot"]
+
+
+def test_browser_that_asks_is_answered(panel: Panel, channel: FakeChannel, state: list[dict]) -> None:
+    state[0]["step"] = 5
+    channel.ask()
+    channel.wait_for([{"id": "a", "step": 5}])
+
+
+def test_flush_does_not_wait(panel: Panel, channel: FakeChannel, state: list[dict]) -> None:
+    state[0]["step"] = 7
+    panel.flush()
+    assert channel.messages[-1]["sessions"] == [{"id": "a", "step": 7}]
+
+
+def test_changes_from_many_threads_end_at_the_last_state(panel: Panel, channel: FakeChannel, state: list[dict]) -> None:
+    lock = threading.Lock()
+
+    def work() -> None:
+        for _ in range(200):
+            with lock:
+                state[0]["step"] += 1
+            panel.publish()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    channel.wait_for([{"id": "a", "step": 800}])
+    assert [message["seq"] for message in channel.messages] == list(range(1, len(channel.messages) + 1))
+
+
+def test_caller_may_hold_a_lock_that_the_snapshot_needs(channel: FakeChannel) -> None:
+    lock = threading.RLock()
+    panel = Panel(channel.open, interval=INTERVAL)
+    told = 0
+
+    def snapshot() -> list[dict]:
+        with lock:
+            return [{"id": "a", "step": told}]
+
+    panel.install(snapshot)
+    for step in range(1, 20):
+        with lock:
+            told = step
+            panel.publish()
+            time.sleep(INTERVAL / 5)  # the trailing flush of another thread comes to wait for the lock
+    channel.wait_for([{"id": "a", "step": 19}])
+
+
+def test_widgets_follow_every_flush_once(panel: Panel, channel: FakeChannel) -> None:
+    heard: list[list[dict]] = []
+    panel.on_flush(heard.append)
+    panel.on_flush(heard.append)
+    panel.flush()
+    assert heard == [channel.messages[-1]["sessions"]]
+
+
+def test_installing_again_uses_the_same_channel(panel: Panel, channel: FakeChannel) -> None:
+    panel.install(lambda: [{"id": "b"}])
+    channel.wait_for([{"id": "b"}])
+    assert channel.opened == 1
+    assert len({message["boot"] for message in channel.messages}) == 1
+
+
+def test_snapshot_that_fails_hurts_no_caller_and_quotes_nothing(
+    channel: FakeChannel, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_broken = True
+
+    def snapshot() -> list[dict]:
+        if is_broken:
+            raise ValueError("secret row 17")
+        return []
+
+    panel = Panel(channel.open, interval=INTERVAL)
+    with caplog.at_level(logging.ERROR, "dpnb"):
+        panel.install(snapshot)
+    assert "ValueError" in caplog.text
+    assert "secret" not in caplog.text
+    is_broken = False
+    panel.flush()
+    assert channel.messages[-1]["sessions"] == []
+
+
+def test_interrupt_during_a_flush_does_not_silence_the_panel(channel: FakeChannel) -> None:
+    is_interrupted = True
+
+    def snapshot() -> list[dict]:
+        if is_interrupted:
+            raise KeyboardInterrupt
+        return []
+
+    panel = Panel(channel.open, interval=INTERVAL)
+    with pytest.raises(KeyboardInterrupt):
+        panel.install(snapshot)
+    is_interrupted = False
+    panel.flush()
+    assert channel.messages[-1]["sessions"] == []
+
+
+def test_panel_without_a_browser_takes_no_snapshot() -> None:
+    taken: list[int] = []
+    panel = Panel(lambda answer: None)
+    panel.install(lambda: taken.append(1) or [])
+    panel.publish()
+    panel.flush()
+    assert taken == []
+
+
+def test_forked_child_does_not_write_to_its_parents_sockets(
+    panel: Panel, channel: FakeChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = len(channel.messages)
+    monkeypatch.setattr(os, "getpid", lambda: -2)
+    panel.flush()
+    assert len(channel.messages) == sent
+
+
+def test_plain_python_publishes_nothing_and_imports_no_front_end() -> None:
+    code = """
+import sys
+import dpnb.notebook.panel as panel
+panel.install(list)
+panel.publish()
+panel.flush()
+heavy = {"IPython", "comm", "ipywidgets", "anywidget", "traitlets"} & set(sys.modules)
+sys.exit(f"imported {heavy}" if heavy else 0)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,63 @@
+"""Facts about the live gauges, without a browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpnb.notebook import panel, widgets
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
+
+
+@pytest.fixture
+def session(request: pytest.FixtureRequest) -> dict:
+    """The real session of the shared snapshot, under a name that no other test uses."""
+    session = json.loads(FIXTURE.read_text(encoding="utf-8"))["sessions"][0]
+    return {**session, "id": request.node.name}
+
+
+def test_gauges_hold_the_session_without_its_releases(session: dict) -> None:
+    assert widgets.gauges(session).state == {**session, "releases": []}
+
+
+def test_session_has_one_widget_however_often_it_is_shown(session: dict) -> None:
+    first = widgets.gauges(session)
+    moved = {**session, "headline": "12.0% left"}
+    assert widgets.gauges(moved) is first
+    assert first.state["headline"] == "12.0% left"
+
+
+def test_gauges_follow_the_panel(session: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = panel.Panel(lambda answer: lambda message: None)
+    monkeypatch.setattr(panel, "on_flush", local.on_flush)
+    shown = widgets.gauges(session)
+    local.install(lambda: [{**session, "headline": "1.0% left"}, {**session, "id": "never shown"}])
+    assert shown.state["headline"] == "1.0% left"
+
+
+def test_closed_gauges_are_replaced(session: dict) -> None:
+    closed = widgets.gauges(session)
+    closed.close()
+    assert widgets.gauges(session) is not closed
+
+
+def test_bundle_has_static_faces_beside_the_live_one(session: dict) -> None:
+    bundle = widgets.mimebundle(session, text="83.3% left", html="<b>83.3% left</b>")
+    assert bundle["text/plain"] == "83.3% left"
+    assert bundle["text/html"] == "<b>83.3% left</b>"
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == widgets.gauges(session).model_id
+
+
+def test_missing_build_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widgets, "_STATIC", tmp_path)
+    script = widgets._asset("gauges.js", widgets._NOT_BUILT)
+    assert isinstance(script, str)
+    assert "pip install ." in script
+
+
+def test_installed_package_has_the_built_gauges() -> None:
+    assert "role" in str(widgets.Gauges._esm)
+    assert ".dpnb-gauge" in str(widgets.Gauges._css)
