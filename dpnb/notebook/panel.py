@@ -83,16 +83,11 @@ class Panel:
         """Say that something changed; the browser learns it at once, or one interval after the last message."""
         if not self._is_live():
             return
-        with self._lock:
-            now = time.monotonic()
-            is_early = now < self._last + self._interval
-            if is_early:
-                self._start_worker()
-                self._trailing.set()
-            else:
-                self._last = now
-        if not is_early:
+        if self._take_turn():
             self.flush()
+        else:
+            self._start_worker()
+            self._trailing.set()
 
     def flush(self) -> None:
         """Send the state without waiting.  If another thread is just doing so, it sends once more before it stops."""
@@ -143,19 +138,30 @@ class Panel:
             # A release that was paid for must not fail because it could not be shown.
             _log.error("dpnb could not bring the gauges up to date (%s)", type(error).__name__)
 
+    def _take_turn(self) -> bool:
+        """Whether an interval has passed since the last message; if so the caller must send one."""
+        with self._lock:
+            now = time.monotonic()
+            if now < self._last + self._interval:
+                return False
+            self._last = now
+            self._trailing.clear()  # before the snapshot: what is published during it asks for another
+            return True
+
     def _start_worker(self) -> None:
         # One thread for good: a kernel keeps a socket for every thread that ever sent something.
-        if self._worker is None:
-            self._worker = threading.Thread(target=self._flush_late, name="dpnb-panel", daemon=True)
-            self._worker.start()
+        with self._lock:
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._flush_late, name="dpnb-panel", daemon=True)
+                self._worker.start()
 
     def _flush_late(self) -> None:
         """Send, one interval after the last message, whatever came too early for a message of its own."""
         while True:
             self._trailing.wait()
             time.sleep(max(0.0, self._last + self._interval - time.monotonic()))
-            self._trailing.clear()  # before the snapshot: what is published during it asks for another
-            self.flush()
+            if self._trailing.is_set() and self._take_turn():
+                self.flush()
 
 
 def _open_comm(answer: Callable[[], None]) -> Send | None:
