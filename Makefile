@@ -64,15 +64,20 @@ format: $(VENV)/.test  ## put Python and TypeScript into the house format
 	$(BIN)/ruff check --fix .
 	cd labextension && $(ENV) jlpm install --immutable && $(ENV) jlpm lint
 
+# The clone is outside this folder: below an ignored folder such as $(VENV), hatchling gives up .gitignore altogether and
+# packs node_modules too.
 dist: $(VENV)/.made  ## build a release into dist/, from a clean clone of the last commit
-	rm -rf dist $(VENV)/dist-clone
-	git clone --quiet --no-hardlinks . $(VENV)/dist-clone
 	$(PY) -m pip install --quiet --upgrade build
-	$(PY) -m build --outdir dist $(VENV)/dist-clone
-	@unzip=$$($(PY) -m zipfile -l dist/*.whl) && \
-	if echo "$$unzip" | grep -E 'build_log|\.map ' ; then echo 'dist: a development bundle got into the wheel' >&2; exit 1; fi && \
-	echo "$$unzip" | grep -q 'labextensions/dpnb/package.json' || { echo 'dist: the wheel holds no Lab extension' >&2; exit 1; }
-	rm -rf $(VENV)/dist-clone
+	rm -rf dist
+	@set -e; clone=$$(mktemp -d); trap 'rm -rf "$$clone"' EXIT; \
+	git clone --quiet . "$$clone"; \
+	$(PY) -m build --outdir dist "$$clone"; \
+	names=$$($(PY) -m zipfile --list dist/*.whl; $(PY) -m tarfile --list dist/*.tar.gz); \
+	case $$names in *build_log*|*.js.map*|*node_modules*) \
+	  echo 'make: dist/ holds a development bundle or its tools: not a release' >&2; exit 1;; esac; \
+	case $$names in *.data/data/share/jupyter/labextensions/dpnb/package.json*) ;; *) \
+	  echo 'make: the wheel in dist/ holds no Lab extension: not a release' >&2; exit 1;; esac
+	@ls -l dist
 
 clean:  ## remove what the other targets made, but no ledger
 	rm -rf .venv .venv-oldest dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \
