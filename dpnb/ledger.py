@@ -38,6 +38,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 TABLES = """
 CREATE TABLE promise (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, plan TEXT NOT NULL,
     request TEXT NOT NULL, target TEXT NOT NULL, loss TEXT NOT NULL, sigma TEXT, tau TEXT, looks TEXT NOT NULL,
@@ -102,6 +103,8 @@ class Ledger:
         The file; made if there is none.  ``":memory:"`` forgets everything with the process.
     promise : mapping of str to str
         What was promised about which table; a file made for another promise is refused.
+    settings : mapping of str to str
+        Figures that belong to a new file; an old one keeps its own.
 
     Raises
     ------
@@ -109,14 +112,16 @@ class Ledger:
         The file cannot be opened, is no ledger, was made for another promise, or was altered.
     """
 
-    def __init__(self, path: str | os.PathLike[str], promise: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
+    ) -> None:
         self.path = str(path) if str(path) == MEMORY else str(Path(path).absolute())
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._connection = self._connect()
         with self._translated():
             self._prepare()
             if not self._has_tables():
-                self._create(promise)
+                self._create(promise, settings or {})
             self._check_promise(promise)
             self._verify()
 
@@ -151,13 +156,14 @@ class Ledger:
                     raise
                 time.sleep(0.05)
 
-    def _create(self, promise: Mapping[str, str]) -> None:
+    def _create(self, promise: Mapping[str, str], settings: Mapping[str, str]) -> None:
         with self.transaction():
             if self._has_tables():  # another kernel was quicker
                 return
             for statement in TABLES.split(";")[:-1]:
                 self._connection.execute(statement)
             self._connection.executemany("INSERT INTO promise VALUES (?, ?)", sorted(promise.items()))
+            self._connection.executemany("INSERT INTO settings VALUES (?, ?)", sorted(settings.items()))
             self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._connection.execute(f"PRAGMA user_version = {FORMAT}")
 
@@ -172,7 +178,7 @@ class Ledger:
                 )
 
     def _verify(self) -> None:
-        previous = _digest(self.promise)
+        previous = self._genesis()
         for expected, row in enumerate(self._connection.execute("SELECT * FROM charges ORDER BY id"), start=1):
             stored = dict(zip(_COLUMNS, row, strict=True))
             chained = _digest([previous, *(stored[name] for name in _RESERVED)])
@@ -183,6 +189,9 @@ class Ledger:
                     "restore it from a copy that has every charge"
                 )
             previous = chained
+
+    def _genesis(self) -> str:
+        return _digest([self.promise, self.settings])
 
     def _table_names(self) -> list[str]:
         return [name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -200,6 +209,12 @@ class Ledger:
         """What the file was made for."""
         with self._translated():
             return dict(self._connection.execute("SELECT name, value FROM promise"))
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Figures that were fixed when the file was made."""
+        with self._translated():
+            return dict(self._connection.execute("SELECT name, value FROM settings"))
 
     def charges(self, after: int = 0) -> list[Charge]:
         """Rows with a larger id than `after`, in order."""
@@ -224,8 +239,8 @@ class Ledger:
         return self._select(f"WHERE id IN ({marks}) ORDER BY id", *ids)
 
     def _select(self, clause: str, *arguments: object) -> list[Charge]:
-        with self._lock, self._translated():
-            rows = self._connection.execute(f"SELECT * FROM charges {clause}", arguments).fetchall()
+        with self.lock, self._translated():
+            rows = self._connection.execute(f"SELECT * FROM charges {clause}", arguments).fetchall()  # noqa: S608  (our own text)
         return [_charge(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
     # --- writing -----------------------------------------------------------------------------------------------
@@ -236,7 +251,7 @@ class Ledger:
 
         On leaving the block what it wrote is on disk.
         """
-        with self._lock, self._translated():
+        with self.lock, self._translated():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -265,7 +280,7 @@ class Ledger:
         `looks`.
         """
         last = self._connection.execute("SELECT id, hash FROM charges ORDER BY id DESC LIMIT 1").fetchone()
-        number, previous = (last[0] + 1, last[1]) if last else (1, _digest(self.promise))
+        number, previous = (last[0] + 1, last[1]) if last else (1, self._genesis())
         stored: dict[str, Any] = {
             "id": number,
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -283,8 +298,7 @@ class Ledger:
         stored["state"] = "released" if sigma is None else "reserved"
         stored["measurement"] = None
         stored["result_hash"] = _digest([stored["hash"], stored["state"], None])
-        marks = ", ".join("?" * len(_COLUMNS))
-        self._connection.execute(f"INSERT INTO charges VALUES ({marks})", [stored[name] for name in _COLUMNS])
+        self._connection.execute(_INSERT, [stored[name] for name in _COLUMNS])
         return _charge(stored)
 
     def release(self, charge: Charge, measurement: Measurement) -> Charge:
@@ -309,7 +323,7 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards."""
-        with self._lock:
+        with self.lock:
             self._connection.close()
 
     @contextmanager
@@ -331,6 +345,7 @@ class Ledger:
 
 _RESERVED = ("id", "time", "key", "version", "plan", "request", "target", "loss", "sigma", "tau", "looks")
 _COLUMNS = (*_RESERVED, "hash", "state", "measurement", "result_hash")
+_INSERT = f"INSERT INTO charges VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608  (marks alone)
 
 
 def _charge(stored: Mapping[str, Any]) -> Charge:

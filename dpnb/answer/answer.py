@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpnb.accounting.losses import GDP
 from dpnb.answer import faces
@@ -40,9 +40,7 @@ class Answer:
     looks : int
         Measurements that are combined in it.
     time : str
-        When it was first asked; UTC.
-    fresh : bool
-        Whether this very call paid for it; False when it was read from the ledger.
+        When it was first asked and paid; UTC.
     notice : str or None
         Says loudly if the answer is not real or not private.
     refine : callable
@@ -58,19 +56,18 @@ class Answer:
     known: GDP
     looks: int
     time: str
-    fresh: bool
     notice: str | None
     refine: Callable[..., Answer]
 
     @property
     def estimate(self) -> float | pd.Series:
         """A float, or a pandas Series by group."""
-        return self._shaped(self.cells.value, "estimate")
+        return self._by_group("estimate") if self.plan.by else float(self.cells.value[0])
 
     @property
     def noise_scale(self) -> float | pd.Series:
         """Standard deviation of the noise in the estimate, in its units; of a mean, approximately."""
-        return self._shaped(self.cells.noise_scale, "noise_scale")
+        return self._by_group("noise_scale") if self.plan.by else float(self.cells.noise_scale[0])
 
     @property
     def interval(self) -> tuple[float, float] | pd.DataFrame:
@@ -96,12 +93,8 @@ class Answer:
 
         return pd.Index(list(self.keys), name=self.plan.by[0]) if self.plan.by else pd.RangeIndex(1)
 
-    def _shaped(self, values: Any, name: str) -> Any:
-        if not self.plan.by:
-            return float(values[0])
-        import pandas as pd
-
-        return pd.Series(values.copy(), index=self._index(), name=name)
+    def _by_group(self, name: str) -> pd.Series:
+        return self.to_pandas()[name]
 
     def __float__(self) -> float:
         if self.plan.by:

@@ -19,6 +19,7 @@ STYLE = (
 FAINT = "color:var(--jp-ui-font-color2,#616161)"
 LOUD = "font-weight:600;color:var(--jp-error-color0,#b71c1c)"
 NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
+LEFT = "text-align:left"
 ACCENT = "var(--jp-brand-color1,#1976d2)"
 PICTURE_WIDTH = 220
 
@@ -87,9 +88,8 @@ def interval_name(answer: Answer) -> str:
 
 def footer(answer: Answer) -> str:
     """Cost and provenance in one line."""
-    parts = [f"cost {price(answer.cost, answer.cost_share)}"]
-    if not answer.fresh:
-        parts.append(f"read from the ledger, asked {answer.time}")
+    when = answer.time[:16].replace("T", " ")
+    parts = [f"cost {price(answer.cost, answer.cost_share)}", f"asked {when} UTC"]
     if answer.looks > 1:
         parts.append(f"{answer.looks} looks combined")
     if answer.plan.by:
@@ -107,12 +107,13 @@ def preview_text(preview: Preview) -> str:
 def preview_html(preview: Preview) -> str:
     """The preview for a notebook."""
     rows = "".join(
-        f'<tr><td style="text-align:left;{FAINT}">{escape(name)}</td><td style="text-align:left">{escape(text)}</td></tr>'
+        f'<tr><td style="{LEFT};{FAINT}">{escape(name)}</td><td style="{LEFT}">{escape(text)}</td></tr>'
         for name, text in _facts(preview)
     )
     return (
         f'<div style="{STYLE}">{_notice_html(preview.notice)}<div><b>{escape(preview.plan.words)}</b> '
-        f'<span style="{FAINT}">not released</span></div><table style="margin:4px 0"><tbody>{rows}</tbody></table></div>'
+        f'<span style="{FAINT}">not released</span></div>'
+        f'<table style="margin:4px 0"><tbody>{rows}</tbody></table></div>'
     )
 
 
@@ -158,7 +159,8 @@ class _Picture:
     def __init__(self, answer: Answer) -> None:
         self._cells = answer.cells
         ends = [x for x in (*answer.cells.low, *answer.cells.high) if math.isfinite(x)]
-        self._low, self._high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+        self._low: float = min(ends, default=0.0)
+        self._high: float = max(ends, default=1.0)
 
     def bar(self, place: int) -> str:
         low, high = self._at(self._cells.low[place]), self._at(self._cells.high[place])

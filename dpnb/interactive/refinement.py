@@ -18,7 +18,6 @@ looks, which are in the ledger.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -70,54 +69,49 @@ class Refinement:
 
     def combined(self) -> tuple[NDArray[np.float64], float]:
         """Inverse-variance mean of the looks, shape (cells,), and its noise scale, in grid units."""
-        values, sigmas = combine([look.measurement.to_floats() for look in self.looks], self.sigmas)
-        return np.asarray(values, dtype=np.float64), float(sigmas)
+        return combine(np.stack([look.measurement.to_floats() for look in self.looks]), self.sigmas)
 
     @property
     def sigmas(self) -> list[float]:
         """Noise scales of the looks, in grid units."""
         return [look.measurement.sigma for look in self.looks]
 
-    def radius(self, alpha: Fraction) -> float:
-        """Half-width of the interval of one cell, in grid units, missed with probability at most `alpha` overall."""
-        if len(self.looks) <= 1 or self.tau is None:
-            return first_radius(self.sigmas[0], alpha)
-        return later_radius(self.sigmas, self.tau, alpha)
+    def radius(self, alpha: Fraction, further: float | None = None) -> float:
+        """Half-width of the interval of one cell, in grid units, missed with probability at most `alpha` overall.
 
+        Parameters
+        ----------
+        alpha : Fraction
+        further : float, optional
+            Scale of one more look that is about to be taken.
+        """
+        sigmas = [*self.sigmas, *([] if further is None else [further])]
+        if len(sigmas) == 1 or self.tau is None:
+            return fixed_radius(sigmas, alpha=FIRST_LOOK_SHARE * alpha)
+        return confidence_sequence_radius(sigmas, tau=self.tau, alpha=(1 - FIRST_LOOK_SHARE) * alpha)
 
-def first_radius(sigma: float, alpha: Fraction) -> float:
-    """Half-width after a first look of scale `sigma`."""
-    return fixed_radius([sigma], alpha=float(FIRST_LOOK_SHARE * alpha))
+    def sigma_within(self, radius: float, alpha: Fraction) -> float:
+        """The combined scale, after one more look, at which the half-width is at most `radius`.
 
+        The first look's half-width is proportional to its scale.  A confidence sequence's depends on the looks through
+        their combined scale alone and grows with it, so a bisection finds the scale.
+        """
+        if self.tau is None:
+            return radius / fixed_radius([1.0], alpha=FIRST_LOOK_SHARE * alpha)
+        tau = self.tau
 
-def later_radius(sigmas: Sequence[float], tau: float, alpha: Fraction) -> float:
-    """Half-width after several looks, for every number of looks at once."""
-    return confidence_sequence_radius(sigmas, tau=tau, alpha=float((1 - FIRST_LOOK_SHARE) * alpha))
+        def reaches(sigma: float) -> bool:
+            return confidence_sequence_radius([sigma], tau=tau, alpha=(1 - FIRST_LOOK_SHARE) * alpha) <= radius
+
+        low = high = self.combined()[1]
+        while not reaches(low):
+            high, low = low, low / 2
+        while high / low > 1 + 1e-9:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if reaches(middle) else (low, middle)
+        return low
 
 
 def first_tau(sigma: float, alpha: Fraction) -> float:
-    """The parameter to store with a first look of scale `sigma`."""
-    return tuned_tau(TUNED_FOR / sigma**2, alpha=float((1 - FIRST_LOOK_SHARE) * alpha))
-
-
-def sigma_for_first_radius(radius: float, alpha: Fraction) -> float:
-    """The scale at which a first look has half-width `radius`: the radius is proportional to the scale."""
-    return radius / first_radius(1.0, alpha)
-
-
-def sigma_for_later_radius(radius: float, refinement: Refinement, alpha: Fraction) -> float:
-    """The combined scale at which a further look has half-width at most `radius`; found by bisection."""
-    tau = refinement.tau or 0.0
-
-    def reaches(sigma: float) -> bool:
-        return later_radius([sigma], tau, alpha) <= radius
-
-    high = 1 / math.sqrt(math.fsum(sigma**-2 for sigma in refinement.sigmas))
-    if reaches(high):
-        return high
-    low = high
-    while not reaches(low):
-        high, low = low, low / 2
-    while low < (middle := (low + high) / 2) < high and high / low > 1 + 1e-9:
-        low, high = (middle, high) if reaches(middle) else (low, middle)
-    return low
+    """The parameter to store with a first look of scale `sigma`: public, since the scale is."""
+    return tuned_tau(TUNED_FOR / sigma**2, alpha=(1 - FIRST_LOOK_SHARE) * alpha)

@@ -142,7 +142,8 @@ def _codes(values: NDArray[Any], column: Categories) -> NDArray[np.int32]:
     if values.dtype.kind in "biuf":
         positions, distinct = pd.factorize(values)
         table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], np.int32)
-        return table[positions]
+        codes: NDArray[np.int32] = table[positions]
+        return codes
     values = values.astype(object)
     return np.fromiter((_code(value, code_of) for value in values), np.int32, len(values))
 
@@ -157,7 +158,8 @@ def _code(value: Any, code_of: dict[Any, int]) -> int:
 def _units(values: NDArray[Any]) -> NDArray[np.int64]:
     """Number the units 0, 1, ...; -1 where there is none."""
     try:
-        return pd.factorize(values)[0].astype(np.int64)
+        numbered: NDArray[np.int64] = pd.factorize(values)[0].astype(np.int64)
+        return numbered
     except Exception:  # noqa: BLE001  (something in the column cannot be compared; take the values one by one)
         numbers: dict[Any, int] = {}
         return np.fromiter((_number(value, numbers) for value in values), np.int64, len(values))

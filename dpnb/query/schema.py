@@ -155,18 +155,21 @@ def privacy_unit_from(column: object, max_rows_per_unit: object, schema: Schema)
         raise SchemaError(
             f"max_rows_per_unit: required with privacy_unit={column!r}; say how many rows of one unit may count"
         )
-    if (
-        isinstance(max_rows_per_unit, bool)
-        or not isinstance(max_rows_per_unit, numbers.Integral)
-        or not 1 <= max_rows_per_unit <= 2**31
-    ):
+    most = whole_number(max_rows_per_unit)
+    if most is None or not 1 <= most <= 2**31:
         raise SchemaError(f"max_rows_per_unit: must be a whole number from 1 to 2**31; got {max_rows_per_unit!r}")
     if column in schema:
         raise SchemaError(
             f"privacy_unit: {column!r} is also in the schema; leave it out of the schema, since what names a person "
             "is not something to ask about"
         )
-    return PrivacyUnit(column, int(max_rows_per_unit))
+    return PrivacyUnit(column, most)
+
+
+def whole_number(value: object) -> int | None:
+    """An integer of any library as an int; None for anything else, truth values included."""
+    value = plain(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def plain(value: Any) -> Any:
@@ -176,7 +179,7 @@ def plain(value: Any) -> Any:
 
 
 def _finite(value: Any, name: str) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, numbers.Real):
         try:
             number = float(value)
         except OverflowError:
@@ -203,6 +206,8 @@ def _categories(values: object) -> tuple[Key, ...]:
     seen: set[Key] = set()
     for key in keys:
         if key in seen:
-            raise SchemaError(f"Categories: values must differ; got {key!r} twice; remove one (1, 1.0 and True are one)")
+            raise SchemaError(
+                f"Categories: values must differ; got {key!r} twice; remove one (1, 1.0 and True are one)"
+            )
         seen.add(key)
     return keys

@@ -1,0 +1,30 @@
+"""dpnb: explore a sensitive table in a notebook under differential privacy, choosing each budget as you go."""
+
+from importlib.metadata import version as _version
+from typing import Any
+
+from dpnb import errors
+from dpnb.accounting.budget import Budget
+from dpnb.query.schema import Bounded, Categories
+from dpnb.session import Session
+
+__all__ = ["Bounded", "Budget", "Categories", "Session", "errors"]
+__version__ = _version("dpnb")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Turn on live gauges, the panel and the ``%dpnb`` magic: ``%load_ext dpnb``."""
+    from dpnb.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Turn them off: ``%unload_ext dpnb``."""
+    from dpnb.notebook.extension import unload
+
+    unload(shell)
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    return [{"src": "labextension", "dest": "dpnb"}]

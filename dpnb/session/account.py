@@ -1,0 +1,120 @@
+"""The promise and how it stands: filter and odometer, rebuilt from the ledger and kept in step with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, from_text, to_text
+from dpnb.accounting.filters import GDPFilter
+from dpnb.accounting.losses import GDP
+from dpnb.accounting.odometers import MixtureOdometer
+from dpnb.errors import BudgetExceeded, LedgerError
+from dpnb.ledger import Ledger
+
+ODOMETER_DELTA = Fraction(1, 10**6)
+"""Chance that an odometer's statement is wrong, for a budget that names no delta."""
+
+
+class Account:
+    """What a budget still allows, whichever kernel spent it.
+
+    Parameters
+    ----------
+    path : str
+        Of the ledger.
+    budget : Budget
+    about : mapping of str to str
+        The rest of the promise: which table, unit and schema it is about.
+
+    Raises
+    ------
+    LedgerError
+        The file was made for another promise, is no ledger, or cannot be used.
+    """
+
+    def __init__(self, path: str, budget: Budget, about: Mapping[str, str]) -> None:
+        self.budget = budget
+        promise = {**about, "budget": json.dumps(budget.to_json()), "filter": "gdp"}
+        self.ledger = Ledger(path, promise, _settings(budget))
+        self._filter, self._odometer = _restored(self.ledger)
+        self._seen = 0
+        self.sync()
+
+    @property
+    def filter(self) -> GDPFilter:
+        """The filter as it stands now."""
+        self.sync()
+        return self._filter
+
+    @property
+    def odometer(self) -> MixtureOdometer:
+        """The mixture odometer as it stands now."""
+        self.sync()
+        return self._odometer
+
+    def sync(self) -> None:
+        """Take in what any kernel has charged since we last looked."""
+        with self.ledger.lock:
+            for charge in self.ledger.charges(after=self._seen):
+                self._filter = self._filter.step(charge.loss)
+                self._odometer = self._odometer.step(charge.loss)
+                self._seen = charge.id
+
+    def admit(self, question: str, loss: GDP, known: GDP) -> None:
+        """Let the filter decide; call inside the ledger's transaction, before the charge is written.
+
+        Parameters
+        ----------
+        question : str
+            In words, for the refusal.
+        loss : GDP
+            What the answer would add.
+        known : GDP
+            What was paid for this question already.
+
+        Raises
+        ------
+        BudgetExceeded
+            It does not fit; the message names the largest target that does.
+        """
+        if self.filter.admits(loss):
+            return
+        left = self._filter.affordable()
+        asked = GDP.from_squared(known.mu_squared + loss.mu_squared)
+        fits = decimal_sqrt_down(known.mu_squared + left.mu_squared)
+        remedy = f"ask for at most mu={fits!r} or share=1" if left.mu_squared else "only what is known already is free"
+        paid = f", of which mu={known.mu!r} is paid already" if known.mu_squared else ""
+        raise BudgetExceeded(
+            f"{question}: the filter keeps the sum of mu^2 within {self._filter.budget.mu:.6g}^2; asked for "
+            f"mu={asked.mu!r}{paid}; mu={decimal_sqrt_down(left.mu_squared)!r} is left; {remedy}; nothing was charged "
+            "and the session goes on"
+        )
+
+    def share(self, cost: GDP) -> float:
+        """A cost as a share of the whole budget, rounded up."""
+        return decimal_up(cost.mu_squared / self._filter.budget.mu_squared)
+
+
+def _settings(budget: Budget) -> dict[str, str]:
+    """Computed figures, kept as first written: another version of a library may differ in the last digit."""
+    odometer = MixtureOdometer.tuned(budget.loss.mu_squared, budget.delta or ODOMETER_DELTA)
+    return {
+        "mu0_squared": to_text(budget.loss.mu_squared),
+        "odometer_gamma": odometer.gamma.hex(),
+        "odometer_delta": to_text(odometer.delta),
+    }
+
+
+def _restored(ledger: Ledger) -> tuple[GDPFilter, MixtureOdometer]:
+    settings = ledger.settings
+    try:
+        budget = GDP.from_squared(from_text(settings["mu0_squared"]))
+        gamma = Fraction(float.fromhex(settings["odometer_gamma"]))
+        return GDPFilter.from_loss(budget), MixtureOdometer(gamma, from_text(settings["odometer_delta"]))
+    except (KeyError, ValueError) as error:
+        raise LedgerError(
+            f"ledger {ledger.path!r}: its settings cannot be read ({type(error).__name__}); restore it from a copy"
+        ) from None

@@ -1,0 +1,61 @@
+"""The curator's arguments, checked before anything is opened or read."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from dpnb.accounting.budget import Budget
+from dpnb.errors import InvalidValueError
+from dpnb.query.schema import whole_number
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def checked_name(name: object) -> str:
+    """A name that can also name a file."""
+    if isinstance(name, str) and NAME.fullmatch(name):
+        return name
+    raise InvalidValueError(
+        f"name: must be letters, digits, '.', '_' or '-', at most 100, starting with a letter or digit; got {name!r}"
+    )
+
+
+def checked_budget(budget: object) -> Budget:
+    """A budget, and only one."""
+    if isinstance(budget, Budget):
+        return budget
+    raise InvalidValueError(f"budget: must be one dpnb.Budget(epsilon=, delta=) or dpnb.Budget.gdp(mu); got {budget!r}")
+
+
+def checked_version(version: object) -> str:
+    """A name for the state of the table."""
+    if isinstance(version, str) and version:
+        return version
+    raise InvalidValueError(f"version: must be a non-empty str that names the state of the table; got {version!r}")
+
+
+def checked_size(size: object) -> int | None:
+    """A public number of units, or None."""
+    number = whole_number(size)
+    if size is None or (number is not None and number > 0):
+        return number
+    raise InvalidValueError(f"public_size: must be a positive whole number of units, or left out; got {size!r}")
+
+
+def checked_filter(filter_: object) -> str:
+    """The filter that keeps the promise."""
+    if filter_ == "gdp":
+        return "gdp"
+    raise InvalidValueError(f"filter: must be 'gdp', the one this version of dpnb has; got {filter_!r}")
+
+
+def ledger_path(ledger: object, name: str) -> str:
+    """Where the charges are kept; beside the notebook unless the curator says otherwise."""
+    if ledger is None:
+        return str(Path.cwd() / f"{name}.dpnb")
+    path = os.fspath(ledger) if isinstance(ledger, str | os.PathLike) else None
+    if isinstance(path, str) and path and "\0" not in path:
+        return path
+    raise InvalidValueError(f"ledger: must be the path of a file; got {ledger!r}; leave it out for {name}.dpnb")

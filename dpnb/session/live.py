@@ -1,0 +1,49 @@
+"""Which sessions this process has, most recently used first, and who wants to hear when one changes."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpnb.session.session import Session
+
+_lock = threading.RLock()
+_sessions: list[weakref.ref[Session]] = []
+_listeners: list[Callable[[], None]] = []
+
+
+def used(session: Session) -> None:
+    """Note that a session is new or has changed, and tell the listeners."""
+    with _lock:
+        others = [ref for ref in _sessions if ref() not in (None, session)]
+        _sessions[:] = [weakref.ref(session), *others]
+        listeners = list(_listeners)
+    for listener in listeners:
+        listener()
+
+
+def sessions() -> list[Session]:
+    """Live sessions, most recently used first; of several on one ledger only the last made."""
+    with _lock:
+        alive = [session for ref in _sessions if (session := ref()) is not None]
+    newest: dict[str, Session] = {}
+    for session in alive:
+        newest.setdefault(session.id, session)
+    return list(newest.values())
+
+
+def subscribe(listener: Callable[[], None]) -> None:
+    """Call `listener` whenever a session is made or changes; once, however often it subscribes."""
+    with _lock:
+        if listener not in _listeners:
+            _listeners.append(listener)
+
+
+def unsubscribe(listener: Callable[[], None]) -> None:
+    """Stop calling `listener`."""
+    with _lock:
+        if listener in _listeners:
+            _listeners.remove(listener)
