@@ -20,9 +20,9 @@ class DpnbMagics(Magics):
         """Show how each session of this kernel stands: ``%dpnb``."""
         sessions = live.sessions()
         if line.strip():
-            print(USAGE)
+            print(USAGE)  # noqa: T201  (a magic talks to its user)
             return
         if not sessions:
-            print(NO_SESSION)
+            print(NO_SESSION)  # noqa: T201  (likewise)
         for session in sessions:
-            display(session)
+            display(session)  # type: ignore[no-untyped-call]
