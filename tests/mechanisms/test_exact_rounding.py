@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from mechanisms.oracles import normal_quantile, words_at_boundary
 
 from dpnb.mechanisms import exact_rounding
 from dpnb.mechanisms.exact_rounding import HalfUniform, lies_below, round_lower_normal
+from mechanisms.oracles import normal_quantile, words_at_boundary
 
 
 def supply(digits: int, bits: int, step: int) -> Callable[[], int]:

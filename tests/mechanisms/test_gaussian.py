@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanisms.oracles import DIGITS, SIGN, PlannedWords, floor_log2, rounded_by_inversion, words_at_boundary
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -19,6 +18,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.mechanisms import gaussian
 from dpnb.mechanisms.gaussian import Measurement, measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from mechanisms.oracles import DIGITS, SIGN, PlannedWords, floor_log2, rounded_by_inversion, words_at_boundary
 
 WORD = st.integers(0, 2**64 - 1)
 ROUND_SIGMA = 2.0**20  # the output grid is then 1
