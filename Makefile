@@ -88,7 +88,7 @@ clean:  ## remove what the other targets made, but no ledger
 # ---- set-up ----------------------------------------------------------------------------------------------------------
 
 AS_ROOT_ON_DEBIAN := test "$$(id -u)" = 0 && grep -qs '^ID=debian' /etc/os-release && command -v apt-get >/dev/null
-APT_INSTALL := apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq
+APT_INSTALL := apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o DPkg::Lock::Timeout=300
 
 $(VENV)/.made:
 	@set -e; found=; \
