@@ -1,16 +1,26 @@
 """Which rows of a unit count, when it has more than are allowed.
 
-The `k` smallest by a fixed integer hash of the row's own content, ties broken by the content itself, so that rows
-that still tie are the same row.  The choice depends on nothing but the unit's own rows: not on position, not on
-chance, not on who else is in the table, and not on the question, since it is made once, before any filter.
+The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, what the schema says of the row, and,
+for rows that are equal in all of these, a running number (equal rows are interchangeable, so it does not matter which
+of them gets which).  The choice depends on nothing but the unit's own rows: not on position, not on chance, not on who
+else is in the table, and not on the question, since it is made once, before any filter.
+
+The unit's name is hashed too because a schema may have few distinct rows: without it one kind of row would come first
+for everybody, and what is rare or late in that one order would hardly ever count.  With it, and with the running
+number, each row of a unit is as likely to count as any other.
 
 The hash uses only additions, products and remainders that fit 64 bits, so every engine can compute the same one.
 """
 
 from __future__ import annotations
 
+import hashlib
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
 
 PRIME = 2**31 - 1
 MULTIPLIER = 742938285
@@ -19,41 +29,66 @@ MULTIPLIER = 742938285
 LIMB = 2**16
 
 
-def first_rows(units: NDArray[np.int64], contents: list[NDArray[np.int64]], most: int) -> NDArray[np.int64]:
+def first_rows(units: Integers, names: Integers, contents: list[Integers], most: int) -> Integers:
     """Positions of the rows that count, in ascending order.
 
     Parameters
     ----------
     units : int64 array, shape (rows,)
-        Whose row it is.
+        Whose row it is, numbered 0, 1, ... in any order.
+    names : int64 array, shape (rows,)
+        The unit's name as `name_number` gives it.
     contents : list of int64 arrays, shape (rows,)
         The row's columns as non-negative integers below 2**33, in a fixed order.
     most : int
         Rows of one unit that count.
     """
-    if len(units) == 0:
-        return np.empty(0, np.int64)
-    hashed = row_hash(contents, len(units))
-    order = np.lexsort((hashed, units))
-    if _undecided(order, units, hashed):
-        order = np.lexsort((*reversed(contents), hashed, units))
-    ordered = units[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    place = np.arange(len(units)) - np.repeat(starts, np.diff(np.r_[starts, len(units)]))
-    return np.sort(order[place < most])
+    crowded = (np.bincount(units) > most)[units] if len(units) else np.empty(0, np.bool_)
+    rows = np.flatnonzero(crowded)
+    if not len(rows):
+        return np.arange(len(units))
+    units, names, contents = units[rows], names[rows], [column[rows] for column in contents]
+    content_hash = row_hash([names, *contents])
+    order = np.lexsort((*reversed(contents), content_hash, units))
+    new_unit, new_content = _starts(order, [units]), _starts(order, [units, *contents])
+    final_hash = row_hash([content_hash[order], _running_number(new_content)])
+    # The sort is stable: rows whose final hashes tie stay in the order of their content.
+    ranked = np.lexsort((final_hash, units[order]))
+    chosen = order[ranked[_running_number(new_unit) < most]]
+    return np.sort(np.r_[np.flatnonzero(~crowded), rows[chosen]])
 
 
-def row_hash(contents: list[NDArray[np.int64]], rows: int) -> NDArray[np.int64]:
-    """Hash each row's content to an integer below 2**31 - 1."""
-    state = np.ones(rows, np.int64)
-    for column in contents:
+def name_number(name: Any) -> int:
+    """A unit's name as an integer from 0 to 2**60 - 1, the same on every engine.
+
+    A whole number is itself (so is a float that holds one, as when pandas meets a null); of anything else the first 15
+    hexadecimal digits of the MD5 of its text, which every engine has, and which need not be secret here.
+    """
+    if isinstance(name, int | float | np.number) and not isinstance(name, np.complexfloating) and name == name // 1:
+        return abs(int(name)) % 2**60
+    return int(hashlib.md5(str(name).encode(), usedforsecurity=False).hexdigest()[:15], 16)
+
+
+def row_hash(columns: list[Integers]) -> Integers:
+    """Hash the columns of each row, non-negative integers, to an integer below 2**31 - 1."""
+    state = np.ones(len(columns[0]), np.int64)
+    for column in columns:
         for limb in (column // LIMB, column % LIMB):
-            state = (state * MULTIPLIER + limb + 1) % PRIME
+            state = (state * MULTIPLIER + limb % PRIME + 1) % PRIME
     # Without a square the hash would be linear, and a unit's rows that differ in one column would be picked in step.
     return (state * state % PRIME * MULTIPLIER + state) % PRIME
 
 
-def _undecided(order: NDArray[np.int64], units: NDArray[np.int64], hashed: NDArray[np.int64]) -> bool:
-    """Whether two rows of a unit have the same hash, so that their content must decide."""
-    same_unit = units[order][1:] == units[order][:-1]
-    return bool(np.any(same_unit & (hashed[order][1:] == hashed[order][:-1])))
+def _starts(order: Integers, keys: list[Integers]) -> NDArray[np.bool_]:
+    """Where, along `order`, a run of equal keys begins."""
+    starts = np.zeros(len(order), np.bool_)
+    starts[:1] = True
+    for key in keys:
+        starts[1:] |= key[order][1:] != key[order][:-1]
+    return starts
+
+
+def _running_number(starts: NDArray[np.bool_]) -> Integers:
+    """0, 1, 2, ... from each start on."""
+    places = np.arange(len(starts))
+    return places - np.maximum.accumulate(np.where(starts, places, 0))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
-from dpnb.query.contribution import first_rows
+from dpnb.query.contribution import first_rows, name_number
 from dpnb.query.guard import guarded
 from dpnb.query.schema import Bounded, Categories, ColumnType, PrivacyUnit, Schema
 
@@ -88,12 +88,12 @@ def _prepare(columns: dict[str, NDArray[Any]], schema: Schema, unit: PrivacyUnit
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         length = len(next(iter(columns.values())))
-        units = _units(columns[unit.column]) if unit.column else np.arange(length)
+        units, names = _units(columns[unit.column]) if unit.column else (np.arange(length), np.empty(0, np.int64))
         read = {name: _read(columns[name], column) for name, column in schema.items()}
         kept = np.flatnonzero(units >= 0)
         if unit.column:
             contents = [_integers(read[name], schema[name])[kept] for name in sorted(schema)]
-            kept = kept[first_rows(units[kept], contents, unit.max_rows)]
+            kept = kept[first_rows(units[kept], names[kept], contents, unit.max_rows)]
         numbers, steps, codes = {}, {}, {}
         for name, column in schema.items():
             values = read[name][kept]
@@ -155,14 +155,16 @@ def _code(value: Any, code_of: dict[Any, int]) -> int:
         return -1
 
 
-def _units(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Number the units 0, 1, ...; -1 where there is none."""
+def _units(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer."""
     try:
-        numbered: NDArray[np.int64] = pd.factorize(values)[0].astype(np.int64)
-        return numbered
+        codes, distinct = pd.factorize(values)
+        names = [name_number(name) for name in distinct.tolist()]
     except Exception:  # noqa: BLE001  (something in the column cannot be compared; take the values one by one)
         numbers: dict[Any, int] = {}
-        return np.fromiter((_number(value, numbers) for value in values), np.int64, len(values))
+        codes = np.fromiter((_number(value, numbers) for value in values), np.int64, len(values))
+        names = [_name_number(name) for name in numbers]
+    return codes.astype(np.int64), np.array([*names, 0], np.int64)[codes]
 
 
 def _number(value: Any, numbers: dict[Any, int]) -> int:
@@ -170,3 +172,10 @@ def _number(value: Any, numbers: dict[Any, int]) -> int:
         return -1 if pd.isna(value) is True else numbers.setdefault(value, len(numbers))
     except Exception:  # noqa: BLE001  (not hashable: it names nobody)
         return -1
+
+
+def _name_number(name: Any) -> int:
+    try:
+        return name_number(name)
+    except Exception:  # noqa: BLE001  (an odd object without a text)
+        return 0
