@@ -84,13 +84,12 @@ class Account:
             return
         left = self._filter.affordable()
         asked = GDP.from_squared(known.mu_squared + loss.mu_squared)
-        fits = decimal_sqrt_down(known.mu_squared + left.mu_squared)
-        remedy = f"ask for at most mu={fits!r} or share=1" if left.mu_squared else "only what is known already is free"
         paid = f", of which mu={known.mu!r} is paid already" if known.mu_squared else ""
+        fits = decimal_sqrt_down(known.mu_squared + left.mu_squared)
+        remedy = f"the largest that fits is mu={fits!r}, or share=1" if left.mu_squared else "nothing is left"
         raise BudgetExceeded(
             f"{question}: the filter keeps the sum of mu^2 within {self._filter.budget.mu:.6g}^2; asked for "
-            f"mu={asked.mu!r}{paid}; mu={decimal_sqrt_down(left.mu_squared)!r} is left; {remedy}; nothing was charged "
-            "and the session goes on"
+            f"mu={asked.mu!r}{paid}; {remedy}; nothing was charged and the session goes on"
         )
 
     def share(self, cost: GDP) -> float:
