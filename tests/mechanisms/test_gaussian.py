@@ -110,12 +110,29 @@ def test_quick_and_slow_path_give_the_same_values(monkeypatch: pytest.MonkeyPatc
 
 
 def test_chunks_join_without_a_seam() -> None:
-    n = 2 * gaussian._CHUNK + 3
-    words = NotPrivateSeededSource(14).words(n)
-    whole = measure(np.arange(n), sigma=1e8, source=PlannedWords([*words.tolist(), *[5] * 100]))
-    for start in (gaussian._CHUNK - 1, gaussian._CHUNK, 2 * gaussian._CHUNK, n - 1):
-        one = measure([start], sigma=1e8, source=PlannedWords([int(words[start]), 5]))
-        assert one.values[0] == whole.values[start]
+    n, piece = 2 * gaussian._CHUNK + 3, 1009
+    totals = (NotPrivateSeededSource(23).words(n) >> np.uint64(30)).astype(np.int64)
+    words = NotPrivateSeededSource(14).words(n).tolist()
+    whole = measure(totals, sigma=1e8, source=PlannedWords([*words, *[5] * 100]))
+    pieces: list[int] = []
+    for start in range(0, n, piece):
+        part = slice(start, start + piece)
+        pieces.extend(measure(totals[part], sigma=1e8, source=PlannedWords([*words[part], *[5] * 100])).values)
+    assert list(whole.values) == pieces
+
+
+@pytest.mark.parametrize("exponent", [1, 10, 61, 62, 63, 64, 65, 200])
+def test_both_paths_agree_when_the_grid_is_coarser_than_the_sums(
+    exponent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    totals = np.array([2**63 - 1, -(2**63), 2**62, -(2**62) - 1, 3, -1, 0] * 20)
+    sigma = 1.75 * 2.0 ** (exponent + 20)
+    quick = measure(totals, sigma=sigma, source=NotPrivateSeededSource(22))
+    as_python_integers = measure([*totals.tolist(), 2**90], sigma=sigma, source=NotPrivateSeededSource(22))
+    monkeypatch.setattr(gaussian, "_INVERSE_MARGIN", 1.0)
+    slow = measure(totals, sigma=sigma, source=NotPrivateSeededSource(22))
+    assert quick.exponent == exponent
+    assert quick.values == slow.values == as_python_integers.values[:-1]
 
 
 # --- the fall-back ----------------------------------------------------------------------------------------------------
