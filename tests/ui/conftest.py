@@ -1,0 +1,114 @@
+"""A browser and a JupyterLab server for the tests in this folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+# What the fake notebook's cells do, by the name under which the tests ask for their number.
+CELLS = {
+    "load": "import time\nfrom fake_session import Budget",
+    "start": "budget = Budget()\nbudget.show()",
+    "spend": "budget.set(0.75, 'mean of visits by plan')",
+    "slowly": "for step in range(1, 5):\n    budget.set(0.75 - step / 10)\n    time.sleep(1)",
+    "quickly": "for step in range(500):\n    budget.set(0.35 - (step + 1) * 0.0005)",
+    "silently": "time.sleep(8)",
+    "rehearse": "budget = Budget('fake rehearsal', notice='REHEARSAL: mock data, not real')",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder drives a browser."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.ui)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of the system's Chromium.  Without one the tests are skipped at a desk and fail in CI."""
+    names = (os.environ.get("DPNB_CHROMIUM") or "", *NAMES)
+    found = next((path for name in names if name and (path := shutil.which(name))), None)
+    if found is None:
+        rule = "Browser tests need Chromium: install it (Debian: apt-get install chromium) or name it in DPNB_CHROMIUM."
+        if os.environ.get("CI"):
+            pytest.fail(f"{rule} CI is set, and CI must not leave them out.")
+        pytest.skip(rule)
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[object]:
+    """One browser for all tests.  It can reach this machine and nothing else."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium,
+            args=["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the Lab shows: a copy of the examples without ledgers, and the fake notebooks."""
+    root = tmp_path_factory.mktemp("lab") / "root"
+    shutil.copytree(EXAMPLES, root, ignore=shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints"))
+    shutil.copy(HERE / "fake_session.py", root)
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    )
+    for name in ("fake.ipynb", "other.ipynb"):
+        nbformat.write(notebook, root / name)
+    return root
+
+
+@pytest.fixture(scope="session")
+def lab_url(chromium: str, lab_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running JupyterLab.  (Asks for Chromium first: without it no server is needed.)"""
+    from ui.server import running_lab
+
+    with running_lab(tmp_path_factory.mktemp("jupyter"), lab_root) as url:
+        yield url
+
+
+@pytest.fixture
+def lab(browser: object, lab_url: str) -> Iterator[object]:
+    """JupyterLab in a fresh browser tab; the test fails if the page complains or talks to the outside."""
+    from ui.lab import Lab
+
+    context = browser.new_context(viewport={"width": 1400, "height": 900})  # type: ignore[attr-defined]
+    lab = Lab(context.new_page(), lab_url)
+    yield lab
+    context.close()
+    assert lab.troubles == []
+
+
+@pytest.fixture(autouse=True)
+def no_kernel_left(lab_url: str) -> Iterator[None]:
+    """Shut every kernel down after a test, so that the next one starts like the first."""
+    yield
+    import json
+    import urllib.request
+
+    from ui.server import TOKEN
+
+    def call(method: str, path: str) -> bytes:
+        request = urllib.request.Request(f"{lab_url}{path}", method=method, headers={"Authorization": f"token {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return reply.read()
+
+    for session in json.loads(call("GET", "/api/sessions")):
+        call("DELETE", f"/api/sessions/{session['id']}")

@@ -1,0 +1,51 @@
+"""Stands in for a session in a notebook: a budget that is spent by hand.  Copied beside the test notebooks."""
+
+from __future__ import annotations
+
+from IPython.display import display
+
+from dpnb.notebook import panel, widgets
+
+
+class Budget:
+    """What is left, shown by the panel and by gauges below the cell."""
+
+    def __init__(self, name: str = "fake", notice: str | None = None) -> None:
+        self.name = name
+        self.notice = notice
+        self.left = 1.0
+        self.releases: list[dict[str, object]] = []
+        panel.install(lambda: [self.session()])
+
+    def session(self) -> dict[str, object]:
+        """One session of the browser contract."""
+        text = f"{self.left:.1%} left"
+        gauge = {"value": self.left, "text": text, "kind": "remaining", "description": f"{text} of a made-up budget."}
+        used = {"value": 1 - self.left, "text": f"loss so far <= {1 - self.left:.2f}", "kind": "used"}
+        return {
+            "id": self.name,
+            "name": self.name,
+            "unit": "one row",
+            "notice": self.notice,
+            "promise": "(1, 1e-06)-DP, kept as 0.2117-GDP, for one row",
+            "headline": text,
+            "filter": "gdp",
+            "gauges": [
+                {"id": "headroom", "label": "Headroom", **gauge},
+                {"id": "mixture", "label": "Mixture odometer", "description": "With confidence 99.9999% ...", **used},
+            ],
+            "spent": f"mu {1 - self.left:.3f} of 1",
+            "ledger": f"{self.name}.dpnb",
+            "releases": self.releases,
+        }
+
+    def show(self) -> None:
+        """Display live gauges below the cell."""
+        display(widgets.mimebundle(self.session(), text=self.name, html=self.name), raw=True)
+
+    def set(self, left: float, question: str = "count") -> None:
+        """Release something, after which this share is left."""
+        self.left = left
+        cost = {"cost": f"mu {1 - left:.3f}", "time": "2026-11-21T01:20:00Z", "status": "released"}
+        self.releases = [{"id": len(self.releases) + 1, "question": question, **cost}, *self.releases][:50]
+        panel.publish()

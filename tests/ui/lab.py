@@ -1,0 +1,183 @@
+"""Driving JupyterLab in a browser, in the words of someone who uses it."""
+
+from __future__ import annotations
+
+import ast
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect
+
+from ui.server import TOKEN
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+LOAD_MS = 60_000
+"""How long a page or a kernel may take to start, in milliseconds; a busy machine with two cores is slow."""
+
+# The toolbar says "idle" too early: a cell that is run then opens a dialog that asks for a kernel, and waits for ever.
+KERNEL_IS_IDLE = """() => {
+  const context = window.jupyterapp?.shell?.currentWidget?.sessionContext;
+  return context?.isReady === true && context.session?.kernel?.status === 'idle';
+}"""
+
+EVALUATE = """async expression => {
+  const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  const content = { code: '', store_history: false, user_expressions: { value: expression } };
+  const reply = await kernel.requestExecute(content).done;
+  const { value } = reply.content.user_expressions;
+  return value.status === 'ok' ? value.data['text/plain'] : `${value.ename}: ${value.evalue}`;
+}"""
+
+# JupyterLab's own debugger says this when a kernel goes away while it asks; it happens without dpnb too.
+NOT_OURS = "Could not restore the debugger state: Canceled future"
+
+# Commands are started and waited for separately: what must be seen while a cell runs is looked at in between.
+START = """([command, index]) => {
+  const app = window.jupyterapp;
+  if (index !== null) {
+    app.shell.currentWidget.content.activeCellIndex = index;
+  }
+  window.dpnbTestIsDone = false;
+  void app.commands.execute(command).then(() => { window.dpnbTestIsDone = true; });
+}"""
+
+
+class Lab:
+    """One browser tab with JupyterLab in it."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self._url = url
+        self.troubles: list[str] = []
+        """Errors in the console, and requests that left this machine."""
+        page.set_default_timeout(20_000)
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.troubles.append(f"page error: {error}"))
+        page.on("request", self._on_request)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(NOT_OURS):
+            self.troubles.append(f"console error: {message.text} ({message.location.get('url', '')})")
+
+    def _on_request(self, request: Request) -> None:
+        if not request.url.startswith((self._url, self._url.replace("http", "ws", 1), "data:", "blob:")):
+            self.troubles.append(f"outside request: {request.url}")
+
+    # What the user does
+
+    def open(self, path: str) -> None:
+        """Open a notebook in a workspace of its own and wait for its kernel."""
+        self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{path}?token={TOKEN}")
+        self.wait_until_idle()
+
+    def open_beside(self, path: str) -> None:
+        """Open another notebook in the same page and wait for its kernel."""
+        self.page.evaluate("path => void window.jupyterapp.commands.execute('docmanager:open', { path })", path)
+        self.page.wait_for_function(
+            "path => window.jupyterapp.shell.currentWidget?.context?.path === path", arg=path, timeout=LOAD_MS
+        )
+        self.wait_until_idle()
+
+    def activate(self, path: str) -> None:
+        """Turn to a notebook that is open."""
+        self.page.evaluate(
+            """path => {
+              const app = window.jupyterapp;
+              const isIt = widget => widget.context?.path === path;
+              app.shell.activateById([...app.shell.widgets('main')].find(isIt).id);
+            }""",
+            path,
+        )
+
+    def save(self) -> None:
+        """Save the notebook in front: a page that is reloaded forgets what was not saved."""
+        self.page.evaluate(START, ["docmanager:save", None])
+        self._wait_until_done()
+
+    def reload(self, *, wait: bool = True) -> None:
+        """Reload the page; without waiting, the kernel may still be busy."""
+        self.page.reload()
+        if wait:
+            self.wait_until_idle()
+
+    def restart(self) -> None:
+        """Restart the kernel of the notebook in front."""
+        self.page.evaluate("() => void window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+        self.page.wait_for_function(f"!({KERNEL_IS_IDLE})()", timeout=LOAD_MS)
+        self.wait_until_idle()
+
+    def shut_down(self) -> None:
+        """Shut the kernel of the notebook in front down."""
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+    @contextmanager
+    def running(self, index: int) -> Iterator[None]:
+        """Run a cell; the block is carried out while it runs."""
+        self.page.evaluate(START, ["notebook:run-cell", index])
+        yield
+        self._wait_until_done()
+
+    def run(self, index: int) -> None:
+        """Run a cell and wait until it is done."""
+        with self.running(index):
+            pass
+
+    def run_all(self) -> None:
+        """Run every cell and wait until all are done."""
+        self.page.evaluate(START, ["notebook:run-all-cells", None])
+        self._wait_until_done()
+
+    def set_theme(self, name: str) -> None:
+        """Change the Lab's theme and wait until it is on."""
+        self.page.evaluate("theme => void window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+
+    def _wait_until_done(self) -> None:
+        self.page.wait_for_function("window.dpnbTestIsDone", timeout=2 * LOAD_MS)
+
+    def wait_until_idle(self) -> None:
+        """Wait until the notebook in front has a kernel with nothing to do."""
+        self.page.wait_for_function(KERNEL_IS_IDLE, timeout=LOAD_MS)
+
+    # What the user sees
+
+    @property
+    def panel(self) -> Locator:
+        """The side panel."""
+        return self.page.locator(".dpnb-panel")
+
+    @property
+    def status(self) -> Locator:
+        """The line in the status bar."""
+        return self.page.locator("#jp-main-statusbar .dpnb-status")
+
+    def panel_gauge(self, gauge: str) -> Locator:
+        """A meter in the panel's first session."""
+        return self.panel.locator(f".dpnb-session >> nth=0 >> [role=meter][data-gauge={gauge}]")
+
+    def cell_gauge(self, gauge: str) -> Locator:
+        """A meter of the first session below a cell."""
+        return self.page.locator(f".jp-OutputArea .dpnb-session >> nth=0 >> [role=meter][data-gauge={gauge}]")
+
+    def value(self, expression: str) -> object:
+        """What an expression is worth in the kernel; it must be a literal."""
+        return ast.literal_eval(str(self.page.evaluate(EVALUATE, expression)))
+
+    def screenshot(self, name: str) -> None:
+        """Keep a picture for people to look at."""
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.page.wait_for_timeout(300)  # gauges glide
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def reading(gauge: Locator) -> float:
+    """The value that a screen reader is given."""
+    return float(gauge.get_attribute("aria-valuenow") or "nan")
+
+
+def expect_reading(gauge: Locator, text: str) -> None:
+    """Wait until a gauge shows these words, to the eye and to a screen reader."""
+    expect(gauge).to_have_attribute("aria-valuetext", text)
+    expect(gauge.locator(".dpnb-gauge-text")).to_have_text(text)

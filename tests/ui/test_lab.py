@@ -1,0 +1,174 @@
+"""The panel, the status item and the gauges in a real browser, fed by a stand-in for a session."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from ui.conftest import CELLS
+from ui.lab import Lab, expect_reading, reading
+
+NUMBER = {name: index for index, name in enumerate(CELLS)}
+
+
+@pytest.fixture
+def fake(lab: Lab) -> Lab:
+    """The fake notebook, its session just made."""
+    lab.open("fake.ipynb")
+    lab.run(NUMBER["load"])
+    lab.run(NUMBER["start"])
+    return lab
+
+
+def expect_everywhere(lab: Lab, text: str) -> None:
+    expect_reading(lab.cell_gauge("headroom"), text)
+    expect_reading(lab.panel_gauge("headroom"), text)
+    expect(lab.status).to_have_text(f"dpnb {text}")
+
+
+def test_kernel_without_dpnb_shows_how_to_load_it_and_no_status(lab: Lab) -> None:
+    lab.open("fake.ipynb")
+    lab.page.evaluate("() => void window.jupyterapp.commands.execute('dpnb:open-panel')")
+    expect(lab.panel).to_contain_text("%load_ext dpnb")
+    expect(lab.status).not_to_be_visible()
+
+
+def test_panel_opens_on_the_right_by_itself_when_the_first_session_reports(fake: Lab) -> None:
+    expect(fake.panel).to_be_visible()
+    box = fake.panel.bounding_box()
+    assert box is not None
+    assert box["x"] > 700
+    fake.page.wait_for_timeout(500)
+    assert fake.page.evaluate("document.activeElement.closest('.jp-Notebook') !== null"), "the keyboard was taken away"
+
+
+def test_gauge_panel_and_status_move_together(fake: Lab) -> None:
+    expect_everywhere(fake, "100.0% left")
+    fake.run(NUMBER["spend"])
+    expect_everywhere(fake, "75.0% left")
+    expect(fake.panel.locator(".dpnb-release")).to_contain_text(["mean of visits by plan"])
+    assert reading(fake.cell_gauge("mixture")) == reading(fake.panel_gauge("mixture")) == 0.25
+
+
+def test_gauges_are_meters_to_a_screen_reader(fake: Lab) -> None:
+    for place in (fake.panel, fake.page.locator(".jp-OutputArea")):
+        expect(place.get_by_role("meter", name="Headroom")).to_have_count(1)
+        expect(place.get_by_role("meter", name="Mixture odometer")).to_have_count(1)
+
+
+def test_everything_moves_while_a_cell_is_running(fake: Lab) -> None:
+    with fake.running(NUMBER["slowly"]):
+        expect_everywhere(fake, "65.0% left")
+        expect_everywhere(fake, "45.0% left")
+        assert fake.page.evaluate("window.dpnbTestIsDone") is False
+    expect_everywhere(fake, "35.0% left")
+
+
+def test_five_hundred_quick_changes_end_at_the_right_value(fake: Lab) -> None:
+    fake.run(NUMBER["quickly"])
+    expect_everywhere(fake, "10.0% left")
+
+
+def test_reloaded_page_shows_the_same(fake: Lab) -> None:
+    fake.run(NUMBER["spend"])
+    expect_everywhere(fake, "75.0% left")
+    fake.save()
+    fake.reload()
+    expect_everywhere(fake, "75.0% left")
+    expect(fake.panel).not_to_contain_text("Last known")
+
+
+def test_page_reloaded_while_the_kernel_is_busy_shows_what_it_knew_as_such(fake: Lab) -> None:
+    fake.run(NUMBER["spend"])
+    expect_everywhere(fake, "75.0% left")
+    fake.page.evaluate(
+        """index => {
+          const { content, sessionContext } = window.jupyterapp.shell.currentWidget;
+          const code = content.model.cells.get(index).sharedModel.getSource();
+          sessionContext.session.kernel.requestExecute({ code });
+        }""",
+        NUMBER["silently"],
+    )
+    fake.reload(wait=False)
+    expect_reading(fake.panel_gauge("headroom"), "75.0% left")
+    expect(fake.panel).to_contain_text("Last known")
+    fake.wait_until_idle()
+    expect(fake.panel).not_to_contain_text("Last known")
+    expect(fake.status).to_have_text("dpnb 75.0% left")
+
+
+def test_restarted_kernel_shows_no_number_until_it_is_run_again(fake: Lab) -> None:
+    fake.run(NUMBER["spend"])
+    fake.restart()
+    expect(fake.panel).to_contain_text("restarted")
+    expect(fake.panel.get_by_role("meter")).to_have_count(0)
+    expect(fake.status).not_to_be_visible()
+    fake.run(NUMBER["load"])
+    fake.run(NUMBER["start"])
+    expect_everywhere(fake, "100.0% left")
+
+
+def test_shut_down_kernel_shows_no_number(fake: Lab) -> None:
+    fake.shut_down()
+    expect(fake.panel).to_contain_text("No running kernel")
+    expect(fake.status).not_to_be_visible()
+
+
+def test_panel_and_status_follow_the_notebook_in_front(fake: Lab) -> None:
+    fake.open_beside("other.ipynb")
+    expect(fake.panel).to_contain_text("%load_ext dpnb")
+    expect(fake.status).not_to_be_visible()
+    fake.activate("fake.ipynb")
+    expect(fake.status).to_have_text("dpnb 100.0% left")
+
+
+def test_closed_panel_stays_closed_until_the_status_item_is_clicked(fake: Lab) -> None:
+    expect(fake.panel).to_be_visible()
+    fake.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
+    fake.run(NUMBER["spend"])
+    fake.reload()
+    expect(fake.status).to_have_text("dpnb 75.0% left")
+    expect(fake.panel).not_to_be_visible()
+    fake.status.click()
+    expect(fake.panel).to_be_visible()
+
+
+def test_rehearsal_is_loudly_not_real(fake: Lab) -> None:
+    fake.run(NUMBER["rehearse"])
+    expect(fake.panel.get_by_role("alert")).to_have_text("REHEARSAL: mock data, not real")
+    expect(fake.status).to_contain_text("REHEARSAL")
+    fake.screenshot("rehearsal")
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_words_stand_out_from_the_page_in_both_themes(fake: Lab, theme: str) -> None:
+    fake.run(NUMBER["spend"])
+    fake.set_theme(theme)
+    expect_everywhere(fake, "75.0% left")
+    fake.screenshot(theme.lower().replace(" ", "-"))
+    for gauge in (fake.cell_gauge("headroom"), fake.panel_gauge("headroom")):
+        for part in (".dpnb-gauge-text", ".dpnb-gauge-label"):
+            assert gauge.locator(part).evaluate(CONTRAST) >= 4.5, f"{part} is hard to read in {theme}"
+
+
+# Contrast as WCAG 2 defines it, between an element's text and what its nearest opaque ancestor is painted with.
+CONTRAST = """node => {
+  const parse = colour => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const over = (top, below) => top.slice(0, 3).map((c, i) => (c * top[3] + below[i] * (255 - top[3])) / 255);
+  const light = rgb => {
+    const [r, g, b] = rgb.map(c => c / 255).map(c => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  let ground = node;
+  while (parse(getComputedStyle(ground).backgroundColor)[3] < 255) {
+    ground = ground.parentElement;
+  }
+  const back = parse(getComputedStyle(ground).backgroundColor);
+  const [high, low] = [light(over(parse(getComputedStyle(node).color), back)), light(back)].sort((a, b) => b - a);
+  return (high + 0.05) / (low + 0.05);
+}"""
