@@ -10,8 +10,8 @@ With phi the normal density and R = Q/phi, exp(epsilon) phi(b) = phi(a), so delt
 How many bits are enough.  The two terms nearly cancel when mu is small.  Since R' = xR - 1 and 1 - xR(x) is at least
 1/(x^2 + 3) (third convergent of R's continued fraction), R(a) - R(b) >= mu/(b^2 + 3); with R(0) < 1.26 the terms are at
 most 24 (b^2 + 3)/mu times delta (the 24 covers -2 < a < 0; below that nothing cancels).  An error of one unit in the
-last of p bits in epsilon/mu moves each term, relatively, by at most 16 (b + 2)^2 units.  So p = 128 + 4 log2(b + 2) +
-log2(1/mu) bits leave a relative error below 2^-110; `SLACK`, 2^-80, is what we add to be above it.
+last of p bits in epsilon/mu moves each term, relatively, by at most 16 (b + 2)^2 units.  So p = 192 + 4 log2(b + 2) +
+log2(1/mu) bits leave a relative error below 2^-180; `SLACK`, 2^-160, is what we add to be above it.
 
 Root finders only propose.  Every double that leaves this file was put back into the curve, in its decimal meaning and
 with `SLACK` against us, and the promise held there; its neighbour on the other side was tried too.
@@ -28,12 +28,12 @@ from typing import Any
 import mpmath
 from mpmath.libmp import to_rational
 
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative, shown
 from dpnb.errors import InvalidValueError
 
 __all__ = ["delta_from_mu", "epsilon_from_mu", "epsilon_of_gdp", "mu_from_epsilon", "rho_from_mu"]
 
-SLACK = 1 + Fraction(1, 2**80)
+SLACK = 1 + Fraction(1, 2**160)
 # Smaller deltas than this are taken as 0, against ourselves.
 _LEAST_DELTA = Fraction(1, 2**100_000)
 # Q(400) < 2^-115000, and 1 - Q(-400) is as small.
@@ -190,7 +190,7 @@ def _mu_of(epsilon: Fraction, delta: Fraction) -> float:
 def _checked_delta(delta: Number) -> Fraction:
     number = exact(delta, name="delta")
     if not 0 <= number < 1:
-        raise InvalidValueError(f"delta must be at least 0 and below 1, got {delta!r}; give for example 1e-6")
+        raise InvalidValueError(f"delta must be at least 0 and below 1, got {shown(delta)}; give for example 1e-6")
     return number
 
 
@@ -217,7 +217,7 @@ def _set_precision(ctx: Any, epsilon: Fraction, mu_squared: Fraction, spare: int
     ctx.prec = 64
     mu = ctx.sqrt(_real(ctx, mu_squared))
     b = _real(ctx, epsilon) / mu + mu / 2
-    ctx.prec = 128 + spare + 4 * ctx.mag(b + 2) + max(0, 1 - ctx.mag(mu))
+    ctx.prec = 192 + spare + 4 * ctx.mag(b + 2) + max(0, 1 - ctx.mag(mu))
     return _real(ctx, epsilon), ctx.sqrt(_real(ctx, mu_squared))
 
 
@@ -240,7 +240,7 @@ def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
     ctx.prec = 128
     start = ctx.sqrt(max(-2 * ctx.log(2 * _real(ctx, delta)), 0))
     root = ctx.sqrt(_real(ctx, mu_squared))
-    _, mu = _set_precision(ctx, _fraction(root * start) + mu_squared, mu_squared, spare=128)
+    _, mu = _set_precision(ctx, _fraction(root * start) + mu_squared, mu_squared, spare=64)
     target, e = ctx.log(_real(ctx, delta)), mu * (start + mu / 2)
     for _ in range(400):
         here, _, second = _terms(ctx, e, mu)
@@ -261,7 +261,7 @@ def _solve_mu(ctx: Any, epsilon: Fraction, delta: Fraction) -> Fraction:
     tail = ctx.sqrt(max(-2 * ctx.log(2 * _real(ctx, delta)), 0))
     e, least = _real(ctx, epsilon), _real(ctx, delta) * ctx.sqrt(2 * ctx.pi)
     mu = max(2 * e / (tail + ctx.sqrt(tail * tail + 2 * e)), least) if epsilon else least
-    e, _ = _set_precision(ctx, epsilon, _fraction(mu) ** 2, spare=128)
+    e, _ = _set_precision(ctx, epsilon, _fraction(mu) ** 2, spare=64)
     target = ctx.log(_real(ctx, delta))
     for _ in range(400):
         here, density, _ = _terms(ctx, e, mu)
@@ -274,12 +274,13 @@ def _solve_mu(ctx: Any, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _settle(guess: float, holds: Callable[[float], bool], safe: float) -> float:
     """The double next to `guess` farthest from `safe` at which the promise holds, by asking `holds` itself."""
-    stride = math.ulp(guess)
     if not holds(guess):
-        while not holds(guess):
-            # Further and further towards the safe side: a poor proposal costs sharpness, never soundness.
-            guess = min(guess + stride, math.inf) if safe else max(guess - stride, 0.0)
-            stride *= 2
+        # Further and further towards the safe side, then back by halves: a poor proposal costs time, never soundness.
+        broken, stride = guess, math.ulp(guess)
+        while not holds(guess := min(guess + stride, math.inf) if safe else max(guess - stride, 0.0)):
+            broken, stride = guess, 2 * stride
+        while (middle := broken + (guess - broken) / 2) not in (broken, guess):
+            broken, guess = (broken, middle) if holds(middle) else (middle, guess)
         return guess
     while guess != safe and holds(tighter := math.nextafter(guess, 0.0 if safe else math.inf)):
         guess = tighter

@@ -42,6 +42,7 @@ __all__ = [
     "from_text",
     "non_negative",
     "positive",
+    "shown",
     "sqrt_down",
     "sqrt_up",
     "to_text",
@@ -105,7 +106,7 @@ def positive(value: Number, *, name: str = "value") -> Fraction:
     """
     number = exact(value, name=name)
     if number <= 0:
-        raise InvalidValueError(f"{name} must be greater than 0, got {_shown(value)}; give a positive number")
+        raise InvalidValueError(f"{name} must be greater than 0, got {shown(value)}; give a positive number")
     return number
 
 
@@ -119,7 +120,7 @@ def non_negative(value: Number, *, name: str = "value") -> Fraction:
     """
     number = exact(value, name=name)
     if number < 0:
-        raise InvalidValueError(f"{name} must not be negative, got {_shown(value)}; give 0 or more")
+        raise InvalidValueError(f"{name} must not be negative, got {shown(value)}; give 0 or more")
     return number
 
 
@@ -184,15 +185,24 @@ def from_text(text: object) -> Fraction:
     match = _STORED.fullmatch(text) if isinstance(text, str) else None
     bottom = _integer_of(match[3] or "1") if match else 0
     if match is None or bottom == 0:
-        raise InvalidValueError(f"a stored number must read like '9/100', got {_shown(text)}; was the file edited?")
+        raise InvalidValueError(f"a stored number must read like '9/100', got {shown(text)}; was the file edited?")
     size = Fraction(_integer_of(match[2]), bottom)
     return -size if match[1] else size
+
+
+def shown(value: object) -> str:
+    """`value` as an error quotes it: its repr, cut to a line; never itself an error."""
+    try:
+        text = repr(value)
+    except ValueError:  # a Fraction too long for Python's decimal texts
+        text = "a number of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _of_text(text: str, value: object, name: str) -> Fraction:
     exponent = _EXPONENT.search(text)
     if len(text) > _MOST_DIGITS or (exponent and abs(int(exponent[1])) > _MOST_DIGITS):
-        raise InvalidValueError(f"{name} must have at most {_MOST_DIGITS} digits, got {_shown(value)}; round it")
+        raise InvalidValueError(f"{name} must have at most {_MOST_DIGITS} digits, got {shown(value)}; round it")
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
@@ -201,14 +211,9 @@ def _of_text(text: str, value: object, name: str) -> Fraction:
 
 def _not_a_number(value: object, name: str) -> InvalidValueError:
     return InvalidValueError(
-        f"{name} must be a finite number (int, float, str, Fraction or Decimal), got {_shown(value)}; write it as 0.1"
+        f"{name} must be a finite number (int, float, str, Fraction or Decimal), got {shown(value)}; write it as 0.1"
         " or '1/10'"
     )
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _nearest(x: Fraction) -> float:
@@ -222,7 +227,7 @@ def _nearest(x: Fraction) -> float:
 def _near_sqrt(x: Fraction) -> float:
     """A double next to the square root of `x`, by integer arithmetic so that no magnitude is out of reach."""
     if x < 0:
-        raise InvalidValueError(f"a square root needs a number of at least 0, got {_shown(x)}; give 0 or more")
+        raise InvalidValueError(f"a square root needs a number of at least 0, got {shown(x)}; give 0 or more")
     # Scale by a power of four until the integer part has some 160 bits; its root is then good to 80 bits.
     half_shift = (160 - x.numerator.bit_length() + x.denominator.bit_length()) // 2
     scaled = x * Fraction(4) ** half_shift

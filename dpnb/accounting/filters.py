@@ -22,6 +22,7 @@ from dpnb.accounting.exact import (
     decimal_sqrt_down,
     decimal_up,
     exact,
+    shown,
 )
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
@@ -181,7 +182,7 @@ class GDPFilter:
         """
         number = exact(delta, name="delta")
         if not 0 < number < 1:
-            raise InvalidValueError(f"delta must lie between 0 and 1, got {delta!r}; give for example 1e-6")
+            raise InvalidValueError(f"delta must lie between 0 and 1, got {shown(delta)}; give for example 1e-6")
         return epsilon_of_gdp(self.budget.mu_squared, max(number - self.budget.delta, Fraction(0)))
 
     def __repr__(self) -> str:

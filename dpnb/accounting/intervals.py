@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from dpnb.accounting.exact import Number, positive
+from dpnb.accounting.exact import Number, binary_down, binary_up, exact, positive, shown
 from dpnb.accounting.mixture import optimal_ratio
 from dpnb.errors import InvalidValueError
 
@@ -29,6 +30,7 @@ __all__ = ["combine", "confidence_sequence_radius", "fixed_radius", "tuned_tau"]
 
 # About ten double operations, each within a few units of 2^-53; ndtri was within 8 units wherever it was compared.
 _MARGIN = 1 + 2.0**-45
+_LEAST_ALPHA = Fraction(1, 10**300)
 
 
 @overload
@@ -102,7 +104,7 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     Exact for normal noise; not to be used when the answers had a say in how many looks there are or how large.
     """
     # The absolute term is for alpha next to 1, where the quantile is a small difference.
-    quantile = -float(ndtri(float(_level(alpha)) / 2)) + 2.0**-50
+    quantile = -float(ndtri(_level(alpha) / 2)) + 2.0**-50
     return quantile * _combined(_scales(sigmas)) * _MARGIN
 
 
@@ -167,8 +169,8 @@ def _scales(sigmas: ArrayLike) -> NDArray[np.float64]:
     scales = np.asarray(sigmas, dtype=np.float64)
     if scales.ndim != 1 or not len(scales) or not np.all((scales > 0) & (scales < np.inf)):
         raise InvalidValueError(
-            f"sigmas must be a list of at least one finite number greater than 0, got {sigmas!r}; give one noise scale"
-            " for each look"
+            f"sigmas must be a list of at least one finite number greater than 0, got {shown(sigmas)};"
+            " give one noise scale for each look"
         )
     return scales
 
@@ -182,14 +184,18 @@ def _combined(scales: NDArray[np.float64]) -> float:
 
 
 def _level(alpha: Number) -> float:
-    level = _double(alpha, "alpha")
-    if not level < 1:
-        raise InvalidValueError(f"alpha must lie between 0 and 1, got {alpha!r}; give for example 0.05")
-    return level
+    """The double below alpha: a smaller alpha is a wider interval."""
+    number = exact(alpha, name="alpha")
+    if not _LEAST_ALPHA <= number < 1:
+        raise InvalidValueError(f"alpha must be at least 1e-300 and below 1, got {shown(alpha)}; give for example 0.05")
+    return binary_down(number)
 
 
 def _double(value: Number, name: str) -> float:
-    number = float(positive(value, name=name))
-    if not 0 < number < math.inf:
-        raise InvalidValueError(f"{name} must be a number that a double can hold, got {value!r}; rescale the question")
+    """The double above a number that needs no direction."""
+    number = binary_up(positive(value, name=name))
+    if number == math.inf:
+        raise InvalidValueError(
+            f"{name} must be a number that a double can hold, got {shown(value)}; rescale the question"
+        )
     return number

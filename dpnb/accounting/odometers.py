@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Literal, Protocol, Self
 
-from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_negative, positive
+from dpnb.accounting.exact import Number, binary_down, binary_up, decimal_up, exact, non_negative, positive, shown
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.mixture import log_half_of_one_plus_exp, optimal_ratio, optimal_ratio_onesided
 from dpnb.errors import ConversionError, InvalidValueError
@@ -62,7 +62,7 @@ class Odometer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class MixtureOdometer:
     """With confidence 1 - delta, the realised loss never exceeds the mixture boundary at V = sum of mu squared.
 
@@ -98,7 +98,7 @@ class MixtureOdometer:
     --------
     >>> odometer = MixtureOdometer.tuned(1, delta=1e-6)
     >>> odometer.bound, round(odometer.step(GDP(0.1)).bound, 3)
-    (0.0, 1.087)
+    (0.0, 1.081)
     """
 
     gamma: float
@@ -109,12 +109,14 @@ class MixtureOdometer:
     def __init__(self, gamma: Number, delta: Number, sided: Sided = "one") -> None:
         number = exact(delta, name="delta")
         if not _LEAST_DELTA <= number < 1:
-            raise InvalidValueError(f"delta must be at least 1e-300 and below 1, got {delta!r}; give for example 1e-6")
+            raise InvalidValueError(
+                f"delta must be at least 1e-300 and below 1, got {shown(delta)}; give for example 1e-6"
+            )
         if sided not in ("one", "two"):
-            raise InvalidValueError(f"sided must be 'one' or 'two', got {sided!r}; 'one' is the smaller bound")
+            raise InvalidValueError(f"sided must be 'one' or 'two', got {shown(sided)}; 'one' is the smaller bound")
         double = binary_up(positive(gamma, name="gamma"))
         if double == math.inf:
-            raise InvalidValueError(f"gamma must be at most 1e308, got {gamma!r}; choose it near mu0 squared / 30")
+            raise InvalidValueError(f"gamma must be at most 1e308, got {shown(gamma)}; choose it near mu0 squared / 30")
         self._set(double, number, sided, Fraction(0))
 
     @classmethod
@@ -188,7 +190,8 @@ class MixtureOdometer:
         """
         if not isinstance(loss, GDP) or loss.delta:
             raise ConversionError(
-                f"loss: the mixture odometer counts GDP losses without a delta, got {loss!r}; read the filter instead"
+                f"loss: the mixture odometer counts GDP losses without a delta, got {shown(loss)};"
+                " read the filter instead"
             )
         after = object.__new__(MixtureOdometer)
         after._set(self.gamma, self.delta, self.sided, self.v + loss.mu_squared)
@@ -202,6 +205,10 @@ class MixtureOdometer:
             return "The privacy loss so far is too large to be bounded by a number."
         confidence, bound = _confidence(self.delta), _three_digits(self.bound)
         return f"With confidence {confidence}, the privacy loss so far is at most {bound}, at whatever moment you look."
+
+    def __repr__(self) -> str:
+        delta, v = decimal_up(self.delta), decimal_up(self.v)
+        return f"MixtureOdometer(gamma={self.gamma!r}, delta={delta!r}, sided={self.sided!r}, v={v!r})"
 
     @property
     def _log_inverse_delta(self) -> float:
@@ -220,9 +227,10 @@ def _three_digits(x: float) -> str:
 
 def _confidence(delta: Fraction) -> str:
     """1 - delta as a percentage, rounded down but never by more than a hundredth of delta."""
-    small = Decimal(delta.numerator) / Decimal(delta.denominator)
-    if small.adjusted() < -12:
-        return f"1 - {small.normalize():.3g}"
-    places = max(0, -small.adjusted())
-    percent = Decimal(100) - 100 * small
-    return f"{percent.quantize(Decimal(1).scaleb(-places), rounding=ROUND_FLOOR).normalize():f}%"
+    # Digits after the point at which one unit, in percent, is between a hundredth and a thousandth of delta.
+    places = max(0, math.ceil(-math.log10(binary_up(delta))))
+    if places > 12:
+        with localcontext(prec=3, rounding=ROUND_CEILING):
+            return f"1 - {(Decimal(delta.numerator) / Decimal(delta.denominator)).normalize():g}"
+    units = math.floor(100 * (1 - delta) * 10**places)
+    return f"{Decimal(units).scaleb(-places).normalize():f}%"
