@@ -1,0 +1,16 @@
+"""The ledger remembers: an SQLite file with one row for each request, written before a row of the table is read.
+
+A row is *reserved* (charged, durable), then *released* (the noisy values are in it) or *failed* (still charged).  A
+crash leaves it reserved.  Nothing is shown before it is released here, so whoever repeats a request that was charged
+but never answered gets it answered under the same charge, and the first answer written is the only one ever shown.
+
+It stores nothing computed from rows but released values.
+"""
+
+from __future__ import annotations
+
+from dpnb.ledger.charge import Charge
+from dpnb.ledger.durable import MEMORY
+from dpnb.ledger.ledger import Ledger
+
+__all__ = ["MEMORY", "Charge", "Ledger"]

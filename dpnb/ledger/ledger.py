@@ -1,0 +1,224 @@
+"""The list of charges, and what it was promised for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any
+
+from dpnb.accounting.exact import to_text
+from dpnb.accounting.losses import GDP
+from dpnb.errors import LedgerError
+from dpnb.ledger import charge as row
+from dpnb.ledger.charge import Charge, chained_hash, charge_of, digest, result_hash
+from dpnb.ledger.durable import DurableFile
+from dpnb.mechanisms.measurement import Measurement
+
+FORMAT = 1
+TABLES = f"""
+CREATE TABLE promise (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE last (id INTEGER NOT NULL, hash TEXT NOT NULL);
+{row.TABLE}
+"""
+_COLUMNS = ", ".join(row.COLUMNS)
+_INSERT = f"INSERT INTO charges ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
+
+
+class Ledger:
+    """A durable list of charges, shared by every kernel that opens the same file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; made if there is none.  ``":memory:"`` forgets everything with the process.
+    promise : mapping of str to str
+        What was promised about which table; a file made for another promise is refused.
+    settings : mapping of str to str
+        Figures that belong to a new file; an old one keeps its own.
+
+    Raises
+    ------
+    LedgerError
+        The file cannot be opened or written, is no ledger, was made for another promise, or was altered.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._file = DurableFile(path, FORMAT)
+        self.path, self.lock = self._file.path, self._file.lock
+        try:
+            if self._file.is_new():
+                self._create(promise, settings or {})
+            self._check_promise(promise)
+            self._verify()
+        except BaseException:
+            self.close()
+            raise
+
+    # --- opening -----------------------------------------------------------------------------------------------
+
+    def _create(self, promise: Mapping[str, str], settings: Mapping[str, str]) -> None:
+        with self.transaction():
+            if not self._file.is_new():  # another kernel was quicker
+                return
+            self._file.create(TABLES, FORMAT)
+            for item in sorted(promise.items()):
+                self._file.run("INSERT INTO promise VALUES (?, ?)", *item)
+            for item in sorted(settings.items()):
+                self._file.run("INSERT INTO settings VALUES (?, ?)", *item)
+            self._file.run("INSERT INTO last VALUES (0, ?)", self._genesis())
+
+    def _check_promise(self, promise: Mapping[str, str]) -> None:
+        stored = self.promise
+        for name in sorted({*stored, *promise}):
+            if stored.get(name) != promise.get(name):
+                raise LedgerError(
+                    f"ledger {self.path!r}: was made for another {name}; it says {stored.get(name)}, the session says "
+                    f"{promise.get(name)}; a promise cannot change once it is made: restore the {name}, or give this "
+                    "session a ledger= of its own (its budget is then spent in addition)"
+                )
+
+    def _verify(self) -> None:
+        """Follow the chain from the promise to the last row, in one transaction since other kernels write."""
+        with self.transaction():
+            last = self._file.run("SELECT id, hash FROM last")
+            self._file.run("UPDATE last SET id = id")  # a file that cannot be written fails now, not at a charge
+            number, previous = 0, self._genesis()
+            for values in self._file.run(f"SELECT {_COLUMNS} FROM charges ORDER BY id"):  # noqa: S608
+                stored = dict(zip(row.COLUMNS, values, strict=True))
+                number += 1
+                previous = chained_hash(previous, stored)
+                result = result_hash(previous, stored["state"], stored["measurement"])
+                if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
+                    self._altered(f"row {number} is not what was written")
+            if last != [(number, previous)]:
+                self._altered("rows were removed, or the promise is not what was written")
+
+    def _altered(self, what: str) -> None:
+        raise LedgerError(
+            f"ledger {self.path!r}: must be as dpnb left it; {what}; restore it from a copy that has every charge"
+        )
+
+    def _genesis(self) -> str:
+        return digest([self.promise, self.settings])
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    @property
+    def promise(self) -> dict[str, str]:
+        """What the file was made for."""
+        return dict(self._file.run("SELECT name, value FROM promise"))
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Figures that were fixed when the file was made."""
+        return dict(self._file.run("SELECT name, value FROM settings"))
+
+    def charges(self, after: int = 0) -> list[Charge]:
+        """Rows with a larger id than `after`, in order."""
+        return self._select("WHERE id > ? ORDER BY id", after)
+
+    def latest(self, most: int) -> list[Charge]:
+        """The last rows, newest first."""
+        return self._select("ORDER BY id DESC LIMIT ?", most)
+
+    def find(self, key: str) -> Charge | None:
+        """The row of a request, if it was ever made."""
+        found = self._select("WHERE key = ?", key)
+        return found[0] if found else None
+
+    def looks(self, version: str, plan: str) -> list[Charge]:
+        """Rows that hold a released measurement of a question, in order."""
+        return self._select("WHERE version = ? AND plan = ? AND measurement IS NOT NULL ORDER BY id", version, plan)
+
+    def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
+        """The rows with these ids, in order."""
+        marks = ", ".join("?" * len(ids))
+        return self._select(f"WHERE id IN ({marks}) ORDER BY id", *ids)
+
+    def _select(self, clause: str, *arguments: object) -> list[Charge]:
+        rows = self._file.run(f"SELECT {_COLUMNS} FROM charges {clause}", *arguments)  # noqa: S608  (our own text)
+        return [charge_of(dict(zip(row.COLUMNS, values, strict=True))) for values in rows]
+
+    # --- writing -----------------------------------------------------------------------------------------------
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Keep every other thread and kernel from writing until the block is done; an exception undoes the block.
+
+        On leaving the block what it wrote is on disk.
+        """
+        return self._file.transaction()
+
+    def reserve(
+        self,
+        *,
+        key: str,
+        version: str,
+        plan: str,
+        request: str,
+        target: GDP,
+        loss: GDP,
+        sigma: float | None,
+        tau: float | None,
+        looks: tuple[int, ...],
+    ) -> Charge:
+        """Write a charge; call inside `transaction`, after the filter has admitted the loss.
+
+        With ``sigma=None`` nothing will be measured and the row is released at once; otherwise its own id is added to
+        `looks`.
+        """
+        ((last, previous),) = self._file.run("SELECT id, hash FROM last")
+        number = last + 1
+        stored: dict[str, Any] = {
+            "id": number,
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "key": key,
+            "version": version,
+            "plan": plan,
+            "request": request,
+            "target": to_text(target.mu_squared),
+            "loss": json.dumps(loss.to_json()),
+            "sigma": None if sigma is None else sigma.hex(),
+            "tau": None if tau is None else tau.hex(),
+            "looks": json.dumps(looks if sigma is None else [*looks, number]),
+        }
+        stored["hash"] = chained_hash(previous, stored)
+        stored["state"] = "released" if sigma is None else "reserved"
+        stored["measurement"] = None
+        stored["result_hash"] = result_hash(stored["hash"], stored["state"], None)
+        self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
+        self._file.run("UPDATE last SET id = ?, hash = ?", number, stored["hash"])
+        return charge_of(stored)
+
+    def release(self, charge: Charge, measurement: Measurement) -> Charge:
+        """Write the released values of a charge, unless it has some; return the row as it stands.
+
+        Two kernels may answer one charge; the first to write wins, and the other's values are never shown.
+        """
+        self._finish(charge, "released", json.dumps(measurement.to_json()))
+        return self.by_id((charge.id,))[0]
+
+    def fail(self, charge: Charge) -> None:
+        """Note that a charge could not be answered; it stays charged."""
+        self._finish(charge, "failed", None)
+
+    def _finish(self, charge: Charge, state: str, measurement: str | None) -> None:
+        with self.transaction():
+            ((chained,),) = self._file.run("SELECT hash FROM charges WHERE id = ?", charge.id)
+            self._file.run(
+                "UPDATE charges SET state = ?, measurement = ?, result_hash = ? WHERE id = ? AND state != 'released'",
+                state,
+                measurement,
+                result_hash(chained, state, measurement),
+                charge.id,
+            )
+
+    def close(self) -> None:
+        """Close the file; the ledger cannot be used afterwards.  A ledger that is no longer used closes itself."""
+        with self.lock:
+            self._file.close()
