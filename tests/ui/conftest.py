@@ -61,10 +61,34 @@ def browser(chromium: str) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def lab_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the Lab shows: a copy of the examples without ledgers, and the fake notebooks."""
-    root = tmp_path_factory.mktemp("lab") / "root"
-    shutil.copytree(EXAMPLES, root, ignore=shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints"))
+def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server keeps its own state (`home`) and what the Lab shows (`root`)."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "home").mkdir()
+    (folder / "root").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lab_url(chromium: str, lab_home: Path) -> Iterator[str]:
+    """Address of a running JupyterLab.  (Asks for Chromium first: without it no server is needed.)"""
+    from ui.server import running_lab
+
+    with running_lab(lab_home / "home", lab_home / "root") as url:
+        yield url
+
+
+@pytest.fixture
+def lab_root(lab_home: Path) -> Path:
+    """The folder that the Lab shows, as a newcomer finds it: the examples without outputs or ledgers, fake notebooks.
+
+    Made anew for each test: what one saves, another must not find.  So is the user's choice of a theme.
+    """
+    root = lab_home / "root"
+    for entry in root.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    ignored = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints")
+    shutil.copytree(EXAMPLES, root, ignore=ignored, dirs_exist_ok=True)
     shutil.copy(HERE / "fake_session.py", root)
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()],
@@ -72,20 +96,13 @@ def lab_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     for name in ("fake.ipynb", "other.ipynb"):
         nbformat.write(notebook, root / name)
+    for theme in (lab_home / "home").rglob("themes.jupyterlab-settings"):
+        theme.unlink()
     return root
 
 
-@pytest.fixture(scope="session")
-def lab_url(chromium: str, lab_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a running JupyterLab.  (Asks for Chromium first: without it no server is needed.)"""
-    from ui.server import running_lab
-
-    with running_lab(tmp_path_factory.mktemp("jupyter"), lab_root) as url:
-        yield url
-
-
 @pytest.fixture
-def lab(browser: object, lab_url: str) -> Iterator[object]:
+def lab(browser: object, lab_url: str, lab_root: Path) -> Iterator[object]:
     """JupyterLab in a fresh browser tab; the test fails if the page complains or talks to the outside."""
     from ui.lab import Lab
 

@@ -112,6 +112,16 @@ class Lab:
         """Shut the kernel of the notebook in front down."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
+    def write(self, index: int, source: str) -> None:
+        """Replace what stands in a cell."""
+        self.page.evaluate(
+            """([index, source]) => {
+              const { model } = window.jupyterapp.shell.currentWidget.content;
+              model.cells.get(index).sharedModel.setSource(source);
+            }""",
+            [index, source],
+        )
+
     @contextmanager
     def running(self, index: int) -> Iterator[None]:
         """Run a cell; the block is carried out while it runs."""
@@ -140,6 +150,10 @@ class Lab:
     def wait_until_idle(self) -> None:
         """Wait until the notebook in front has a kernel with nothing to do."""
         self.page.wait_for_function(KERNEL_IS_IDLE, timeout=LOAD_MS)
+
+    def is_running(self) -> bool:
+        """Whether the cell of `running` is not done yet."""
+        return self.page.evaluate("window.dpnbTestIsDone") is False
 
     # What the user sees
 

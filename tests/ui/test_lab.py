@@ -60,7 +60,7 @@ def test_everything_moves_while_a_cell_is_running(fake: Lab) -> None:
     with fake.running(NUMBER["slowly"]):
         expect_everywhere(fake, "65.0% left")
         expect_everywhere(fake, "45.0% left")
-        assert fake.page.evaluate("window.dpnbTestIsDone") is False
+        assert fake.is_running()
     expect_everywhere(fake, "35.0% left")
 
 
