@@ -59,8 +59,10 @@ class DurableFile:
             self._unusable(error)
 
     def _check_layout(self, layout: int) -> None:
+        if self.is_new():  # looked at first: another kernel may be making it, tables and marks in one transaction
+            return
         application, found = self._pragma("application_id"), self._pragma("user_version")
-        if self.is_new() or (application, found) == (APPLICATION_ID, layout):
+        if (application, found) == (APPLICATION_ID, layout):
             return
         kind = f"one of format {found}" if application == APPLICATION_ID else "another program's"
         raise LedgerError(
