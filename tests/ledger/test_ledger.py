@@ -1,0 +1,274 @@
+"""The ledger remembers every charge as it was written, whoever else writes."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpnb.accounting.losses import GDP
+from dpnb.errors import LedgerError
+from dpnb.ledger import Ledger, durable
+from dpnb.mechanisms.measurement import Measurement
+from ledger.rows import NOISY, filled, opened, reserve
+
+
+def test_a_reopened_ledger_has_every_row_as_it_was(path: Path) -> None:
+    written = filled(path)
+    with opened(path) as ledger:
+        assert ledger.charges() == written
+        assert [charge.state for charge in written] == ["released", "released", "reserved", "failed", "released"]
+        assert [charge.looks for charge in written] == [(1,), (2,), (3,), (4,), (1, 2)]
+        assert [charge.measurement for charge in written] == [NOISY, NOISY, None, None, None]
+        assert ledger.settings == {"gamma": "0x1p-3"}
+
+
+positive_floats = st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False)
+losses = st.fractions(min_value=0, max_value=10**30).map(GDP.from_squared)
+
+
+@settings(max_examples=40)
+@given(
+    texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=3, max_size=3),
+    target=losses,
+    loss=losses,
+    sigma=positive_floats,
+    tau=st.none() | positive_floats,
+    looks=st.lists(st.integers(1, 10**6)).map(tuple),
+    values=st.lists(st.integers(-(2**200), 2**200)).map(tuple),
+)
+def test_nothing_is_rounded_on_its_way_through_the_file(
+    texts: list[str],
+    target: GDP,
+    loss: GDP,
+    sigma: float,
+    tau: float | None,
+    looks: tuple[int, ...],
+    values: tuple[int, ...],
+) -> None:
+    version, plan, request = texts
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.dpnb"
+        with opened(path) as ledger:
+            charge = reserve(
+                ledger,
+                "a",
+                version=version,
+                plan=plan,
+                request=request,
+                target=target,
+                loss=loss,
+                sigma=sigma,
+                tau=tau,
+                looks=looks,
+            )
+            ledger.release(charge, Measurement(values, -20, sigma))
+        with opened(path) as ledger:
+            (read,) = ledger.charges()
+    assert (read.version, read.plan, read.request) == (version, plan, request)
+    assert (read.target, read.loss, read.sigma, read.tau) == (target, loss, sigma, tau)
+    assert read.looks == (*looks, 1)
+    assert read.measurement == Measurement(values, -20, sigma)
+
+
+def test_a_request_is_found_by_its_key_and_a_question_by_its_released_looks(path: Path) -> None:
+    filled(path)
+    with opened(path) as ledger:
+        found = ledger.find("b")
+        assert found is not None
+        assert found.id == 2
+        assert ledger.find("z") is None
+        assert [look.id for look in ledger.looks("1", '{"question": 1}')] == [1]  # 3 and 4 have no values
+        assert ledger.looks("2", '{"question": 1}') == []
+        assert [charge.id for charge in ledger.latest(2)] == [5, 4]
+        assert [charge.id for charge in ledger.charges(after=3)] == [4, 5]
+        assert [charge.id for charge in ledger.by_id((4, 1))] == [1, 4]
+
+
+def test_one_request_cannot_be_charged_twice(path: Path) -> None:
+    with opened(path) as ledger:
+        reserve(ledger, "a")
+        with pytest.raises(LedgerError):
+            reserve(ledger, "a")
+        assert len(ledger.charges()) == 1
+        reserve(ledger, "b")
+    with opened(path) as ledger:
+        assert [charge.id for charge in ledger.charges()] == [1, 2]
+
+
+def test_of_two_answers_to_one_charge_the_first_stands(path: Path) -> None:
+    with opened(path) as one, opened(path) as other:
+        charge = reserve(one, "a")
+        taken_up = other.find("a")
+        assert taken_up is not None
+        first = other.release(taken_up, NOISY)
+        assert one.release(charge, Measurement((0, 0, 0), -3, 1.25)) == first
+        one.fail(charge)
+        assert other.find("a") == first
+
+
+def test_a_failed_charge_can_be_answered_later(path: Path) -> None:
+    with opened(path) as ledger:
+        charge = reserve(ledger, "a")
+        ledger.fail(charge)
+        assert ledger.release(charge, NOISY).state == "released"
+    with opened(path) as ledger:
+        assert ledger.charges()[0].measurement == NOISY
+
+
+@pytest.mark.parametrize("trouble", [RuntimeError, KeyboardInterrupt])
+def test_a_transaction_that_is_left_by_an_exception_never_was(path: Path, trouble: type[BaseException]) -> None:
+    def interrupted(ledger: Ledger) -> None:
+        with ledger.transaction():
+            last = ledger.charges()[-1]
+            ledger.reserve(
+                key="lost",
+                version="1",
+                plan="",
+                request="",
+                target=last.target,
+                loss=last.loss,
+                sigma=1.0,
+                tau=None,
+                looks=(),
+            )
+            raise trouble
+
+    with opened(path) as ledger:
+        reserve(ledger, "a")
+        with pytest.raises(trouble):
+            interrupted(ledger)
+        assert [charge.key for charge in ledger.charges()] == ["a"]
+        reserve(ledger, "b")
+    with opened(path) as ledger:
+        assert [(charge.id, charge.key) for charge in ledger.charges()] == [(1, "a"), (2, "b")]
+
+
+@pytest.mark.parametrize("after", ["BEGIN IMMEDIATE", "INSERT INTO charges", "COMMIT"])
+def test_an_interrupt_at_any_statement_leaves_the_file_free_for_others(
+    path: Path, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    class Interrupted(sqlite3.Connection):
+        armed = False
+
+        def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
+            result = super().execute(statement, *arguments)
+            if Interrupted.armed and statement.startswith(after):
+                raise KeyboardInterrupt
+            return result
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Interrupted))
+    monkeypatch.setattr(durable, "BUSY_SECONDS", 0.1)
+    with opened(path) as ledger, opened(path) as other:
+        Interrupted.armed = True
+        with pytest.raises(KeyboardInterrupt):
+            reserve(ledger, "a")
+        Interrupted.armed = False
+        durable_rows = 1 if after == "COMMIT" else 0
+        reserve(other, "b")
+        reserve(ledger, "c")
+        assert len(other.charges()) == durable_rows + 2
+
+
+def test_losses_add_up_exactly_after_a_thousand_rows(path: Path) -> None:
+    with opened(path) as ledger, ledger.transaction():
+        for number in range(1000):
+            ledger.reserve(
+                key=str(number),
+                version="1",
+                plan="",
+                request="",
+                target=GDP(0.1),
+                loss=GDP(0.1),
+                sigma=1.0,
+                tau=None,
+                looks=(),
+            )
+    with opened(path) as ledger:
+        assert sum(charge.loss.mu_squared for charge in ledger.charges()) == Fraction(10)
+
+
+def test_ledgers_on_one_file_see_each_others_rows_at_once(path: Path) -> None:
+    with opened(path) as one, opened(path) as other:
+        reserve(one, "a")
+        assert [charge.key for charge in other.charges()] == ["a"]
+        reserve(other, "b")
+        assert [charge.key for charge in one.charges()] == ["a", "b"]
+
+
+def test_a_ledger_that_another_kernel_makes_during_any_step_of_ours_is_one_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable, "BUSY_SECONDS", 0.01)
+    connect = sqlite3.connect
+    made: list[int] = []
+    refusals: list[str] = []
+    for step in range(1, 100):
+        path = tmp_path / f"{step}.dpnb"
+        statements: list[str] = []
+
+        def other_kernel(statement: str, path: Path = path, step: int = step, seen: list[str] = statements) -> None:
+            seen.append(statement)
+            if len(seen) == step:
+                monkeypatch.setattr(sqlite3, "connect", connect)
+                try:
+                    with opened(path) as other:
+                        reserve(other, "other")
+                    made.append(step)
+                except LedgerError as error:
+                    refusals.append(str(error))
+
+        def watched(*arguments: Any, tell: Any = other_kernel, **options: Any) -> sqlite3.Connection:
+            connection = connect(*arguments, **options)
+            connection.set_trace_callback(tell)
+            return connection
+
+        monkeypatch.setattr(sqlite3, "connect", watched)
+        with opened(path) as ours:
+            reserve(ours, "ours")
+            keys = [charge.key for charge in ours.charges()]
+        if len(statements) < step:
+            break
+        assert keys in (["other", "ours"], ["ours", "other"], ["ours"]), statements[step - 1]
+        assert ("other" in keys) == (made[-1:] == [step]), statements[step - 1]
+        with opened(path) as later:
+            assert [charge.key for charge in later.charges()] == keys
+    assert len(made) > 5
+    assert all("another kernel has held it" in refusal for refusal in refusals)  # while we wrote
+    assert step == len(made) + len(refusals) + 1 > 20
+
+
+def test_threads_write_one_after_the_other(path: Path) -> None:
+    def write(thread: int) -> None:
+        for number in range(20):
+            ledger.release(reserve(ledger, f"{thread}.{number}"), NOISY)
+
+    with opened(path) as ledger:
+        threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    with opened(path) as ledger:  # verifies the chain
+        charges = ledger.charges()
+    assert [charge.id for charge in charges] == list(range(1, 81))
+    assert {charge.key for charge in charges} == {f"{thread}.{number}" for thread in range(4) for number in range(20)}
+    assert {charge.state for charge in charges} == {"released"}
+
+
+def test_a_file_that_another_kernel_holds_is_refused_after_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(path) as holder:
+        monkeypatch.setattr(durable, "BUSY_SECONDS", 0.05)
+        with opened(path) as ledger:
+            with holder.transaction(), pytest.raises(LedgerError, match="another kernel has held it"):
+                reserve(ledger, "a")
+            assert ledger.charges() == []
+            reserve(ledger, "a")
