@@ -67,7 +67,9 @@ class Plan(msgspec.Struct, frozen=True):
         try:
             return msgspec.json.decode(text, type=Plan)
         except msgspec.MsgspecError as error:
-            raise PlanError(f"plan: the text is not a plan that this version of dpnb knows ({error})") from None
+            raise PlanError(
+                f"plan: the text is not a plan that this version of dpnb knows ({error}); write one with to_json()"
+            ) from None
 
     @property
     def words(self) -> str:
