@@ -83,7 +83,7 @@ class Budget:
     @property
     def words(self) -> str:
         """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2117-GDP``."""
-        kept = f"{self.loss.mu:.4g}-GDP"
+        kept = f"{self.loss.mu:.5g}-GDP"
         if self.epsilon is None or self.delta is None:
             return kept
         return f"({decimal_up(self.epsilon):.6g}, {decimal_up(self.delta):.6g})-DP, kept as {kept}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
+from dpnb.accounting.exact import decimal_sqrt_down
 from dpnb.accounting.losses import GDP
 
 if TYPE_CHECKING:
@@ -36,11 +38,30 @@ def figure(value: float, error: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+def mu_up(loss: GDP) -> str:
+    """A loss in four digits, rounded up: for what was spent or asked."""
+    return _four_digits(loss.mu, ROUND_CEILING)
+
+
+def mu_down(loss: GDP) -> str:
+    """A loss in four digits, rounded down: for a budget and what is left of it."""
+    return _four_digits(decimal_sqrt_down(loss.mu_squared), ROUND_FLOOR)
+
+
+def _four_digits(number: float, rounding: str) -> str:
+    return f"{Context(prec=4, rounding=rounding).create_decimal(repr(number)).normalize():g}"
+
+
+def ceil_percent(share: float) -> str:
+    """A share as a percentage, rounded up, so that no cost looks smaller than it is."""
+    return f"{Decimal(repr(share * 100)).quantize(Decimal('0.01'), ROUND_CEILING)}%"
+
+
 def price(cost: GDP, share: float) -> str:
     """A cost in words."""
     if not cost.mu_squared:
         return "free (known well enough already)"
-    return f"mu {cost.mu:.4g}, {share:.2%} of the budget"
+    return f"mu {mu_up(cost)}, {ceil_percent(share)} of the budget"
 
 
 def answer_text(answer: Answer) -> str:

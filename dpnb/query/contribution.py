@@ -1,9 +1,9 @@
 """Which rows of a unit count, when it has more than are allowed.
 
-The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, what the schema says of the row, and,
-for rows that are equal in all of these, a running number (equal rows are interchangeable, so it does not matter which
-of them gets which).  The choice depends on nothing but the unit's own rows: not on position, not on chance, not on who
-else is in the table, and not on the question, since it is made once, before any filter.
+The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, what the schema says of the row,
+and, for rows that are equal in all of these, a running number (equal rows are interchangeable, so it does not matter
+which of them gets which).  The choice depends on nothing but the unit's own rows: not on position, not on chance, not
+on who else is in the table, and not on the question, since it is made once, before any filter.
 
 The unit's name is hashed too because a schema may have few distinct rows: without it one kind of row would come first
 for everybody, and what is rare or late in that one order would hardly ever count.  With it, and with the running
@@ -64,7 +64,7 @@ def name_number(name: Any) -> int:
     A whole number is itself (so is a float that holds one, as when pandas meets a null); of anything else the first 15
     hexadecimal digits of the MD5 of its text, which every engine has, and which need not be secret here.
     """
-    if isinstance(name, int | float | np.number) and not isinstance(name, np.complexfloating) and name == name // 1:
+    if isinstance(name, int | float) and name == name // 1:
         return abs(int(name)) % 2**60
     return int(hashlib.md5(str(name).encode(), usedforsecurity=False).hexdigest()[:15], 16)
 

@@ -11,8 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpnb.accounting.losses import GDP
-from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent
+from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent, mu_down, mu_up
 from dpnb.ledger import MEMORY, Charge
 from dpnb.query.plan import Plan
 
@@ -58,7 +57,7 @@ def snapshot(session: Session) -> dict[str, Any]:
                 "description": odometer.statement(),
             },
         ],
-        "spent": f"mu {_mu(spent)} of {_mu(budget)}",
+        "spent": f"mu {mu_up(spent)} of {mu_down(budget)}",
         "ledger": "memory" if session.ledger.path == MEMORY else Path(session.ledger.path).name,
         "releases": [_release(charge) for charge in session.ledger.latest(RELEASES_SHOWN)],
     }
@@ -103,13 +102,9 @@ def _meter(gauge: dict[str, Any]) -> str:
 
 
 def _release(charge: Charge) -> dict[str, Any]:
-    cost = f"mu {_mu(charge.loss)}" if charge.loss.mu_squared else "free"
+    cost = f"mu {mu_up(charge.loss)}" if charge.loss.mu_squared else "free"
     question = Plan.from_json(charge.plan).words
     return {"id": charge.id, "question": question, "cost": cost, "time": charge.time, "status": charge.state}
-
-
-def _mu(loss: GDP) -> str:
-    return f"{loss.mu:.4g}"
 
 
 def _up(bound: float) -> str:
