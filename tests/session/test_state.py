@@ -1,0 +1,58 @@
+"""The snapshot rounds against us and stays free of machine paths."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb.accounting.exact import exact
+from dpnb.accounting.losses import GDP
+from dpnb.answer.faces import ceil_percent, floor_percent, mu_down, mu_up
+from dpnb.session import state
+
+
+@pytest.mark.parametrize("mu_squared", ["0.1", "2", "1e-12", "0.123456789", "1/3", "9/100", "12345678"])
+def test_shown_losses_are_never_smaller_and_shown_budgets_never_larger(mu_squared: str) -> None:
+    loss = GDP.from_squared(mu_squared)
+    assert exact(mu_up(loss)) ** 2 >= loss.mu_squared >= exact(mu_down(loss)) ** 2
+    assert mu_up(GDP("0.3")) == mu_down(GDP("0.3")) == "0.3"
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-9, 0.12345, 0.5, 0.99999, 1.0])
+def test_shown_shares_are_rounded_against_us(share: float) -> None:
+    assert Fraction(floor_percent(share)[:-1]) <= exact(share) * 100 <= Fraction(ceil_percent(share)[:-1])
+
+
+def test_a_snapshot_is_json_and_says_how_the_session_stands(tmp_path: Path) -> None:
+    session = dpnb.Session(
+        pd.DataFrame({"x": [1.0, 2.0]}),
+        name="small",
+        budget=dpnb.Budget.gdp(1),
+        schema={"x": dpnb.Bounded(0, 5)},
+        ledger=tmp_path / "small.dpnb",
+    )
+    session.frame.count().release(mu=0.6)
+    snapshot = json.loads(json.dumps(state.snapshot(session)))
+    headroom, odometer = snapshot["gauges"]
+    assert (snapshot["headline"], headroom["value"]) == ("64.0% left", session.headroom)
+    assert 0 < odometer["value"] < 1
+    assert odometer["description"] == session.odometer.statement()
+    assert [release["question"] for release in snapshot["releases"]] == ["count of rows"]
+    assert str(tmp_path) not in json.dumps(snapshot)
+
+
+def test_names_are_escaped_in_html(tmp_path: Path) -> None:
+    session = dpnb.Session(
+        pd.DataFrame({"<b>": [1.0]}),
+        name="small",
+        budget=dpnb.Budget.gdp(1),
+        schema={"<b>": dpnb.Bounded(0, 5)},
+        ledger=tmp_path / "small.dpnb",
+    )
+    answer = session.frame["<b>"].sum().release(mu=0.1)
+    assert "<b>" not in answer._repr_html_().replace("<b>sum of", "")
