@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.conversions import mu_from_epsilon
-from dpnb.accounting.exact import Number, decimal_up, exact, positive, to_text
+from dpnb.accounting.exact import Number, decimal_sqrt_down, decimal_up, exact, four_digits_down, positive, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError
 
@@ -83,7 +83,7 @@ class Budget:
     @property
     def words(self) -> str:
         """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2117-GDP``."""
-        kept = f"{self.loss.mu:.5g}-GDP"
+        kept = f"{four_digits_down(decimal_sqrt_down(self.loss.mu_squared))}-GDP"
         if self.epsilon is None or self.delta is None:
             return kept
         return f"({decimal_up(self.epsilon):.6g}, {decimal_up(self.delta):.6g})-DP, kept as {kept}"

@@ -22,7 +22,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -39,6 +39,8 @@ __all__ = [
     "decimal_sqrt_up",
     "decimal_up",
     "exact",
+    "four_digits_down",
+    "four_digits_up",
     "from_text",
     "non_negative",
     "positive",
@@ -162,6 +164,20 @@ def decimal_sqrt_up(x: Fraction) -> float:
 def decimal_sqrt_down(x: Fraction) -> float:
     """The largest double whose decimal meaning is at most the square root of `x`, which is not negative."""
     return _largest(_near_sqrt(x), lambda f: f <= 0 or exact(f) ** 2 <= x)
+
+
+def four_digits_up(x: float) -> str:
+    """A finite double in four digits, rounded up in its decimal meaning: for a loss that is shown."""
+    return _four_digits(x, ROUND_CEILING)
+
+
+def four_digits_down(x: float) -> str:
+    """A finite double in four digits, rounded down in its decimal meaning: for a budget that is shown."""
+    return _four_digits(x, ROUND_FLOOR)
+
+
+def _four_digits(x: float, rounding: str) -> str:
+    return f"{Context(prec=4, rounding=rounding).create_decimal(float.__repr__(x)).normalize():g}"
 
 
 def to_text(number: Fraction) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
-from dpnb.accounting.exact import decimal_sqrt_down
+from dpnb.accounting.exact import decimal_sqrt_down, four_digits_down, four_digits_up
 from dpnb.accounting.losses import GDP
 
 if TYPE_CHECKING:
@@ -40,16 +40,12 @@ def figure(value: float, error: float) -> str:
 
 def mu_up(loss: GDP) -> str:
     """A loss in four digits, rounded up: for what was spent or asked."""
-    return _four_digits(loss.mu, ROUND_CEILING)
+    return four_digits_up(loss.mu)
 
 
 def mu_down(loss: GDP) -> str:
     """A loss in four digits, rounded down: for a budget and what is left of it."""
-    return _four_digits(decimal_sqrt_down(loss.mu_squared), ROUND_FLOOR)
-
-
-def _four_digits(number: float, rounding: str) -> str:
-    return f"{Context(prec=4, rounding=rounding).create_decimal(repr(number)).normalize():g}"
+    return four_digits_down(decimal_sqrt_down(loss.mu_squared))
 
 
 def ceil_percent(share: float) -> str:
