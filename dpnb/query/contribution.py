@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnb.query.schema import plain
+
 Integers = NDArray[np.int64]
 
 PRIME = 2**31 - 1
@@ -64,6 +66,7 @@ def name_number(name: Any) -> int:
     A whole number is itself (so is a float that holds one, as when pandas meets a null); of anything else the first 15
     hexadecimal digits of the MD5 of its text, which every engine has, and which need not be secret here.
     """
+    name = plain(name)
     if isinstance(name, int | float) and name == name // 1:
         return abs(int(name)) % 2**60
     return int(hashlib.md5(str(name).encode(), usedforsecurity=False).hexdigest()[:15], 16)

@@ -1,0 +1,211 @@
+"""Row evaluation is total, and which rows of a unit count hangs on nothing but the unit's own rows."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import logging
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpnb.query.contribution import first_rows, name_number, row_hash
+from dpnb.query.prepare import prepare
+from dpnb.query.schema import Bounded, Categories, PrivacyUnit
+
+X = {"x": Bounded(0, 10)}
+G = {"g": Categories(["a", 1, False])}
+
+
+class Trap:
+    """Every use raises."""
+
+    def __float__(self) -> float:
+        raise RuntimeError
+
+    def __hash__(self) -> int:
+        raise RuntimeError
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("value", "counts_as"),
+    [
+        (3, 3.0),
+        (3.5, 3.5),
+        (True, 1.0),
+        (np.float32(2.5), 2.5),
+        (decimal.Decimal("2.5"), 2.5),
+        ("4", 4.0),
+        (" 4.5 ", 4.5),
+        (11, 10.0),
+        (-1, 0.0),
+        (10**400, None),
+        ("four", None),
+        ("", None),
+        ("nan", None),
+        ("inf", None),
+        (None, None),
+        (np.nan, None),
+        (np.inf, None),
+        (-np.inf, None),
+        (pd.NA, None),
+        (pd.NaT, None),
+        (1 + 2j, None),
+        (b"\xff", None),
+        ([1], None),
+        ({}, None),
+        (datetime.datetime(2020, 1, 1), None),
+        (pd.Timestamp(0), None),
+        (pd.Timedelta(1), None),
+        (Trap(), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_not_a_number_does_not_count(
+    value: Any, counts_as: float | None, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    column = np.empty(2, object)
+    column[:] = [value, 7]
+    prepared = prepare(pd.DataFrame({"x": pd.Series(column, dtype=object)}), X, PrivacyUnit())
+    first, second = prepared.numbers["x"].tolist()
+    assert second == 7
+    assert first == counts_as if counts_as is not None else np.isnan(first)
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series([1, 2], dtype="Int64"),
+        pd.Series([1, None], dtype="Int64"),
+        pd.Series([1.5, None], dtype="Float64"),
+        pd.Series(["1", "b"], dtype="str"),
+        pd.Series([1, 2], dtype="category"),
+        pd.Series([True, None], dtype="boolean"),
+        pd.Series(pd.to_datetime(["2020-01-01", None])),
+        pd.Series([1 + 1j, 2]),
+        pd.Series([None, None]),
+        pd.Series([], dtype="int64"),
+        pd.Series([1, 2], dtype="uint64"),
+        pd.Series([1, 2], dtype="float16"),
+        pd.Series([1, 2], index=[0, 0]),
+    ],
+    ids=lambda values: str(values.dtype),
+)
+def test_every_type_of_column_is_read(values: pd.Series) -> None:
+    prepared = prepare(pd.DataFrame({"x": values, "g": values}), {**X, **G}, PrivacyUnit())
+    assert prepared.numbers["x"].dtype == np.float64
+    assert prepared.codes["g"].dtype == np.int32
+    assert prepared.rows == len(values)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [("a", 0), (1, 1), (1.0, 1), (True, 1), (0, 2), ("1", -1), ("A", -1), (None, -1), ([1], -1), (Trap(), -1)],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_not_declared_does_not_count(value: Any, code: int) -> None:
+    column = np.empty(1, object)
+    column[0] = value
+    prepared = prepare(pd.DataFrame({"g": pd.Series(column, dtype=object)}), G, PrivacyUnit())
+    assert prepared.codes["g"].tolist() == [code]
+
+
+@pytest.mark.parametrize("nobody", [None, np.nan, pd.NA, pd.NaT, [1], Trap()], ids=lambda value: type(value).__name__)
+def test_a_row_without_a_unit_does_not_count(nobody: Any) -> None:
+    column = np.empty(3, object)
+    column[:] = ["u", nobody, "u"]
+    prepared = prepare(pd.DataFrame({"x": [1, 2, 3], "u": pd.Series(column, dtype=object)}), X, PrivacyUnit("u", 5))
+    assert prepared.numbers["x"].tolist() == [1, 3]
+
+
+def test_later_changes_of_the_table_change_nothing() -> None:
+    values = np.array([1.0, 2.0])
+    frame = pd.DataFrame({"x": values}, copy=False)
+    prepared = prepare(frame, X, PrivacyUnit())
+    values[:] = 9
+    frame.loc[:, "x"] = 8
+    assert prepared.numbers["x"].tolist() == [1, 2]
+
+
+def test_prepared_rows_have_no_face() -> None:
+    assert "87131" not in repr(prepare(pd.DataFrame({"x": [87131]}), {"x": Bounded(0, 1e6)}, PrivacyUnit()))
+
+
+def people(rows: int = 300, seed: int = 3) -> pd.DataFrame:
+    chance = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "u": chance.integers(0, 40, rows),
+            "x": chance.integers(0, 4, rows).astype(float),
+            "g": chance.choice(["a", "b"], rows),
+        }
+    )
+
+
+def kept(frame: pd.DataFrame, most: int = 2) -> pd.DataFrame:
+    """What counts of each unit, as sorted contents; units are known by a column that tells them apart."""
+    schema = {"x": Bounded(0, 10), "g": Categories(["a", "b"]), "who": Bounded(0, 100)}
+    prepared = prepare(frame.assign(who=frame["u"]), schema, PrivacyUnit("u", most))
+    content = pd.DataFrame({**prepared.numbers, **prepared.codes})
+    return content.sort_values(["who", "x", "g"], ignore_index=True)
+
+
+def test_at_most_k_rows_of_a_unit_count_and_all_of_one_that_has_fewer() -> None:
+    frame = people()
+    sizes = kept(frame).groupby("who").size()
+    assert sizes.tolist() == frame.groupby("u").size().clip(upper=2).tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_rows_does_not_matter(seed: int) -> None:
+    frame = people()
+    pd.testing.assert_frame_equal(kept(frame.sample(frac=1, random_state=seed)), kept(frame))
+
+
+@pytest.mark.parametrize("gone", [0, 7, 39])
+def test_who_else_is_in_the_table_does_not_matter(gone: int) -> None:
+    frame = people()
+    everybody = kept(frame)
+    pd.testing.assert_frame_equal(
+        kept(frame[frame["u"] != gone]), everybody[everybody["who"] != gone].reset_index(drop=True)
+    )
+
+
+def test_a_name_is_the_same_whole_number_as_int_and_as_float() -> None:
+    assert name_number(17) == name_number(17.0) == name_number(np.int64(17)) == 17
+    frame = people()
+    pd.testing.assert_frame_equal(kept(frame.astype({"u": float})), kept(frame))
+
+
+def test_the_hash_never_changes() -> None:
+    """A ledger that is reopened must find the same rows: these figures may not be adapted to the code."""
+    columns = [np.array([0, 1, 2**32, 125024]), np.array([5, 5, 0, 2**33 - 1])]
+    assert row_hash(columns).tolist() == [1075109952, 913954059, 2115154760, 1672660778]
+    assert name_number("p1") == 1064801295775836163
+
+
+@pytest.mark.statistical
+def test_each_row_of_a_unit_is_as_likely_to_count_as_any_other() -> None:
+    """A thousand units of four rows, two of them equal, one row counts: chi-squared with 2 degrees of freedom.
+
+    A fair choice exceeds 27.6 with probability 1e-6.  A hash of the content alone takes the same row every time.
+    """
+    units = np.repeat(np.arange(1000), 4)
+    content = np.tile([3, 3, 7, 9], 1000)
+    chosen = content[first_rows(units, units, [content], 1)]
+    counts = np.array([(chosen == value).sum() for value in (3, 7, 9)])
+    fair = np.array([500, 250, 250])
+    assert ((counts - fair) ** 2 / fair).sum() < 27.6
+    nameless = content[first_rows(units, np.zeros_like(units), [content], 1)]
+    assert len(set(nameless.tolist())) == 1
