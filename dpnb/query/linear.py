@@ -13,7 +13,6 @@ C = sqrt(min(k, cells)).  C squared is an exact integer in grid units.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -152,8 +151,3 @@ def explain(query: LinearQuery, unit: PrivacyUnit) -> str:
     reach = float(feature.limit * feature.unit)
     about = f" away from {float(feature.centre * feature.unit):g}" if len(query.features) > 1 else ""
     return f"{whose} adds at most {reach:g}{about} a row{rows}"
-
-
-def l2_sensitivity(query: LinearQuery) -> float:
-    """Largest change of the first feature's sum that one unit can make, for display."""
-    return math.sqrt(query.l2_sensitivity_squared) * float(query.features[0].unit)
