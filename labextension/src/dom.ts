@@ -16,3 +16,35 @@ export function setText(node: Element, text: string): void {
     node.textContent = text;
   }
 }
+
+/** A part of the page that shows one item and can be brought up to date in place. */
+export interface IView<T> {
+  readonly node: HTMLElement;
+  update(item: T): void;
+}
+
+/** One view for each item of a list, kept from one update to the next so that what is there moves or stays. */
+export class Views<T> {
+  private readonly _views: IView<T>[] = [];
+
+  constructor(
+    private readonly host: HTMLElement,
+    private readonly make: () => IView<T>
+  ) {}
+
+  update(items: readonly T[]): void {
+    items.forEach((item, index) => this._at(index).update(item));
+    this._views.splice(items.length).forEach(view => view.node.remove());
+  }
+
+  private _at(index: number): IView<T> {
+    const there = this._views[index];
+    if (there) {
+      return there;
+    }
+    const made = this.make();
+    this._views.push(made);
+    this.host.append(made.node);
+    return made;
+  }
+}

@@ -8,6 +8,8 @@ const ARC = 'M 8 56 A 48 48 0 0 1 104 56';
 /** The moving parts of every gauge that was drawn, by the element that holds it. */
 const drawn = new WeakMap<HTMLElement, IParts>();
 
+type Level = 'good' | 'low' | 'out';
+
 interface IParts {
   fill: SVGElement;
   text: HTMLElement;
@@ -61,11 +63,18 @@ function arc(className: string): SVGPathElement {
   return path;
 }
 
-/** How alarming the gauge should look; the words beside it say the same without colour. */
-function level(gauge: IGauge): 'plain' | 'good' | 'low' | 'out' {
-  if (gauge.kind !== 'remaining' && gauge.kind !== 'used') {
-    return 'plain';
+function level({ kind, value }: IGauge): Level | 'plain' {
+  switch (kind) {
+    case 'remaining':
+      return levelOf(value);
+    case 'used':
+      return levelOf(1 - value);
+    default:
+      return 'plain';
   }
-  const left = gauge.kind === 'remaining' ? gauge.value : 1 - gauge.value;
+}
+
+/** How alarming a share that is left should look; the words beside it say the same without colour. */
+export function levelOf(left: number): Level {
   return left > 0.25 ? 'good' : left > 0.05 ? 'low' : 'out';
 }

@@ -12,6 +12,7 @@ import type { ILedgerModel } from './tokens';
 export class LedgerPanel extends Widget {
   private readonly _message = element('p', 'dpnb-message');
   private readonly _sessions = element('div', 'dpnb-sessions');
+  /** Those of other kernels too: whoever comes back to a notebook finds folded what was folded. */
   private readonly _views = new Map<string, SessionView>();
   private readonly _visibilityChanged = new Signal<this, boolean>(this);
 
@@ -57,18 +58,20 @@ export class LedgerPanel extends Widget {
   }
 
   private _drawSessions(sessions: ISession[]): void {
-    const nodes = sessions.map(session => {
-      const view = this._views.get(session.id) ?? new SessionView(true);
-      this._views.set(session.id, view);
-      view.update(session);
-      return view.node;
-    });
-    const shown = new Set(sessions.map(session => session.id));
-    [...this._views.keys()].filter(id => !shown.has(id)).forEach(id => this._views.delete(id));
+    const views = sessions.map(session => this._draw(session));
+    views[0]?.unfold(); // the one that is being used
+    const nodes = views.map(view => view.node);
     const isSame =
       nodes.length === this._sessions.children.length && nodes.every((n, i) => n === this._sessions.children[i]);
     if (!isSame) {
       this._sessions.replaceChildren(...nodes);
     }
+  }
+
+  private _draw(session: ISession): SessionView {
+    const view = this._views.get(session.id) ?? new SessionView(true);
+    this._views.set(session.id, view);
+    view.update(session);
+    return view;
   }
 }

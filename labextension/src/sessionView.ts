@@ -1,21 +1,26 @@
-import { element, setText } from './dom';
+import { element, type IView, setText, Views } from './dom';
+import { FiltersView } from './filters';
 import { clock } from './format';
 import { drawGauge } from './gauge';
+import { OdometersView } from './odometers';
 import type { IGauge, IRelease, ISession } from './snapshot';
 
 /**
- * One session: its name, what it promises, its gauges and what was spent.
+ * One session: its name, what it promises, its gauges, what was spent, and how other filters and odometers see it.
  *
  * The side panel and the widget in a cell both use it.  It is updated in place, so that a gauge moves instead of
  * being replaced and a reader's selection survives.
  */
-export class SessionView {
+export class SessionView implements IView<ISession> {
   readonly node = element('section', 'dpnb-session');
   private readonly _name = element('h3', 'dpnb-session-name');
   private readonly _notice = element('p', 'dpnb-notice');
   private readonly _promise = element('p', 'dpnb-promise');
-  private readonly _gauges = element('div', 'dpnb-gauges');
+  private readonly _dials = element('div', 'dpnb-gauges');
+  private readonly _gauges = new Views(this._dials, gaugeHost);
   private readonly _spent = element('p', 'dpnb-spent');
+  private readonly _filters = new FiltersView();
+  private readonly _odometers = new OdometersView();
   private readonly _ledger = element('p', 'dpnb-ledger');
   private readonly _history = element('ol', 'dpnb-releases');
   private _shownHistory = '';
@@ -24,7 +29,8 @@ export class SessionView {
   constructor(private readonly showHistory: boolean) {
     this._notice.setAttribute('role', 'alert');
     this._history.setAttribute('aria-label', 'Releases, newest first');
-    this.node.append(this._name, this._notice, this._promise, this._gauges, this._spent);
+    this.node.append(this._name, this._notice, this._promise, this._dials, this._spent);
+    this.node.append(this._filters.node, this._odometers.node);
     if (showHistory) {
       this.node.append(this._history, this._ledger);
     }
@@ -40,20 +46,18 @@ export class SessionView {
     setText(this._promise, session.promise);
     setText(this._spent, `Spent: ${session.spent}`);
     setText(this._ledger, `Ledger: ${session.ledger}`);
-    this._drawGauges(session.gauges);
+    this._gauges.update(session.gauges);
+    this._filters.update(session.filters);
+    this._odometers.update(session.odometers);
     if (this.showHistory) {
       this._drawHistory(session.releases);
     }
   }
 
-  private _drawGauges(gauges: IGauge[]): void {
-    gauges.forEach((gauge, index) => {
-      const host = this._gauges.children[index] ?? this._gauges.appendChild(element('div', ''));
-      drawGauge(host as HTMLElement, gauge);
-    });
-    while (this._gauges.children.length > gauges.length) {
-      this._gauges.lastElementChild?.remove();
-    }
+  /** Unfold everything, except for what the reader folded or unfolded by hand. */
+  unfold(): void {
+    this._filters.fold.offer();
+    this._odometers.fold.offer();
   }
 
   private _drawHistory(releases: IRelease[]): void {
@@ -65,6 +69,11 @@ export class SessionView {
     const items = releases.map(drawRelease);
     this._history.replaceChildren(...(items.length > 0 ? items : [element('li', 'dpnb-release', 'No release yet.')]));
   }
+}
+
+function gaugeHost(): IView<IGauge> {
+  const node = element('div', '');
+  return { node, update: gauge => drawGauge(node, gauge) };
 }
 
 function drawRelease(release: IRelease): HTMLElement {

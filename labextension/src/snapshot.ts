@@ -20,6 +20,34 @@ export interface IGauge {
   description: string;
 }
 
+/** What one filter would have left, had it kept the session's promise through the same history. */
+export interface IFilter {
+  /** Stable name, unique within a session. */
+  id: string;
+  label: string;
+  /** Whether this is the filter that decides; the others only compare. */
+  enforced: boolean;
+  /** Share of its budget that is left, between 0 and 1; 0 after it would have refused. */
+  value: number;
+  /** What is left in words, for example "83.3% left; 12 more like the last". */
+  text: string;
+  /** A full sentence, for hovering and for screen readers. */
+  description: string;
+}
+
+/** What one odometer says about the loss so far. */
+export interface IOdometer {
+  /** Stable name, unique within a session. */
+  id: string;
+  label: string;
+  /** How its figure may be used: "time-uniform" or "accumulator".  Others are shown by their name alone. */
+  reading: string;
+  /** The figure in words, for example "mu 0.2117". */
+  text: string;
+  /** A full sentence that says what the figure proves. */
+  description: string;
+}
+
 /** One line of the ledger. */
 export interface IRelease {
   id: number;
@@ -41,6 +69,8 @@ export interface ISession {
   headline: string;
   filter: string;
   gauges: IGauge[];
+  filters: IFilter[];
+  odometers: IOdometer[];
   spent: string;
   ledger: string;
   /** Newest first. */
@@ -66,12 +96,22 @@ const isFields = (value: unknown): value is Fields =>
 
 const haveText = (fields: Fields, ...names: string[]): boolean => names.every(name => typeof fields[name] === 'string');
 
+const isShare = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= 1;
+
+const isListOf = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every(isItem);
+
 const isGauge = (value: unknown): value is IGauge =>
+  isFields(value) && haveText(value, 'id', 'label', 'text', 'kind', 'description') && isShare(value.value);
+
+const isFilter = (value: unknown): value is IFilter =>
   isFields(value) &&
-  haveText(value, 'id', 'label', 'text', 'kind', 'description') &&
-  typeof value.value === 'number' &&
-  value.value >= 0 &&
-  value.value <= 1;
+  haveText(value, 'id', 'label', 'text', 'description') &&
+  typeof value.enforced === 'boolean' &&
+  isShare(value.value);
+
+const isOdometer = (value: unknown): value is IOdometer =>
+  isFields(value) && haveText(value, 'id', 'label', 'reading', 'text', 'description');
 
 const isRelease = (value: unknown): value is IRelease =>
   isFields(value) && haveText(value, 'question', 'cost', 'time', 'status') && typeof value.id === 'number';
@@ -81,10 +121,10 @@ export const isSession = (value: unknown): value is ISession =>
   isFields(value) &&
   haveText(value, 'id', 'name', 'unit', 'promise', 'headline', 'filter', 'spent', 'ledger') &&
   (value.notice === null || typeof value.notice === 'string') &&
-  Array.isArray(value.gauges) &&
-  value.gauges.every(isGauge) &&
-  Array.isArray(value.releases) &&
-  value.releases.every(isRelease);
+  isListOf(value.gauges, isGauge) &&
+  isListOf(value.filters, isFilter) &&
+  isListOf(value.odometers, isOdometer) &&
+  isListOf(value.releases, isRelease);
 
 /** Whether a value received from a kernel is a snapshot that can be shown. */
 export const isSnapshot = (value: unknown): value is ISnapshot =>
@@ -92,8 +132,7 @@ export const isSnapshot = (value: unknown): value is ISnapshot =>
   value.v === 1 &&
   haveText(value, 'boot', 'time') &&
   typeof value.seq === 'number' &&
-  Array.isArray(value.sessions) &&
-  value.sessions.every(isSession);
+  isListOf(value.sessions, isSession);
 
 /**
  * The snapshot inside the data of a comm message.

@@ -40,8 +40,10 @@ describe('LedgerPanel', () => {
   it('shows everything that the kernel told about a session', async () => {
     await model.show(live([sharedSession()]));
     const text = panel.node.textContent;
-    const { name, promise, spent, ledger, gauges, releases } = sharedSession();
-    for (const part of [name, promise, spent, ledger, ...gauges.map(g => g.text), ...releases.map(r => r.question)]) {
+    const { name, promise, spent, ledger, gauges, filters, odometers, releases } = sharedSession();
+    const lists = [...filters, ...odometers].flatMap(line => [line.label, line.text, line.description]);
+    const others = [...gauges.map(gauge => gauge.text), ...releases.map(release => release.question)];
+    for (const part of [name, promise, spent, ledger, ...lists, ...others]) {
       expect(text).toContain(part);
     }
     expect(panel.node.querySelectorAll('[role=meter]')).toHaveLength(2);
@@ -68,6 +70,30 @@ describe('LedgerPanel', () => {
     await model.show(live([{ ...real, gauges }, rehearsal]));
     expect(panel.node.querySelector('[data-gauge=headroom]')).toBe(before);
     expect(before?.getAttribute('aria-valuenow')).toBe('0.1');
+  });
+
+  it('unfolds the session that is used, and leaves the others folded', async () => {
+    const open = (): boolean[] => [...panel.node.querySelectorAll('details')].map(fold => fold.open);
+    await model.show(live());
+    expect(open()).toEqual([true, true, false, false]);
+  });
+
+  it('leaves a fold as the reader put it, also after looking at another kernel', async () => {
+    const folds = (): HTMLDetailsElement[] => [...panel.node.querySelectorAll('details')];
+    const fold = (index: number): void => folds()[index]?.querySelector('summary')?.click();
+    const changed = (text: string): LedgerView => {
+      const filters = sharedSession().filters.map(filter => ({ ...filter, text }));
+      return live([sharedSession(0, { filters }), sharedSession(1)]);
+    };
+    await model.show(live());
+    fold(0);
+    fold(3);
+    await model.show(changed('moved'));
+    expect(folds().map(node => node.open)).toEqual([false, true, false, true]);
+    await model.show({ kind: 'no-dpnb' });
+    await model.show(changed('moved again'));
+    expect(folds().map(node => node.open)).toEqual([false, true, false, true]);
+    expect(panel.node.textContent).toContain('moved again');
   });
 
   it('follows the order of last use, and drops sessions that are gone', async () => {

@@ -39,6 +39,30 @@ describe('isSession', () => {
     expect(isSession({ ...sharedSession(), gauges: [{ ...gauge, value }] })).toBe(true);
   });
 
+  it.each([-0.01, 1.01, Number.NaN, '0.5', undefined])('refuses a filter at %s', value => {
+    const [filter] = sharedSession().filters;
+    expect(isSession({ ...sharedSession(), filters: [{ ...filter, value }] })).toBe(false);
+  });
+
+  it.each([
+    ['filters', { id: 7 }],
+    ['filters', { text: undefined }],
+    ['filters', { description: null }],
+    ['filters', { enforced: 'true' }],
+    ['odometers', { label: undefined }],
+    ['odometers', { reading: undefined }],
+    ['odometers', { text: 0.52 }],
+    ['odometers', { description: null }]
+  ] as const)('refuses %s with one of %j', (list, changes) => {
+    const [first, ...others] = sharedSession()[list];
+    expect(isSession({ ...sharedSession(), [list]: [...others, { ...first, ...changes }] })).toBe(false);
+  });
+
+  it.each(['filters', 'odometers'])('refuses a session without a list of %s, and accepts an empty one', list => {
+    expect(isSession({ ...sharedSession(), [list]: undefined })).toBe(false);
+    expect(isSession({ ...sharedSession(), [list]: [] })).toBe(true);
+  });
+
   it('refuses a missing notice: silence must be said', () => {
     expect(isSession({ ...sharedSession(), notice: undefined })).toBe(false);
   });

@@ -16,7 +16,9 @@ function render({ model, el }: RenderProps<IState>): () => void {
     const session = model.get('state');
     if (isSession(session)) {
       view.update(session);
-      el.replaceChildren(view.node);
+      if (view.node.parentNode !== el) {
+        el.replaceChildren(view.node); // only once: an element that is put back loses the keyboard
+      }
     } else {
       el.replaceChildren('These gauges were made by another version of dpnb: run the cell again.');
     }

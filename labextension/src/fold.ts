@@ -1,0 +1,32 @@
+import { element } from './dom';
+
+/**
+ * A part of a session that can be folded away.
+ *
+ * Whether it is open belongs to the reader: no update closes it, and none opens what the reader closed.
+ */
+export class Fold {
+  readonly node: HTMLDetailsElement;
+  private readonly _body = element('div', 'dpnb-fold-body');
+  private _wasTouched = false;
+
+  constructor(className: string, title: string) {
+    const summary = element('summary', 'dpnb-fold-title', title);
+    // In a notebook, Enter on a focused output goes into the cell's editor; here it must fold and unfold.
+    summary.dataset.lmSuppressShortcuts = 'true';
+    summary.addEventListener('click', () => (this._wasTouched = true)); // the keyboard clicks too
+    this.node = element('details', `dpnb-fold ${className}`, summary, this._body);
+  }
+
+  /** Where its content belongs. */
+  get body(): HTMLElement {
+    return this._body;
+  }
+
+  /** Open it, unless the reader has already decided otherwise. */
+  offer(): void {
+    if (!this._wasTouched) {
+      this.node.open = true;
+    }
+  }
+}
