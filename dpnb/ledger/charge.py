@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpnb.accounting.exact import from_text
-from dpnb.accounting.losses import GDP, loss_from_json
+from dpnb.accounting.losses import GDP, Loss, loss_from_json
 from dpnb.errors import DpnbError, LedgerError
 from dpnb.mechanisms.measurement import Measurement
 
@@ -94,7 +94,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             plan=stored["plan"],
             request=stored["request"],
             target=GDP.from_squared(from_text(stored["target"])),
-            loss=loss_from_json(json.loads(stored["loss"])),
+            loss=_gaussian(loss_from_json(json.loads(stored["loss"]))),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
             looks=tuple(json.loads(stored["looks"])),
@@ -106,6 +106,12 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             f"ledger: row {stored.get('id')} must read as dpnb wrote it, got {type(error).__name__} while reading it; "
             "restore the file from a copy that has every charge"
         ) from None
+
+
+def _gaussian(loss: Loss) -> GDP:
+    if not isinstance(loss, GDP):
+        raise ValueError("a charge is for a Gaussian release")
+    return loss
 
 
 def digest(content: object) -> str:

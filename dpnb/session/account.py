@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, from_text, to_text
-from dpnb.accounting.filters import GDPFilter
+from dpnb.accounting.exact import decimal_sqrt_down, from_text, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import MixtureOdometer
-from dpnb.errors import BudgetExceeded, LedgerError
-from dpnb.ledger import Charge, Ledger
+from dpnb.accounting.promise import AnyFilter, Promise, promise
+from dpnb.errors import BudgetExceeded, DpnbError, LedgerError
+from dpnb.ledger import Ledger
+from dpnb.session.comparison import Comparison
 
 ODOMETER_DELTA = Fraction(1, 10**6)
 """Chance that an odometer's statement is wrong, for a budget that names no delta."""
@@ -26,13 +27,9 @@ class State:
     One value, so that an interrupt never leaves the one a charge ahead of the other.
     """
 
-    filter: GDPFilter
+    filter: AnyFilter
     odometer: MixtureOdometer
     seen: int = 0
-
-    def after(self, charge: Charge) -> State:
-        """The state after the next row."""
-        return State(self.filter.step(charge.loss), self.odometer.step(charge.loss), charge.id)
 
 
 class Account:
@@ -45,26 +42,41 @@ class Account:
     budget : Budget
     about : mapping of str to str
         The rest of the promise: which table, unit and schema it is about.
+    filter_ : str
+        Which filter keeps the budget.
+    public_size : int, optional
+        A new ledger keeps it for the odometer that needs a public bound.
 
     Raises
     ------
+    InvalidValueError
+        The filter cannot keep such a budget.
     LedgerError
         The file was made for another promise, is no ledger, or cannot be used.
     """
 
-    def __init__(self, path: str, budget: Budget, about: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        path: str,
+        budget: Budget,
+        about: Mapping[str, str],
+        filter_: str = "gdp",
+        public_size: int | None = None,
+    ) -> None:
         self.budget = budget
-        promise = {**about, "budget": json.dumps(budget.to_json()), "filter": "gdp"}
-        self.ledger = Ledger(path, promise, _settings(budget))
+        made = promise(filter_, budget)
+        pledge = {**about, "budget": json.dumps(budget.to_json()), "filter": filter_}
+        self.ledger = Ledger(path, pledge, _settings(made, public_size))
+        self._paid: dict[int, float] = {}
         try:
-            self._state = _restored(self.ledger)
+            self.promise, self._state, self._comparison = _restored(self.ledger, made)
             self.sync()
         except BaseException:
             self.ledger.close()
             raise
 
     @property
-    def filter(self) -> GDPFilter:
+    def filter(self) -> AnyFilter:
         """The filter as it stands now."""
         return self.sync().filter
 
@@ -73,11 +85,22 @@ class Account:
         """The mixture odometer as it stands now."""
         return self.sync().odometer
 
+    @property
+    def comparison(self) -> Comparison:
+        """What every filter and odometer makes of the same history, as it stands now; to be read at once."""
+        with self.ledger.lock:
+            for charge in self.ledger.charges(after=self._comparison.seen):
+                self._comparison = self._comparison.after(charge.id, charge.loss)
+            return self._comparison
+
     def sync(self) -> State:
         """Take in what any kernel has charged since we last looked."""
         with self.ledger.lock:
             for charge in self.ledger.charges(after=self._state.seen):
-                self._state = self._state.after(charge)
+                before = self._state
+                self._paid[charge.id] = self.promise.cost(before.filter, charge.loss)
+                after = before.filter.step(self.promise.enters(charge.loss))
+                self._state = State(after, before.odometer.step(charge.loss), charge.id)
             return self._state
 
     def admit(self, question: str, loss: GDP, known: GDP) -> None:
@@ -98,41 +121,45 @@ class Account:
             It does not fit; the message names the largest target that does.
         """
         filter_ = self.filter
-        if filter_.admits(loss):
+        if filter_.admits(self.promise.enters(loss)):
             return
-        left = filter_.affordable()
+        left = self.promise.left(filter_)
         asked = GDP.from_squared(known.mu_squared + loss.mu_squared)
         paid = f", of which mu={known.mu!r} is paid already" if known.mu_squared else ""
         fits = decimal_sqrt_down(known.mu_squared + left.mu_squared)
         remedy = f"the largest that fits is mu={fits!r}, or share=1" if left.mu_squared else "nothing is left"
         raise BudgetExceeded(
-            f"{question}: the filter keeps the sum of mu^2 within {filter_.budget.mu:.6g}^2; asked for "
-            f"mu={asked.mu!r}{paid}; {remedy}; nothing was charged and the session goes on"
+            f"{question}: {filter_.rule}; asked for mu={asked.mu!r}{paid}; {remedy}; "
+            "nothing was charged and the session goes on"
         )
 
-    def share(self, cost: GDP) -> float:
-        """A cost as a share of the whole budget, rounded up."""
-        return decimal_up(cost.mu_squared / self._state.filter.budget.mu_squared)
+    def paid(self, charge_id: int) -> float:
+        """The share of the whole budget that a row of the ledger took, rounded up."""
+        self.sync()
+        return self._paid[charge_id]
 
 
-def _settings(budget: Budget) -> dict[str, str]:
+def _settings(made: Promise, public_size: int | None) -> dict[str, str]:
     """Computed figures, kept as first written: another version of a library may differ in the last digit."""
-    odometer = MixtureOdometer.tuned(budget.loss.mu_squared, budget.delta or ODOMETER_DELTA)
+    odometer = MixtureOdometer.tuned(made.mu0_squared, made.budget.delta or ODOMETER_DELTA)
     return {
-        "mu0_squared": to_text(budget.loss.mu_squared),
+        **made.to_json(),
         "odometer_gamma": odometer.gamma.hex(),
         "odometer_delta": to_text(odometer.delta),
+        **({} if public_size is None else {"public_size": str(public_size)}),
     }
 
 
-def _restored(ledger: Ledger) -> State:
-    """The state before the first row, with the parameters that the file was made with."""
+def _restored(ledger: Ledger, made: Promise) -> tuple[Promise, State, Comparison]:
+    """Everything before the first row, with the parameters that the file was made with."""
     settings = ledger.settings
     try:
-        budget = GDP.from_squared(from_text(settings["mu0_squared"]))
+        kept = made.with_figures(settings)
         gamma = Fraction(float.fromhex(settings["odometer_gamma"]))
-        return State(GDPFilter.from_loss(budget), MixtureOdometer(gamma, from_text(settings["odometer_delta"])))
-    except (KeyError, ValueError) as error:
+        odometer = MixtureOdometer(gamma, from_text(settings["odometer_delta"]))
+        size = int(settings["public_size"]) if "public_size" in settings else None
+    except (KeyError, ValueError, DpnbError) as error:
         raise LedgerError(
             f"ledger {ledger.path!r}: its settings cannot be read ({type(error).__name__}); restore it from a copy"
         ) from None
+    return kept, State(kept.start, odometer), Comparison.before_anything(kept, odometer, size)

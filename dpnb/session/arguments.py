@@ -44,13 +44,6 @@ def checked_size(size: object) -> int | None:
     raise InvalidValueError(f"public_size: must be a positive whole number of units, or left out; got {size!r}")
 
 
-def checked_filter(filter_: object) -> str:
-    """The filter that keeps the promise."""
-    if filter_ == "gdp":
-        return "gdp"
-    raise InvalidValueError(f"filter: must be 'gdp', the one this version of dpnb has; got {filter_!r}")
-
-
 def ledger_path(ledger: object, name: str) -> str:
     """Where the charges are kept; beside the notebook unless the curator says otherwise."""
     if ledger is None:

@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.filters import GDPFilter
-from dpnb.accounting.losses import GDP
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import MixtureOdometer
+from dpnb.accounting.promise import AnyFilter
 from dpnb.answer.answer import Answer
 from dpnb.answer.estimate import error_factor, estimate
 from dpnb.answer.preview import Preview
@@ -40,7 +40,6 @@ from dpnb.session import live, rehearsal, state
 from dpnb.session.account import Account
 from dpnb.session.arguments import (
     checked_budget,
-    checked_filter,
     checked_name,
     checked_size,
     checked_version,
@@ -82,7 +81,10 @@ class Session:
     ledger : str or path, optional
         The durable file of charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
     filter : str
-        The promise's filter; ``"gdp"`` (Smith and Thakurta 2022, Theorem 1).
+        Which filter keeps the promise: ``"gdp"`` (Smith and Thakurta 2022; the default, and the one that answers most),
+        ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"`` or
+        ``"basic"`` (Rogers et al. 2016).  All but the first need a budget in epsilon and delta; the last two count an
+        epsilon for each answer, so that refining an answer costs more there than asking once.
     not_private_test_seed : int, optional
         Replaces the noise by a repeatable sequence.  Nothing is private then, and everything says so.
 
@@ -116,7 +118,6 @@ class Session:
         self.budget = checked_budget(budget)
         self.public_size = checked_size(public_size)
         self.version = checked_version(version)
-        checked_filter(filter)
         self._schema = schema_from(schema)
         self.privacy_unit = privacy_unit_from(privacy_unit, max_rows_per_unit, self._schema)
         self._source: Source = SystemSource()
@@ -124,7 +125,7 @@ class Session:
             self._source, self.notice = NotPrivateSeededSource(not_private_test_seed), NOT_PRIVATE
         path = ledger_path(ledger, self.name)
         self._prepared = prepare(table, self._schema, self.privacy_unit)
-        self._account = Account(path, self.budget, self._about())
+        self._account = Account(path, self.budget, self._about(), filter, self.public_size)
         self.id = _identity(self._account.ledger.path, id(self))
         live.used(self)
 
@@ -163,8 +164,8 @@ class Session:
         return Frame(self._schema, lambda plan: Query(plan, self))
 
     @property
-    def spent(self) -> GDP:
-        """The loss charged so far, by every kernel that uses the ledger."""
+    def spent(self) -> Loss:
+        """The loss charged so far, by every kernel that uses the ledger, in the kind in which the filter counts."""
         return self._account.filter.spent
 
     @property
@@ -173,7 +174,7 @@ class Session:
         return self._account.filter.headroom
 
     @property
-    def filter(self) -> GDPFilter:
+    def filter(self) -> AnyFilter:
         """The filter as it stands now."""
         return self._account.filter
 
@@ -190,7 +191,7 @@ class Session:
     @property
     def promise(self) -> str:
         """The promise in words."""
-        return f"{self.budget.words}, for {self.privacy_unit.words}"
+        return f"{self._account.promise.words}, for {self.privacy_unit.words}"
 
     def __repr__(self) -> str:
         return state.text(state.snapshot(self))
@@ -206,8 +207,9 @@ class Session:
             refinement = self._refinement(plan)
             total, rows = self._resolve(query, target, refinement)
             cost = refinement.missing(total)
-            before = self.filter
-        fits = before.admits(cost)
+            before, promise = self.filter, self._account.promise
+        counted = promise.enters(cost)
+        fits = before.admits(counted)
         factor = error_factor(query, rows.smallest if rows else None)
         error = None
         if not isinstance(plan.aggregation, Mean) or rows is not None:
@@ -217,12 +219,12 @@ class Session:
             plan=plan,
             target=total,
             cost=cost,
-            cost_share=self._account.share(cost),
+            cost_share=promise.cost(before, cost),
             confidence=float(target.confidence),
             expected_error=error,
-            headroom_after=before.step(cost).headroom if fits else 0.0,
+            headroom_after=before.step(counted).headroom if fits else 0.0,
             fits=fits,
-            times=int(before.affordable().mu_squared // cost.mu_squared) if cost.mu_squared else None,
+            times=before.times(counted),
             contribution=explain(query, self.privacy_unit),
             assumption=_assumption(plan, rows),
             notice=self.notice,
@@ -285,19 +287,20 @@ class Session:
             return None
         refinement = refinement_of(looks)
         confidence = Fraction(95, 100)
-        return self._shape(query, refinement, confidence, GDP(0), refinement.known, looks[-1].time)
+        return self._shape(query, refinement, confidence, (GDP(0), 0.0), refinement.known, looks[-1].time)
 
     def _answer(self, query: LinearQuery, charge: Charge) -> Answer:
         refinement = refinement_of(self.ledger.by_id(charge.looks))
         confidence = confidence_of(charge.request)
-        return self._shape(query, refinement, confidence, charge.loss, charge.target, charge.time)
+        cost = charge.loss, self._account.paid(charge.id)
+        return self._shape(query, refinement, confidence, cost, charge.target, charge.time)
 
     def _shape(
         self,
         query: LinearQuery,
         refinement: Refinement,
         confidence: Fraction,
-        cost: GDP,
+        cost: tuple[GDP, float],
         known: GDP,
         time: str,
     ) -> Answer:
@@ -307,8 +310,8 @@ class Session:
             keys=query.keys,
             cells=estimate(query, sums, sigma, refinement.radius(1 - confidence), self._schema),
             confidence=float(confidence),
-            cost=cost,
-            cost_share=self._account.share(cost),
+            cost=cost[0],
+            cost_share=cost[1],
             known=known,
             looks=len(refinement.looks),
             time=time,
@@ -336,7 +339,7 @@ class Session:
             query=query,
             refinement=refinement,
             budget=self.budget,
-            left=self.filter.affordable(),
+            share_left=lambda share: self._account.promise.left(self.filter, share),
             error_factor=error_factor(query, rows.smallest if rows else None),
         )
         return total, rows

@@ -11,23 +11,40 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpnb.accounting.exact import decimal_down, decimal_up, four_digits_down, four_digits_up
+from dpnb.accounting.losses import GDP, ApproxDP
+from dpnb.accounting.odometers import Odometer
+from dpnb.accounting.promise import FILTERS, AnyFilter
 from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent, mu_down, mu_up
 from dpnb.ledger import MEMORY, Charge
 from dpnb.query.plan import Plan
+from dpnb.session.comparison import Comparison, Standing
 
 if TYPE_CHECKING:
     from dpnb.session.session import Session
 
 RELEASES_SHOWN = 50
 METER_WIDTH = 240
+ODOMETERS = {
+    "mixture": "Mixture",
+    "filter": "Filter (line)",
+    "stitched": "Stitched",
+    "rogers": "Rogers",
+    "basic": "Basic",
+    "gdp-accumulator": "GDP accumulator",
+    "zcdp-accumulator": "zCDP accumulator",
+    "approx-dp-accumulator": "approx. DP accumulator",
+}
+ODOMETERS_NOTE = "each is right by itself: choose one beforehand"
 
 
 def snapshot(session: Session) -> dict[str, Any]:
     """The session as the browser's contract describes it (tests/fixtures/snapshot.json is an example)."""
-    filter_, odometer = session.filter, session.odometer
+    account = session._account
+    filter_, odometer, comparison = account.filter, account.odometer, account.comparison
     left = f"{floor_percent(filter_.headroom)} left"
-    full = odometer.bound_at(filter_.budget.mu_squared)
-    spent, budget = filter_.spent, filter_.budget
+    full = odometer.bound_at(account.promise.mu0_squared)
+    label, source = FILTERS[account.promise.name]
     return {
         "id": session.id,
         "name": session.name,
@@ -35,7 +52,7 @@ def snapshot(session: Session) -> dict[str, Any]:
         "notice": session.notice,
         "promise": session.promise,
         "headline": left,
-        "filter": "gdp",
+        "filter": account.promise.name,
         "gauges": [
             {
                 "id": "headroom",
@@ -44,8 +61,8 @@ def snapshot(session: Session) -> dict[str, Any]:
                 "value": filter_.headroom,
                 "text": left,
                 "description": (
-                    f"The GDP filter has {floor_percent(filter_.headroom)} of the budget left (in mu squared) and "
-                    "refuses what does not fit."
+                    f"The {label} filter has {floor_percent(filter_.headroom)} of the budget left and refuses what "
+                    f"does not fit. {source}."
                 ),
             },
             {
@@ -57,7 +74,9 @@ def snapshot(session: Session) -> dict[str, Any]:
                 "description": odometer.statement(),
             },
         ],
-        "spent": f"mu {mu_up(spent)} of {mu_down(budget)}",
+        "filters": [_filter(standing, comparison) for standing in comparison.standings.values()],
+        "odometers": [_odometer(name, odometer) for name, odometer in comparison.odometers.items()],
+        "spent": _spent(filter_),
         "ledger": "memory" if session.ledger.path == MEMORY else Path(session.ledger.path).name,
         "releases": [_release(charge) for charge in session.ledger.latest(RELEASES_SHOWN)],
     }
@@ -71,6 +90,10 @@ def text(state: dict[str, Any]) -> str:
     for gauge in state["gauges"]:
         filled = round(gauge["value"] * 20)
         lines.append(f"  {gauge['label']:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge['text']}")
+    lines.append("  Same promise, other filters:")
+    lines += [f"    {line['label']:<12}{line['text']}" for line in state["filters"]]
+    lines.append(f"  Odometers ({ODOMETERS_NOTE}):")
+    lines += [f"    {line['label']:<23}{line['description']}" for line in state["odometers"]]
     count = len(state["releases"])
     shown = f"{count}+" if count == RELEASES_SHOWN else str(count)
     lines.append(f"  {state['spent']}; {shown} request{'s' if count != 1 else ''} in {state['ledger']}")
@@ -84,7 +107,7 @@ def html(state: dict[str, Any]) -> str:
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return (
         f'<div style="{STYLE}">{notice}<div><b>{escape(state["name"])}</b> '
-        f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}'
+        f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}{_lists(state)}'
         f'<div style="{FAINT}">{escape(state["spent"])}; as of {when}</div></div>'
     )
 
@@ -99,6 +122,54 @@ def _meter(gauge: dict[str, Any]) -> str:
         f'fill="var(--jp-layout-color3,#bdbdbd)"/><rect width="{width:.1f}" height="10" rx="5" '
         f'fill="var(--jp-brand-color1,#1976d2)"/></svg></div>'
     )
+
+
+def _lists(state: dict[str, Any]) -> str:
+    """Other filters and the odometers, folded away."""
+    filters = [(line["label"] + (" (enforced)" if line["enforced"] else ""), line["text"]) for line in state["filters"]]
+    odometers = [(line["label"], line["description"]) for line in state["odometers"]]
+    folds = (("Same promise, other filters", filters), (f"Odometers ({ODOMETERS_NOTE})", odometers))
+    return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    cells = "".join(
+        f'<tr><td style="text-align:left">{escape(name)}</td><td style="text-align:left">{escape(words)}</td></tr>'
+        for name, words in rows
+    )
+    return f"<table><tbody>{cells}</tbody></table>"
+
+
+def _filter(standing: Standing, comparison: Comparison) -> dict[str, Any]:
+    """One filter: what it has left, and how many questions like the last one it would still admit."""
+    label, source = FILTERS[standing.promise.name]
+    enforced = standing.promise.name == comparison.enforced
+    line = {"id": standing.promise.name, "label": label, "enforced": enforced}
+    if standing.refused is not None:
+        words = f"would have refused question {standing.refused}"
+        return {**line, "value": 0.0, "text": words, "description": f"{source}. It {words}."}
+    headroom = standing.filter.headroom
+    text = f"{floor_percent(headroom)} left"
+    if comparison.last is not None:
+        text += f"; {standing.times(comparison.last):,} more like the last"
+    description = f"{source}. It {'keeps' if enforced else 'could keep'} this promise, {standing.promise.words}."
+    return {**line, "value": headroom, "text": text, "description": description}
+
+
+def _odometer(name: str, odometer: Odometer) -> dict[str, Any]:
+    words = odometer.statement()
+    bound = four_digits_up(odometer.bound) if math.isfinite(odometer.bound) else "unbounded"
+    text = f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
+    return {"id": name, "label": ODOMETERS[name], "reading": odometer.reading, "text": text, "description": words}
+
+
+def _spent(filter_: AnyFilter) -> str:
+    """What is spent and of how much, in the filter's own measure, four digits, rounded against us."""
+    spent, budget = filter_.spent, filter_.budget
+    if isinstance(spent, GDP) and isinstance(budget, GDP):
+        return f"mu {mu_up(spent)} of {mu_down(budget)}"
+    name = "epsilon" if isinstance(budget, ApproxDP) else "rho"
+    return f"{name} {four_digits_up(decimal_up(spent.parts[0]))} of {four_digits_down(decimal_down(budget.parts[0]))}"
 
 
 def _release(charge: Charge) -> dict[str, Any]:

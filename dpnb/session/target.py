@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +13,6 @@ from dpnb.accounting.conversions import mu_from_epsilon
 from dpnb.accounting.exact import (
     Number,
     decimal_down,
-    decimal_sqrt_down,
     decimal_sqrt_up,
     exact,
     from_text,
@@ -20,7 +20,7 @@ from dpnb.accounting.exact import (
     to_text,
 )
 from dpnb.accounting.losses import GDP
-from dpnb.errors import RequestError
+from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.interactive.refinement import Refinement
 from dpnb.query.linear import LinearQuery
 
@@ -95,19 +95,27 @@ def confidence_of(request: str) -> Fraction:
 
 
 def resolve(
-    target: Target, *, query: LinearQuery, refinement: Refinement, budget: Budget, left: GDP, error_factor: float
+    target: Target,
+    *,
+    query: LinearQuery,
+    refinement: Refinement,
+    budget: Budget,
+    share_left: Callable[[Fraction], GDP],
+    error_factor: float,
 ) -> GDP:
     """The loss at which the question is known as well as asked, earlier looks included.
 
     Parameters
     ----------
-    left : GDP
-        What the filter has left.
+    share_left : callable
+        The largest release that takes at most a share of what the filter has left.
     error_factor : float
         Half-width of an interval for each unit of half-width of a noisy sum; used for ``within=`` only.
 
     Raises
     ------
+    BudgetExceeded
+        ``share=`` of nothing.
     RequestError
         ``epsilon=`` under a budget without a delta, or a target that no noise can be calibrated to.
     """
@@ -116,17 +124,13 @@ def resolve(
     if target.kind == "rho":
         return GDP.from_squared(2 * target.amount)
     if target.kind == "share":
-        return GDP.from_squared(refinement.known.mu_squared + _share(target.amount, left))
+        extra = share_left(target.amount)
+        if not extra.mu_squared:
+            raise BudgetExceeded(f"{query.plan.words}: share of what is left, but nothing is left; nothing was charged")
+        return GDP.from_squared(refinement.known.mu_squared + extra.mu_squared)
     if target.kind == "epsilon":
         return _from_epsilon(target, budget)
     return _within(target, query, refinement, error_factor)
-
-
-def _share(share: Fraction, left: GDP) -> Fraction:
-    """A share of what is left, rounded down to a short decimal so that exact sums stay short; all of it is exact."""
-    if share == 1:
-        return left.mu_squared
-    return exact(decimal_sqrt_down(share * left.mu_squared)) ** 2
 
 
 def _from_epsilon(target: Target, budget: Budget) -> GDP:

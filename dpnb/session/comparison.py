@@ -1,0 +1,137 @@
+"""The same history through every filter and odometer, side by side.
+
+For the faces alone: nothing here decides.  Each filter keeps the session's own promise by its own theorem and is given
+the session's own releases; one that would have refused a release stays at that refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.odometers import (
+    ApproxDPAccumulator,
+    BasicOdometer,
+    FilterOdometer,
+    GDPAccumulator,
+    MixtureOdometer,
+    Odometer,
+    RogersOdometer,
+    StitchedOdometer,
+    ZCDPAccumulator,
+)
+from dpnb.accounting.promise import FILTERS, AnyFilter, Promise, promise
+from dpnb.errors import BudgetExceeded, InvalidValueError
+
+__all__ = ["Comparison", "Standing"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One filter after the same history.
+
+    Parameters
+    ----------
+    promise : Promise
+    filter : filter
+        After everything that it admitted, up to its first refusal.
+    refused : int or None
+        Row of the ledger that it would have refused.
+    """
+
+    promise: Promise
+    filter: AnyFilter
+    refused: int | None = None
+
+    def after(self, number: int, loss: GDP) -> Standing:
+        """The filter after the next row, or still at the refusal."""
+        if self.refused is not None:
+            return self
+        try:
+            return replace(self, filter=self.filter.step(self.promise.enters(loss)))
+        except BudgetExceeded:
+            return replace(self, refused=number)
+
+    def times(self, loss: GDP) -> int | None:
+        """How many more releases like `loss` it would admit; None for one that costs nothing."""
+        return 0 if self.refused is not None else self.filter.times(self.promise.enters(loss))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every filter and odometer after the rows of the ledger up to number `seen`.
+
+    Parameters
+    ----------
+    enforced : str
+        Name of the session's own filter.
+    standings : dict of str to Standing
+        By the names of `FILTERS`, the enforced one first.  A filter that cannot keep this budget is left out.
+    odometers : dict of str to Odometer
+        By name.  Their parameters follow from the promise, so they were fixed before the first answer.
+    last : GDP or None
+        The last release that cost anything.
+    seen : int
+    """
+
+    enforced: str
+    standings: Mapping[str, Standing]
+    odometers: Mapping[str, Odometer]
+    last: GDP | None = None
+    seen: int = 0
+
+    @classmethod
+    def before_anything(cls, own: Promise, mixture: MixtureOdometer, public_size: int | None) -> Comparison:
+        """The state before the first row.
+
+        Parameters
+        ----------
+        own : Promise
+            What the session promised.
+        mixture : MixtureOdometer
+            The session's own odometer; the others share its delta.
+        public_size : int or None
+            Known when the ledger was made; Rogers' odometer needs it.
+        """
+        standings = {own.name: Standing(own, own.start)}
+        for name in FILTERS:
+            try:
+                made = own if name == own.name else promise(name, own.budget)
+            except InvalidValueError:
+                continue
+            standings[name] = Standing(made, made.start)
+        return cls(own.name, standings, _odometers(own, mixture, standings, public_size))
+
+    def after(self, number: int, loss: GDP) -> Comparison:
+        """The state after the next row of the ledger."""
+        return Comparison(
+            self.enforced,
+            {name: standing.after(number, loss) for name, standing in self.standings.items()},
+            {name: odometer.step(self._counted(name, loss)) for name, odometer in self.odometers.items()},
+            loss if loss.mu_squared else self.last,
+            number,
+        )
+
+    def _counted(self, odometer: str, loss: GDP) -> Loss:
+        """An odometer of epsilons is given what the filter of the same name is given."""
+        return self.standings[odometer].promise.enters(loss) if odometer in ("rogers", "basic") else loss
+
+
+def _odometers(
+    own: Promise, mixture: MixtureOdometer, standings: Mapping[str, Standing], public_size: int | None
+) -> dict[str, Odometer]:
+    delta, v = mixture.delta, own.mu0_squared
+    odometers: dict[str, Odometer] = {
+        "mixture": mixture,
+        "filter": FilterOdometer.tuned(v, delta),
+        "stitched": StitchedOdometer(v / 100, delta),
+    }
+    if "rogers" in standings and public_size is not None and public_size >= 2:
+        odometers["rogers"] = RogersOdometer(public_size, delta)
+    if "basic" in standings:
+        odometers["basic"] = BasicOdometer(delta)
+    odometers["gdp-accumulator"] = GDPAccumulator()
+    odometers["zcdp-accumulator"] = ZCDPAccumulator()
+    odometers["approx-dp-accumulator"] = ApproxDPAccumulator(delta, delta)
+    return odometers
