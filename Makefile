@@ -21,7 +21,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint layers types typescript pytest oldest format dist clean chromium anew
+.PHONY: help lab test lint layers types typescript pytest oldest bench format dist clean chromium anew
 
 help:  ## list these targets
 	@echo "dpnb: explore a sensitive table under differential privacy. Targets:"
@@ -58,6 +58,9 @@ pytest: $(VENV)/.test chromium  ## the Python and browser tests, with coverage (
 
 oldest: chromium  ## the tests on the oldest dependencies that pyproject.toml allows, in an environment of their own
 	$(MAKE) OLDEST=yes pytest
+
+bench: $(VENV)/.test  ## how fast accounting is, beside float sums and a peer
+	$(PY) tests/bench/accounting.py
 
 format: $(VENV)/.test  ## put Python and TypeScript into the house format
 	$(BIN)/ruff format .

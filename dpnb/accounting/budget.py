@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.conversions import mu_from_epsilon
-from dpnb.accounting.exact import Number, decimal_sqrt_down, decimal_up, exact, four_digits_down, positive, to_text
+from dpnb.accounting.exact import Number, decimal_up, exact, positive, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError
 
@@ -27,8 +27,8 @@ class Budget:
     Attributes
     ----------
     loss : GDP
-        What a session keeps: the largest mu0 for which mu0-GDP implies (epsilon, delta)-DP (Dong, Roth and Su 2022,
-        Corollary 2.13), rounded down; or the mu of :meth:`gdp`.
+        The same in GDP: the largest mu0 for which mu0-GDP implies (epsilon, delta)-DP (Dong, Roth and Su 2022,
+        Corollary 2.13), rounded down; or the mu of :meth:`gdp`.  What the GDP filter keeps.
     epsilon, delta : Fraction or None
         What was written; None for :meth:`gdp`.
 
@@ -79,14 +79,6 @@ class Budget:
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
-
-    @property
-    def words(self) -> str:
-        """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2117-GDP``."""
-        kept = f"{four_digits_down(decimal_sqrt_down(self.loss.mu_squared))}-GDP"
-        if self.epsilon is None or self.delta is None:
-            return kept
-        return f"({decimal_up(self.epsilon):.6g}, {decimal_up(self.delta):.6g})-DP, kept as {kept}"
 
     def to_json(self) -> dict[str, str]:
         """The budget as texts, equal for equal promises."""

@@ -20,22 +20,16 @@ with `SLACK` against us, and the promise held there; its neighbour on the other 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import mpmath
-from mpmath.libmp import to_rational
-
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative, shown
-from dpnb.errors import InvalidValueError
+from dpnb.accounting.conversions.directed import LEAST_DELTA, checked_delta, context, fraction, real, settle
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative
 
 __all__ = ["delta_from_mu", "epsilon_from_mu", "epsilon_of_gdp", "mu_from_epsilon", "rho_from_mu"]
 
 SLACK = 1 + Fraction(1, 2**160)
-# Smaller deltas than this are taken as 0, against ourselves.
-_LEAST_DELTA = Fraction(1, 2**100_000)
 # Q(400) < 2^-115000, and 1 - Q(-400) is as small.
 _FAR = 400
 _BEYOND = Fraction(1, 2**115_000)
@@ -64,7 +58,7 @@ def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
     .. [1] Dong, Roth and Su 2022, Corollary 2.13.
     """
     mu_squared = non_negative(mu, name="mu") ** 2
-    delta = _delta_up(_context(), non_negative(epsilon, name="epsilon"), mu_squared)
+    delta = _delta_up(context(), non_negative(epsilon, name="epsilon"), mu_squared)
     return decimal_up(min(delta, Fraction(1)))
 
 
@@ -93,7 +87,7 @@ def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
     ----------
     .. [1] Dong, Roth and Su 2022, Corollary 2.13, solved for epsilon.
     """
-    return epsilon_of_gdp(non_negative(mu, name="mu") ** 2, _checked_delta(delta))
+    return epsilon_of_gdp(non_negative(mu, name="mu") ** 2, checked_delta(delta))
 
 
 @lru_cache(maxsize=4096)
@@ -109,16 +103,16 @@ def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
     """
     if not mu_squared:
         return 0.0
-    if delta < _LEAST_DELTA:
+    if delta < LEAST_DELTA:
         return math.inf
-    ctx = _context()
+    ctx = context()
 
     def holds(epsilon: float) -> bool:
         return epsilon == math.inf or _delta_up(ctx, exact(epsilon), mu_squared) <= delta
 
     if holds(0.0):
         return 0.0
-    return _settle(decimal_up(_solve_epsilon(ctx, mu_squared, delta)), holds, math.inf)
+    return settle(decimal_up(_solve_epsilon(ctx, mu_squared, delta)), holds, math.inf)
 
 
 def mu_from_epsilon(epsilon: Number, *, delta: Number) -> float:
@@ -145,7 +139,7 @@ def mu_from_epsilon(epsilon: Number, *, delta: Number) -> float:
     ----------
     .. [1] Dong, Roth and Su 2022, Corollary 2.13, solved for mu.
     """
-    return _mu_of(non_negative(epsilon, name="epsilon"), _checked_delta(delta))
+    return _mu_of(non_negative(epsilon, name="epsilon"), checked_delta(delta))
 
 
 def rho_from_mu(mu: Number) -> float:
@@ -177,26 +171,14 @@ def rho_from_mu(mu: Number) -> float:
 
 @lru_cache(maxsize=4096)
 def _mu_of(epsilon: Fraction, delta: Fraction) -> float:
-    if delta < _LEAST_DELTA:
+    if delta < LEAST_DELTA:
         return 0.0
-    ctx = _context()
+    ctx = context()
 
     def holds(mu: float) -> bool:
         return mu <= 0 or _delta_up(ctx, epsilon, exact(mu) ** 2) <= delta
 
-    return _settle(decimal_down(_solve_mu(ctx, epsilon, delta)), holds, 0.0)
-
-
-def _checked_delta(delta: Number) -> Fraction:
-    number = exact(delta, name="delta")
-    if not 0 <= number < 1:
-        raise InvalidValueError(f"delta must be at least 0 and below 1, got {shown(delta)}; give for example 1e-6")
-    return number
-
-
-def _context() -> Any:
-    """A context of our own: mpmath's shared one would let another thread change the precision under us."""
-    return mpmath.mp.clone()
+    return settle(decimal_down(_solve_mu(ctx, epsilon, delta)), holds, 0.0)
 
 
 def _terms(ctx: Any, epsilon: Any, mu: Any) -> tuple[Any, Any, Any]:
@@ -215,10 +197,10 @@ def _terms(ctx: Any, epsilon: Any, mu: Any) -> tuple[Any, Any, Any]:
 def _set_precision(ctx: Any, epsilon: Fraction, mu_squared: Fraction, spare: int = 0) -> tuple[Any, Any]:
     """Give the context the bits that the module's docstring asks for; epsilon and mu at that precision."""
     ctx.prec = 64
-    mu = ctx.sqrt(_real(ctx, mu_squared))
-    b = _real(ctx, epsilon) / mu + mu / 2
+    mu = ctx.sqrt(real(ctx, mu_squared))
+    b = real(ctx, epsilon) / mu + mu / 2
     ctx.prec = 192 + spare + 4 * ctx.mag(b + 2) + max(0, 1 - ctx.mag(mu))
-    return _real(ctx, epsilon), ctx.sqrt(_real(ctx, mu_squared))
+    return real(ctx, epsilon), ctx.sqrt(real(ctx, mu_squared))
 
 
 def _delta_up(ctx: Any, epsilon: Fraction, mu_squared: Fraction) -> Fraction:
@@ -229,7 +211,7 @@ def _delta_up(ctx: Any, epsilon: Fraction, mu_squared: Fraction) -> Fraction:
     a = e / mu - mu / 2
     if abs(a) > _FAR:
         return _BEYOND if a > 0 else Fraction(1)
-    return _fraction(_terms(ctx, e, mu)[0]) * SLACK
+    return fraction(_terms(ctx, e, mu)[0]) * SLACK
 
 
 def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
@@ -238,17 +220,17 @@ def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
     From the right: delta <= Q(a) <= exp(-a^2/2)/2, so the root is at most where that last figure is delta.
     """
     ctx.prec = 128
-    start = ctx.sqrt(max(-2 * ctx.log(2 * _real(ctx, delta)), 0))
-    root = ctx.sqrt(_real(ctx, mu_squared))
-    _, mu = _set_precision(ctx, _fraction(root * start) + mu_squared, mu_squared, spare=64)
-    target, e = ctx.log(_real(ctx, delta)), mu * (start + mu / 2)
+    start = ctx.sqrt(max(-2 * ctx.log(2 * real(ctx, delta)), 0))
+    root = ctx.sqrt(real(ctx, mu_squared))
+    _, mu = _set_precision(ctx, fraction(root * start) + mu_squared, mu_squared, spare=64)
+    target, e = ctx.log(real(ctx, delta)), mu * (start + mu / 2)
     for _ in range(400):
         here, _, second = _terms(ctx, e, mu)
         step = (ctx.log(here) - target) * here / second  # d delta / d epsilon = -exp(epsilon) Q(b)
         e = max(e + step, ctx.zero)
         if abs(step) <= ctx.ldexp(e, -75):
             break
-    return _fraction(e)
+    return fraction(e)
 
 
 def _solve_mu(ctx: Any, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -258,38 +240,15 @@ def _solve_mu(ctx: Any, epsilon: Fraction, delta: Fraction) -> Fraction:
     mu phi(0), which is the target at mu = delta sqrt(2 pi).
     """
     ctx.prec = 128
-    tail = ctx.sqrt(max(-2 * ctx.log(2 * _real(ctx, delta)), 0))
-    e, least = _real(ctx, epsilon), _real(ctx, delta) * ctx.sqrt(2 * ctx.pi)
+    tail = ctx.sqrt(max(-2 * ctx.log(2 * real(ctx, delta)), 0))
+    e, least = real(ctx, epsilon), real(ctx, delta) * ctx.sqrt(2 * ctx.pi)
     mu = max(2 * e / (tail + ctx.sqrt(tail * tail + 2 * e)), least) if epsilon else least
-    e, _ = _set_precision(ctx, epsilon, _fraction(mu) ** 2, spare=64)
-    target = ctx.log(_real(ctx, delta))
+    e, _ = _set_precision(ctx, epsilon, fraction(mu) ** 2, spare=64)
+    target = ctx.log(real(ctx, delta))
     for _ in range(400):
         here, density, _ = _terms(ctx, e, mu)
         step = (target - ctx.log(here)) * here / (density * mu)  # d delta / d mu = phi(a)
         mu *= ctx.exp(step)
         if abs(step) <= ctx.ldexp(1, -75):
             break
-    return _fraction(mu)
-
-
-def _settle(guess: float, holds: Callable[[float], bool], safe: float) -> float:
-    """The double next to `guess` farthest from `safe` at which the promise holds, by asking `holds` itself."""
-    if not holds(guess):
-        # Further and further towards the safe side, then back by halves: a poor proposal costs time, never soundness.
-        broken, stride = guess, math.ulp(guess)
-        while not holds(guess := min(guess + stride, math.inf) if safe else max(guess - stride, 0.0)):
-            broken, stride = guess, 2 * stride
-        while (middle := broken + (guess - broken) / 2) not in (broken, guess):
-            broken, guess = (broken, middle) if holds(middle) else (middle, guess)
-        return guess
-    while guess != safe and holds(tighter := math.nextafter(guess, 0.0 if safe else math.inf)):
-        guess = tighter
-    return guess
-
-
-def _real(ctx: Any, number: Fraction) -> Any:
-    return ctx.mpf(number.numerator) / number.denominator
-
-
-def _fraction(number: Any) -> Fraction:
-    return Fraction(*to_rational(number._mpf_))
+    return fraction(mu)

@@ -1,0 +1,249 @@
+"""What epsilon-DP says in the other terms, rounded against ourselves.
+
+Every pair of output distributions of an epsilon-DP mechanism is a post-processing of randomised response, which answers
+the truth with probability e^epsilon/(1 + e^epsilon) (Kairouz, Oh and Viswanath 2015, *The composition theorem for
+differential privacy*, Theorem 3.1 and its proof).  So what holds for randomised response holds for all of them, and
+each figure here but the "simple" one is the best there is.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from scipy.special import ndtri_exp
+
+from dpnb.accounting.conversions.directed import (
+    checked_delta,
+    checked_order,
+    context,
+    directed,
+    fraction,
+    is_tight,
+    log,
+    real,
+    settle,
+)
+from dpnb.accounting.exact import Number, decimal_sqrt_up, decimal_up, exact, non_negative
+
+__all__ = ["epsilon_from_pure", "mu_from_pure", "pointwise_delta", "rdp_from_pure", "rho_from_pure"]
+
+# exp(-epsilon) beyond this is smaller than every margin.
+_LARGE = 100_000
+_BITS, _TINY = 256, Fraction(1, 2**200)
+
+
+def rho_from_pure(epsilon: Number, method: str = "tight") -> float:
+    """The smallest rho such that epsilon-DP implies rho-zCDP: epsilon tanh(epsilon/2).
+
+    For randomised response (a - 1) D_a = log cosh((a - 1/2) epsilon) - log cosh(epsilon/2), and w -> log cosh(epsilon
+    sqrt(w)) is concave; its tangent at w = 1/4 gives D_a <= a epsilon tanh(epsilon/2), with equality as a -> 1.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+    method : str
+        ``"tight"``, or ``"simple"`` for the papers' epsilon^2/2.
+
+    Returns
+    -------
+    float
+        Rounded up in its decimal meaning.
+
+    Raises
+    ------
+    InvalidValueError
+        epsilon is negative, not finite or no number; another method.
+
+    References
+    ----------
+    .. [1] Kairouz, Oh and Viswanath 2015, Theorem 3.1, as above; simple: Bun and Steinke 2016, Proposition 1.4.
+    """
+    e, tight = non_negative(epsilon, name="epsilon"), is_tight(method)
+    if not e or not tight:
+        return decimal_up(e * e / 2)
+    if e > _LARGE:
+        return decimal_up(e)
+    bound = directed(lambda ctx: (real(ctx, e) * ctx.tanh(real(ctx, e / 2)),), up=True)
+    return decimal_up(min(bound, e, e * e / 2))
+
+
+def mu_from_pure(epsilon: Number) -> float:
+    """The smallest mu such that epsilon-DP implies mu-GDP: Phi(mu/2) = e^epsilon/(1 + e^epsilon).
+
+    The trade-off curve of mu-GDP is convex and passes through the kink of randomised response's, so it lies below it.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+
+    Returns
+    -------
+    float
+        Rounded up in its decimal meaning.
+
+    Raises
+    ------
+    InvalidValueError
+        epsilon is negative, not finite or no number.
+
+    References
+    ----------
+    .. [1] Dong, Roth and Su 2022, Proposition 2.5 (epsilon-DP as a trade-off curve) and Definition 2.6.
+    """
+    return _mu(non_negative(epsilon, name="epsilon"))
+
+
+def rdp_from_pure(epsilon: Number, *, order: Number) -> float:
+    """The smallest rdp such that epsilon-DP implies (order, rdp)-RDP: the curve of randomised response.
+
+    With m = order - 1, the sum of two cosh that the theorem prints is 1 + 2 sinh(m epsilon/2)^2 + tanh(epsilon/2)
+    sinh(m epsilon), in which nothing cancels; rdp is its logarithm over m.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+    order : Number
+        Above 1.
+
+    Returns
+    -------
+    float
+        At most epsilon, rounded up in its decimal meaning.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number.
+
+    References
+    ----------
+    .. [1] Mironov 2017, Proposition 5, for randomised response; Kairouz, Oh and Viswanath 2015, Theorem 3.1, for all.
+    """
+    e, m = non_negative(epsilon, name="epsilon"), checked_order(order) - 1
+    if not e or e > _LARGE:
+        return decimal_up(e)
+
+    def terms(ctx: Any) -> tuple[Any, ...]:
+        if m * e > _LARGE:  # (log(1 + exp(-(2m + 1) epsilon)) would come in here, below the margin
+            return real(ctx, e), -ctx.log1p(ctx.exp(-real(ctx, e))) / real(ctx, m)
+        half, rise = ctx.sinh(real(ctx, m * e / 2)), ctx.sinh(real(ctx, m * e))
+        return (ctx.log1p(2 * half * half + ctx.tanh(real(ctx, e / 2)) * rise) / real(ctx, m),)
+
+    return decimal_up(min(directed(terms, up=True), e))
+
+
+def epsilon_from_pure(epsilon: Number, *, delta: Number) -> float:
+    """The smallest epsilon' such that epsilon-DP implies (epsilon', delta)-DP: log(e^epsilon - delta (1 + e^epsilon)).
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+    delta : Number
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        At least 0, rounded up in its decimal meaning; 0 if delta is at least the total variation tanh(epsilon/2).
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number.
+
+    References
+    ----------
+    .. [1] Kairouz, Oh and Viswanath 2015, Theorem 3.1: delta of randomised response at epsilon'.
+    """
+    e, d = non_negative(epsilon, name="epsilon"), checked_delta(delta)
+    if not e or not d:
+        return decimal_up(e)
+
+    def terms(ctx: Any) -> tuple[Any, ...]:
+        # Where the result is at least 0, delta e^-epsilon is at most half of 1 - delta: nothing cancels.
+        small = ctx.exp(-real(ctx, e)) if e < _LARGE else ctx.zero
+        lost = real(ctx, d) * (1 + small)
+        if lost < 0.5:
+            return real(ctx, e), ctx.log1p(-lost)
+        kept = real(ctx, 1 - d) - real(ctx, d) * small
+        return (real(ctx, e), ctx.log(kept)) if kept > 0 and e + log(ctx, fraction(kept)) > 0 else (ctx.zero,)
+
+    return decimal_up(min(max(directed(terms, up=True), Fraction(0)), e))
+
+
+def pointwise_delta(epsilon: Number, *, delta: Number) -> float:
+    """The smallest delta' such that (epsilon, delta)-DP implies (2 epsilon, delta')-pointwise DP.
+
+    It is delta (1 + e^(-2 epsilon))/(1 - e^-epsilon).  Let S be where the loss is beyond 2 epsilon: P(S) is at most
+    e^epsilon Q(S) + delta <= e^-epsilon P(S) + delta; where it is below -2 epsilon, the same bounds Q, and P there is
+    at most e^(-2 epsilon) Q.  Three atoms attain both.  The 2 delta/(epsilon e^epsilon) in print is too small for every
+    epsilon.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+    delta : Number
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        In [0, 1], rounded up in its decimal meaning.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number.
+
+    References
+    ----------
+    .. [1] Whitehouse et al. 2023, Lemma 2, and Rogers et al. 2016, Lemma 2.3, both corrected as above.
+    """
+    e, d = non_negative(epsilon, name="epsilon"), checked_delta(delta)
+    if not e or not d:
+        return 1.0 if d else 0.0
+    capped = min(e, Fraction(_LARGE))  # more epsilon needs less delta
+
+    def terms(ctx: Any) -> tuple[Any, ...]:
+        x = real(ctx, capped)
+        return (real(ctx, d) * (1 + ctx.exp(-2 * x)) / -ctx.expm1(-x),)
+
+    return decimal_up(min(directed(terms, up=True), Fraction(1)))
+
+
+@lru_cache(maxsize=4096)
+def _mu(epsilon: Fraction) -> float:
+    if not epsilon:
+        return 0.0
+    if epsilon > _LARGE:
+        # P(N > x) <= exp(-x^2/2)/2 <= 1/(1 + e^epsilon) at x = sqrt(2 epsilon).
+        return decimal_sqrt_up(8 * epsilon)
+    ctx = context()
+    ctx.prec = _BITS
+    root8, e = ctx.sqrt(8), real(ctx, epsilon)
+    tail, middle = 2 / (1 + ctx.exp(e)), ctx.tanh(e / 2)
+
+    def holds(mu: float) -> bool:
+        ctx.prec = _BITS
+        x = real(ctx, exact(mu)) / root8
+        # Near 0 the two tails cancel and the middle does not; each side is right to far fewer units than this.
+        if epsilon < 1:
+            return bool(ctx.erf(x) >= middle * (1 + real(ctx, _TINY)))
+        return bool(ctx.erfc(x) <= tail * (1 - real(ctx, _TINY)))
+
+    if epsilon < 1:  # Phi(mu/2) = 1/2 + tanh(epsilon/2)/2
+        x = ctx.erfinv(middle)
+    else:
+        x = ctx.mpf(-float(ndtri_exp(-float(ctx.log1p(ctx.exp(e)))))) / ctx.sqrt(2)
+        for _ in range(4):  # Newton's method for log erfc, which is concave
+            here = ctx.erfc(x)
+            x += (ctx.log(here) - ctx.log(tail)) * here * ctx.exp(x * x) * ctx.sqrt(ctx.pi) / 2
+    return settle(decimal_up(fraction(root8 * x)), holds, math.inf)

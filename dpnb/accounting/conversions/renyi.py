@@ -1,0 +1,177 @@
+"""Renyi divergence of one order a > 1 and (epsilon, delta), rounded against ourselves.
+
+If D_a(P, Q) <= r for all neighbours, then (epsilon, delta)-DP holds with
+
+    "tight"   log delta = (a - 1)(r - epsilon) + a log(1 - 1/a) - log(a - 1)
+              (Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*, Proposition 12)
+    "simple"  log delta = (a - 1)(r - epsilon)
+              (Mironov 2017, *Renyi differential privacy*, Proposition 3)
+
+for every epsilon >= 0.  Each is linear in r and epsilon, so it is solved for either in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from dpnb.accounting.conversions.directed import (
+    LEAST_DELTA,
+    checked_delta,
+    checked_order,
+    directed,
+    exp_up,
+    is_tight,
+    log,
+    real,
+)
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, non_negative
+
+__all__ = ["delta_from_rdp", "epsilon_from_rdp", "rdp_from_epsilon", "rdp_from_mu"]
+
+
+def epsilon_from_rdp(order: Number, rdp: Number, *, delta: Number, method: str = "tight") -> float:
+    """The smallest epsilon such that (order, rdp)-RDP is shown to imply (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    order : Number
+        Above 1; a float means its shortest decimal.
+    rdp : Number
+        At least 0, in nats.
+    delta : Number
+        In [0, 1).
+    method : str
+        ``"tight"`` or ``"simple"``.
+
+    Returns
+    -------
+    float
+        At least 0, rounded up in its decimal meaning; inf for delta = 0.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number; another method.
+
+    References
+    ----------
+    .. [1] Canonne, Kamath and Steinke 2020, Proposition 12; simple: Mironov 2017, Proposition 3.
+    """
+    a, r, d = checked_order(order), non_negative(rdp, name="rdp"), checked_delta(delta)
+    return _epsilon(a, r, d, is_tight(method))
+
+
+def delta_from_rdp(order: Number, rdp: Number, *, epsilon: Number, method: str = "tight") -> float:
+    """The smallest delta such that (order, rdp)-RDP is shown to imply (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    order : Number
+        Above 1; a float means its shortest decimal.
+    rdp, epsilon : Number
+        At least 0, in nats.
+    method : str
+        ``"tight"`` or ``"simple"``.
+
+    Returns
+    -------
+    float
+        In (0, 1], rounded up in its decimal meaning.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number; another method.
+
+    References
+    ----------
+    .. [1] Canonne, Kamath and Steinke 2020, Proposition 12; simple: Mironov 2017, Proposition 3.
+    """
+    a, r, e = checked_order(order), non_negative(rdp, name="rdp"), non_negative(epsilon, name="epsilon")
+    if not is_tight(method):
+        return decimal_up(exp_up((a - 1) * (r - e)))
+
+    def terms(ctx: Any) -> tuple[Any, ...]:
+        return real(ctx, (a - 1) * (r - e)), real(ctx, a) * log(ctx, 1 - 1 / a), -log(ctx, a - 1)
+
+    return decimal_up(exp_up(directed(terms, up=True)))
+
+
+def rdp_from_epsilon(epsilon: Number, *, order: Number, delta: Number, method: str = "tight") -> float:
+    """The largest rdp such that (order, rdp)-RDP is shown to imply (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0; a float means its shortest decimal.
+    order : Number
+        Above 1.
+    delta : Number
+        In [0, 1).
+    method : str
+        ``"tight"`` or ``"simple"``.
+
+    Returns
+    -------
+    float
+        Rounded down in its decimal meaning.  Negative, and -inf for delta = 0, when this order shows nothing.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number; another method.
+
+    References
+    ----------
+    .. [1] Canonne, Kamath and Steinke 2020, Proposition 12, solved for rdp; simple: Mironov 2017, Proposition 3.
+    """
+    e, a, d = non_negative(epsilon, name="epsilon"), checked_order(order), checked_delta(delta)
+    tight = is_tight(method)
+    if d < LEAST_DELTA:
+        return -math.inf
+    return decimal_down(directed(lambda ctx: (real(ctx, e), *(-x for x in _overhead(ctx, a, d, tight))), up=False))
+
+
+def rdp_from_mu(mu: Number, *, order: Number) -> float:
+    """The smallest rdp such that mu-GDP implies (order, rdp)-RDP: order mu^2/2, as for the Gaussian mechanism.
+
+    Parameters
+    ----------
+    mu : Number
+        At least 0; a float means its shortest decimal.
+    order : Number
+        Above 1.
+
+    Returns
+    -------
+    float
+        Rounded up in its decimal meaning.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range, not finite or no number.
+
+    References
+    ----------
+    .. [1] Mironov 2017, Proposition 7, with data processing (Dong, Roth and Su 2022, Theorem 2.10).
+    """
+    return decimal_up(checked_order(order) * non_negative(mu, name="mu") ** 2 / 2)
+
+
+@lru_cache(maxsize=4096)
+def _epsilon(a: Fraction, r: Fraction, delta: Fraction, tight: bool) -> float:
+    if delta < LEAST_DELTA:
+        return math.inf
+    bound = directed(lambda ctx: (real(ctx, r), *_overhead(ctx, a, delta, tight)), up=True)
+    return decimal_up(max(bound, Fraction(0)))
+
+
+def _overhead(ctx: Any, a: Fraction, delta: Fraction, tight: bool) -> tuple[Any, ...]:
+    """What epsilon is above r, in terms of full relative precision."""
+    m = real(ctx, a - 1)
+    tail = -log(ctx, delta) / m
+    return (tail, log(ctx, 1 - 1 / a), -log(ctx, a) / m) if tight else (tail,)

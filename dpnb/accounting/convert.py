@@ -1,0 +1,222 @@
+"""One kind of loss as another, where a theorem allows it.
+
+==============  ==============================================================================================
+to              from, and by which theorem
+==============  ==============================================================================================
+ApproxDP        GDP (Dong, Roth and Su 2022, Cor. 2.13), ZCDP and RDP (Canonne, Kamath and Steinke 2020,
+                Prop. 12), PureDP and ApproxDP (randomised response of Kairouz, Oh and Viswanath 2015, Thm 3.1;
+                with its own delta unless another is asked for), PointwiseDP (by definition)
+ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, PointwiseDP (epsilon tanh(epsilon/2)
+                of randomised response; a delta stays a delta)
+GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
+RDP             GDP, ZCDP, PureDP, and RDP of other orders ((a - 1) D_a is convex in a); none with a delta
+PureDP          ApproxDP and PointwiseDP without a delta
+==============  ==============================================================================================
+
+What is not here is false or unknown.  ZCDP does not imply GDP for any mu, RDP of finitely many orders implies neither,
+and no loss with a delta has finite Renyi divergences.
+
+The weight of the bad part.  If both neighbours' outputs are, but for a part of weight d, (epsilon, x)-close, then
+P(S) <= (1 - d) P'(S) + d <= e^epsilon Q(S) + (1 - d) x + d.  So a total delta leaves x = (delta - d)/(1 - d) for the
+good part (Whitehouse et al. 2023, Lemma 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from dpnb.accounting.conversions import (
+    epsilon_from_pure,
+    epsilon_from_rdp,
+    epsilon_from_rho,
+    epsilon_of_gdp,
+    mu_from_pure,
+    rdp_from_pure,
+    rho_from_pure,
+)
+from dpnb.accounting.exact import Number, exact, shown
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
+from dpnb.errors import ConversionError, InvalidValueError
+
+__all__ = ["checked_delta", "convert", "for_group", "good_delta"]
+
+L = TypeVar("L", bound=Loss)
+
+
+def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Iterable[Number] | None = None) -> L:
+    """The smallest loss of another kind that a theorem proves from this one, rounded up.
+
+    Parameters
+    ----------
+    loss : Loss
+    to : type
+        ``GDP``, ``ZCDP``, ``RDP``, ``PureDP`` or ``ApproxDP``.
+    delta : Number, optional
+        The delta of the ApproxDP, at least the loss's own and below 1.  Required from GDP, ZCDP and RDP.
+    orders : iterable of Number, optional
+        The orders of the RDP, each above 1.  Required, except from RDP, which keeps its own.
+
+    Raises
+    ------
+    ConversionError
+        No theorem proves it, or an argument that it needs is missing.
+    InvalidValueError
+        delta or an order is out of its range, or no number.
+
+    Examples
+    --------
+    >>> convert(GDP(1), ZCDP), convert(ZCDP(0.5), RDP, orders=[2, 8])
+    (ZCDP(rho=0.5), RDP({2.0: 1.0, 8.0: 4.0}))
+    """
+    made: Loss | None = None
+    if to is ApproxDP:
+        made = _approx(loss, delta)
+    elif to is RDP:
+        made = _rdp(loss, orders)
+    elif isinstance(loss, to):
+        return loss
+    elif to is ZCDP:
+        made = _zcdp(loss)
+    elif to is GDP:
+        made = _gdp(loss)
+    elif to is PureDP and isinstance(loss, ApproxDP | PointwiseDP) and not loss.delta:
+        made = PureDP(loss.epsilon)
+    if not isinstance(made, to):
+        name = getattr(to, "__name__", shown(to))
+        raise ConversionError(
+            f"loss: no theorem makes {name} of {_named(loss)}; use a filter or odometer that counts it as it is"
+        )
+    return made
+
+
+def for_group(loss: L, size: int) -> L:
+    """The loss of a group of units together; replacing one unit is a group of two.
+
+    Parameters
+    ----------
+    loss : GDP, ZCDP or PureDP
+        Without a delta.
+    size : int
+        At least 1.
+
+    Raises
+    ------
+    ConversionError
+        Another kind, or a delta.
+    InvalidValueError
+        size is no whole number of at least 1.
+
+    References
+    ----------
+    .. [1] Dong, Roth and Su 2022, Theorem 2.14 (k mu); Bun and Steinke 2016, Prop. 1.9 (k^2 rho); k epsilon.
+    """
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InvalidValueError(f"size must be a whole number of at least 1, got {shown(size)}; give a group's size")
+    if not isinstance(loss, GDP | ZCDP | PureDP) or getattr(loss, "delta", 0):
+        raise ConversionError(
+            f"loss: group privacy is counted for GDP, ZCDP and PureDP without a delta, got {_named(loss)}"
+        )
+    factor = size if isinstance(loss, PureDP) else size**2
+    return loss.with_parts(tuple(factor * part for part in loss.parts))
+
+
+def checked_delta(delta: Number) -> Fraction:
+    """A delta in [0, 1) as an exact number.
+
+    Raises
+    ------
+    InvalidValueError
+        It is outside, not finite or no number.
+    """
+    number = exact(delta, name="delta")
+    if not 0 <= number < 1:
+        raise InvalidValueError(f"delta must be at least 0 and below 1, got {shown(delta)}; give for example 1e-6")
+    return number
+
+
+def good_delta(delta: Fraction, own: Fraction) -> Fraction:
+    """What a total delta leaves for the good part, whose weight is 1 - `own`; 0 if nothing."""
+    return max((delta - own) / (1 - own), Fraction(0)) if own < 1 else Fraction(0)
+
+
+def _approx(loss: Loss, delta: Number | None) -> Loss | None:
+    if delta is None:
+        if isinstance(loss, ApproxDP | PointwiseDP | PureDP):
+            return ApproxDP(loss.epsilon, getattr(loss, "delta", 0))
+        if isinstance(loss, GDP | ZCDP | RDP):
+            raise ConversionError(f"delta: needed to make ApproxDP of {_named(loss)}; give for example delta=1e-6")
+        return None
+    total = checked_delta(delta)
+    own = getattr(loss, "delta", Fraction(0))
+    if own > total or own >= 1:
+        raise ConversionError(
+            f"delta: must be at least the loss's own to make ApproxDP of it, got {shown(delta)} for {_named(loss)}"
+        )
+    good = good_delta(total, own)
+    epsilon = _epsilon(loss, good)
+    if epsilon == float("inf"):
+        raise ConversionError(f"delta: nothing is left of {shown(delta)} to bound {_named(loss)}; give a larger delta")
+    return None if epsilon is None else ApproxDP(epsilon, total)
+
+
+def _epsilon(loss: Loss, delta: Fraction) -> Any:
+    if isinstance(loss, GDP):
+        return epsilon_of_gdp(loss.mu_squared, delta)
+    if isinstance(loss, ZCDP):
+        return epsilon_from_rho(loss.rho, delta=delta)
+    if isinstance(loss, RDP):
+        # One release, a curve that was fixed beforehand: all orders hold, so their smallest does.
+        return min(epsilon_from_rdp(order, rho, delta=delta) for order, rho in loss.curve)
+    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
+        return epsilon_from_pure(loss.epsilon, delta=delta) if delta else loss.epsilon
+    return None
+
+
+def _zcdp(loss: Loss) -> ZCDP | None:
+    if isinstance(loss, GDP):
+        return ZCDP.of(loss.rho, loss.delta)
+    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
+        return ZCDP(rho_from_pure(loss.epsilon), getattr(loss, "delta", 0))
+    return None
+
+
+def _gdp(loss: Loss) -> GDP | None:
+    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
+        return GDP(mu_from_pure(loss.epsilon), getattr(loss, "delta", 0))
+    return None
+
+
+def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
+    if getattr(loss, "delta", 0):
+        return None
+    if isinstance(loss, RDP):
+        if orders is None:
+            return loss
+        return RDP({order: _between(loss, order) for order in RDP(dict.fromkeys(orders, 0)).orders})
+    if not isinstance(loss, GDP | ZCDP | PureDP | ApproxDP | PointwiseDP):
+        return None
+    if orders is None:
+        raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")
+    checked = RDP(dict.fromkeys(orders, 0)).orders
+    if isinstance(loss, GDP | ZCDP):
+        return RDP({order: order * loss.rho for order in checked})
+    return RDP({order: rdp_from_pure(loss.epsilon, order=order) for order in checked})
+
+
+def _between(loss: RDP, order: Fraction) -> Fraction:
+    """The loss at another order: (a - 1) D_a is convex in a and 0 at a = 1, so it lies below its chords."""
+    below, at_below = Fraction(1), Fraction(0)
+    for above, rho in loss.curve:
+        at_above = (above - 1) * rho
+        if order <= above:
+            return (at_below + (at_above - at_below) * (order - below) / (above - below)) / (order - 1)
+        below, at_below = above, at_above
+    raise ConversionError(
+        f"orders: nothing follows for an order above those that are known, got {shown(float(order))} for {_named(loss)}"
+    )
+
+
+def _named(loss: object) -> str:
+    return repr(loss) if isinstance(loss, Loss) else f"{type(loss).__name__}, which is no loss"

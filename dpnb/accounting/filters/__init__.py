@@ -1,0 +1,41 @@
+"""Filters refuse.  State and a loss give a new state, or a refusal that leaves the old state as it was.
+
+A filter keeps one promise, fixed before the first answer, however the losses are chosen afterwards.
+
+==============  ==============================================================  ===================================
+filter          admits a loss while, with it,                                   theorem
+==============  ==============================================================  ===================================
+BasicFilter     sum epsilon <= epsilon and sum delta <= delta                   Rogers et al. 2016, Thm 3.3
+RogersFilter    K(losses) <= epsilon and sum delta <= delta/2                   Rogers et al. 2016, Thm 5.1
+ApproxDPFilter  sum epsilon^2 <= y* and sum delta <= slack_delta                Whitehouse et al. 2023, Thm 8
+ZCDPFilter      sum rho <= rho and sum delta <= delta                           Whitehouse et al. 2023, Thm 1;
+                                                                                Feldman and Zrnic 2021, Remark 4.4
+RDPFilter       sum rho(a) <= budget(a) for every order a                       Feldman and Zrnic 2021, Thm 4.3
+GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
+==============  ==============================================================  ===================================
+
+All but Rogers' are one thing, an exact sum held to a bound (``sums``); they differ in what they count.  A loss of
+another kind is converted by the tightest theorem that allows it; where none does it is a ``ConversionError``.
+"""
+
+from dpnb.accounting.filters.protocol import Filter
+from dpnb.accounting.filters.rogers import RogersFilter
+from dpnb.accounting.filters.sums import (
+    ApproxDPFilter,
+    BasicFilter,
+    GDPFilter,
+    RDPFilter,
+    SumFilter,
+    ZCDPFilter,
+)
+
+__all__ = [
+    "ApproxDPFilter",
+    "BasicFilter",
+    "Filter",
+    "GDPFilter",
+    "RDPFilter",
+    "RogersFilter",
+    "SumFilter",
+    "ZCDPFilter",
+]

@@ -1,0 +1,74 @@
+"""What every filter can do."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+from dpnb.accounting.exact import Number
+from dpnb.accounting.losses import Loss
+
+__all__ = ["Filter", "refusal"]
+
+
+class Filter(Protocol):
+    """What every filter can do; all filters are frozen."""
+
+    @property
+    def budget(self) -> Loss:
+        """The bound that was fixed beforehand, in the kind in which the filter counts."""
+        ...
+
+    @property
+    def spent(self) -> Loss:
+        """Everything admitted so far, in the same kind, rounded up."""
+        ...
+
+    @property
+    def headroom(self) -> float:
+        """Share of the budget left in the scale in which it is spent, 0 to 1, rounded down."""
+        ...
+
+    @property
+    def rule(self) -> str:
+        """What the filter holds to, in words."""
+        ...
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether `step` would accept the loss."""
+        ...
+
+    def step(self, loss: Loss) -> Self:
+        """The filter after the loss, or `BudgetExceeded`."""
+        ...
+
+    def affordable(self) -> Loss:
+        """The largest single loss that is still admitted."""
+        ...
+
+    def times(self, loss: Loss) -> int | None:
+        """How many more losses like this one are admitted; None for one that costs nothing."""
+        ...
+
+    def guarantee(self, delta: Number) -> float:
+        """The epsilon at `delta` that the whole budget promises, rounded up."""
+        ...
+
+
+def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool) -> str:
+    """The message of a refusal.
+
+    Parameters
+    ----------
+    rule : str
+        What the filter holds to.
+    loss, left : str
+        What was asked for, and the largest loss that is still admitted.
+    headroom : float
+    anything : bool
+        Whether any loss that costs something is still admitted.
+    """
+    remedy = f"ask for at most {left}" if anything else "every question that costs is now refused"
+    return (
+        f"budget: {rule}; asked for {loss}, remaining is {left} ({int(1000 * headroom) / 10:g}% of the budget); "
+        f"{remedy}; nothing was charged"
+    )

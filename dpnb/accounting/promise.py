@@ -1,0 +1,237 @@
+"""One promise kept by any of the filters, when every release is Gaussian.
+
+A session releases sums with Gaussian noise, so what it charges is always a mu.  How that enters each filter:
+
+==========  ========================================================================================================
+gdp         mu^2 against mu0^2
+zcdp        rho = mu^2/2 against the rho that implies (epsilon, delta)
+rdp         order mu^2/2 against the budget of one order, the one at which a Gaussian budget reaches furthest.  Several
+            orders must all admit, and for Gaussian releases the best one alone admits as much as zCDP's whole curve.
+approx-dp   V = mu^2 against y*, with the whole delta for the conversion, since Gaussian losses carry none
+rogers      (epsilon_m, delta_m) with delta_m = (delta/2) mu^2/mu0^2, fixed beforehand by mu alone
+basic       (epsilon_m, delta_m) with delta_m = delta mu^2/mu0^2
+==========  ========================================================================================================
+
+Under the first four, mu^2 adds, so refining an answer costs no more than asking once at the finer level.  Under the
+last two an epsilon is paid for each answer, and refining costs more than asking once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_of_gdp, optimal_order, rdp_from_epsilon, rho_from_epsilon
+from dpnb.accounting.exact import (
+    decimal_down,
+    decimal_sqrt_down,
+    decimal_up,
+    exact,
+    four_digits_down,
+    from_text,
+    to_text,
+)
+from dpnb.accounting.filters import (
+    ApproxDPFilter,
+    BasicFilter,
+    GDPFilter,
+    RDPFilter,
+    RogersFilter,
+    SumFilter,
+    ZCDPFilter,
+)
+from dpnb.accounting.losses import GDP, ApproxDP, Loss, loss_from_json
+from dpnb.errors import InvalidValueError
+
+__all__ = ["FILTERS", "AnyFilter", "Promise", "promise"]
+
+AnyFilter = SumFilter[Any] | RogersFilter
+
+FILTERS = {
+    "gdp": ("GDP", "Smith and Thakurta 2022, Theorem 1: the sum of mu^2 against mu0^2"),
+    "zcdp": ("zCDP", "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"),
+    "rdp": ("RDP", "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"),
+    "approx-dp": ("approx. DP", "Whitehouse et al. 2023, Theorem 8: sqrt(2 V log(1/delta)) + V/2 against epsilon"),
+    "rogers": ("Rogers", "Rogers et al. 2016, Theorem 5.1: each answer converted to its own epsilon and delta"),
+    "basic": ("basic", "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"),
+}
+"""Names that ``filter=`` takes, with a label and what each one holds to."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """How one filter keeps one budget.
+
+    Parameters
+    ----------
+    name : str
+        One of `FILTERS`.
+    budget : Budget
+    start : filter
+        Before the first release.
+    mu0_squared : Fraction
+        Of the GDP budget for the same promise.
+    slack : Fraction or None
+        The delta that answers share out among themselves, for a filter that counts epsilons; None for the others.
+    """
+
+    name: str
+    budget: Budget
+    start: AnyFilter
+    mu0_squared: Fraction
+    slack: Fraction | None = None
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether refining an answer costs no more than asking once at the finer level."""
+        return self.slack is None
+
+    @property
+    def words(self) -> str:
+        """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2117-GDP``."""
+        kept = self._kept
+        if self.budget.epsilon is None or self.budget.delta is None:
+            return kept
+        return f"({decimal_up(self.budget.epsilon):.6g}, {decimal_up(self.budget.delta):.6g})-DP, kept as {kept}"
+
+    @property
+    def _kept(self) -> str:
+        if isinstance(self.start, GDPFilter):
+            return f"{four_digits_down(decimal_sqrt_down(self.start.budget.mu_squared))}-GDP"
+        if isinstance(self.start, ZCDPFilter):
+            return f"{four_digits_down(decimal_down(self.start.budget.rho))}-zCDP"
+        if isinstance(self.start, RDPFilter):
+            ((order, rho),) = self.start.budget.curve
+            return f"{four_digits_down(decimal_down(rho))}-RDP of order {decimal_up(order):g}"
+        return f"the {FILTERS[self.name][0]} filter"
+
+    def enters(self, loss: GDP) -> Loss:
+        """The loss that the filter is given for a Gaussian release.
+
+        For a filter that counts epsilons the delta is that of the module's table, and the epsilon follows from it
+        (Dong, Roth and Su 2022, Corollary 2.13).
+        """
+        if self.slack is None:
+            return loss
+        delta = self.slack * loss.mu_squared / self.mu0_squared
+        # Beyond the slack the filter refuses whatever the epsilon.
+        return ApproxDP(epsilon_of_gdp(loss.mu_squared, delta) if delta <= self.slack else 0, delta)
+
+    def left(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
+        """The largest Gaussian release that takes at most this share of what is left, in the scale that is spent.
+
+        For a filter that adds up mu squared, all that is left is exact and a part of it is rounded down to a mu of few
+        digits; for one that counts epsilons, mu is rounded down.
+
+        Parameters
+        ----------
+        state : filter
+            This promise's filter, as it stands.
+        share : Fraction
+            In (0, 1].
+        """
+        if self.slack is not None:
+            return GDP(self._searched(state, share))
+        squared = _mu_squared_left(state)
+        return GDP.from_squared(squared if share == 1 else exact(decimal_sqrt_down(share * squared)) ** 2)
+
+    def _searched(self, state: AnyFilter, share: Fraction) -> float:
+        """By bisection: what is returned was tried and fits."""
+        goal = exact(state.headroom) * (1 - share)
+
+        def fits(mu: float) -> bool:
+            loss = self.enters(GDP(mu))
+            return state.admits(loss) and (share == 1 or exact(state.step(loss).headroom) >= goal)
+
+        low, high = 0.0, decimal_sqrt_down(self.mu0_squared)
+        if fits(high):
+            return high
+        while high - low > 1e-9 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low
+
+    def cost(self, state: AnyFilter, loss: GDP) -> float:
+        """The share of the whole budget that a release takes from `state`, rounded up; 1 when it does not fit."""
+        counted = self.enters(loss)
+        if isinstance(state, RogersFilter):
+            after = state.step(counted).headroom if state.admits(counted) else 0.0
+            return decimal_up(exact(state.headroom) - exact(after))
+        parts = zip(state.counted(counted).parts, state.budget.parts, strict=True)
+        return decimal_up(min(max((part / whole for part, whole in parts if whole), default=Fraction(0)), Fraction(1)))
+
+    def to_json(self) -> dict[str, str]:
+        """The computed figures as texts, so that another version of a library cannot move them."""
+        return {
+            "mu0_squared": to_text(self.mu0_squared),
+            "filter_budget": json.dumps(self.start.budget.to_json()),
+        }
+
+    def with_figures(self, stored: Mapping[str, str]) -> Promise:
+        """The same promise with the figures that :meth:`to_json` once wrote.
+
+        Raises
+        ------
+        KeyError, ValueError, DpnbError
+            They cannot be read.
+        """
+        mu0_squared = from_text(stored["mu0_squared"])
+        first = {"kind": "gdp", "mu_squared": stored["mu0_squared"], "delta": "0"}  # a ledger of the first format
+        budget = json.loads(stored["filter_budget"]) if "filter_budget" in stored else first
+        start = self.start.restarted(loss_from_json(budget)) if isinstance(self.start, SumFilter) else self.start
+        return replace(self, mu0_squared=mu0_squared, start=start)
+
+
+def promise(name: str, budget: Budget) -> Promise:
+    """The promise that `budget` makes, kept by the filter of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of `FILTERS`.
+    budget : Budget
+        In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.
+
+    Raises
+    ------
+    InvalidValueError
+        Another name, or a filter that cannot keep such a budget.
+    """
+    if not isinstance(name, str) or name not in FILTERS:
+        raise InvalidValueError(
+            f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {name!r}; leave it out for 'gdp'"
+        )
+    epsilon, delta = budget.epsilon, budget.delta
+    mu0_squared = budget.loss.mu_squared
+    if name == "gdp":
+        return Promise(name, budget, GDPFilter.from_loss(budget.loss), mu0_squared)
+    if epsilon is None or delta is None:
+        raise InvalidValueError(
+            f"filter: {name!r} keeps an (epsilon, delta), not GDP; got {budget!r}; give Budget(epsilon=, delta=), or "
+            "filter='gdp'"
+        )
+    if name == "zcdp":
+        return Promise(name, budget, ZCDPFilter(rho_from_epsilon(epsilon, delta=delta)), mu0_squared)
+    if name == "rdp":
+        order = exact(optimal_order(epsilon, delta=delta))
+        return Promise(
+            name, budget, RDPFilter({order: rdp_from_epsilon(epsilon, order=order, delta=delta)}), mu0_squared
+        )
+    if name == "approx-dp":
+        return Promise(name, budget, ApproxDPFilter(epsilon, conversion_delta=delta), mu0_squared)
+    if name == "rogers":
+        return Promise(name, budget, RogersFilter(epsilon, delta), mu0_squared, slack=delta / 2)
+    return Promise(name, budget, BasicFilter(epsilon, delta), mu0_squared, slack=delta)
+
+
+def _mu_squared_left(state: AnyFilter) -> Fraction:
+    if isinstance(state, GDPFilter):
+        return state.budget.mu_squared - state.spent.mu_squared
+    if isinstance(state, RDPFilter):
+        left = state.budget - state.spent
+        return min(2 * rho / order for order, rho in left.curve)
+    return 2 * (state.budget - state.spent).parts[0]

@@ -1,0 +1,137 @@
+"""One budget kept by each filter, when every release is Gaussian."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import epsilon_from_mu
+from dpnb.accounting.exact import decimal_sqrt_down, exact
+from dpnb.accounting.filters import RDPFilter
+from dpnb.accounting.losses import GDP, ApproxDP
+from dpnb.accounting.promise import FILTERS, promise
+from dpnb.errors import BudgetExceeded, InvalidValueError
+
+BUDGET = Budget(epsilon=1, delta=1e-6)
+every_filter = pytest.mark.parametrize("name", FILTERS)
+
+
+@every_filter
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (0.1, 1e-9), (8, 1e-3)])
+def test_each_filter_keeps_the_promise(name: str, epsilon: float, delta: float) -> None:
+    made = promise(name, Budget(epsilon=epsilon, delta=delta))
+    assert made.start.guarantee(delta) <= epsilon
+
+
+@every_filter
+def test_largest_release_that_fits_is_admitted_and_a_larger_one_is_not(name: str) -> None:
+    made = promise(name, BUDGET)
+    state = made.start.step(made.enters(GDP(0.005)))
+    largest = made.left(state)
+    full = state.step(made.enters(largest))
+    assert not full.admits(made.enters(GDP(0.001)))
+    with pytest.raises(BudgetExceeded):
+        state.step(made.enters(GDP(largest.mu * (1 + 1e-6))))
+
+
+@every_filter
+def test_share_takes_that_much_of_what_is_left(name: str) -> None:
+    made = promise(name, BUDGET)
+    state = made.start.step(made.enters(GDP(0.005)))
+    part = made.left(state, Fraction(1, 4))
+    after = state.step(made.enters(part)).headroom
+    assert 0 <= after - 0.75 * state.headroom < 1e-6 * state.headroom
+    assert made.cost(state, part) == pytest.approx(state.headroom - after, abs=1e-9)
+
+
+@every_filter
+def test_cost_of_what_does_not_fit_is_everything(name: str) -> None:
+    made = promise(name, BUDGET)
+    assert made.cost(made.start, GDP(100)) == pytest.approx(made.start.headroom)
+    assert made.cost(made.start, GDP(0)) == 0
+
+
+@every_filter
+def test_figures_are_read_back_as_first_written(name: str) -> None:
+    made = promise(name, BUDGET)
+    stored = json.loads(json.dumps(made.to_json()))
+    assert made.with_figures(stored) == made
+    stored["mu0_squared"] = "1/25"
+    assert made.with_figures(stored).mu0_squared == Fraction(1, 25)
+
+
+def test_figures_of_the_first_format_name_mu0_alone() -> None:
+    made = promise("gdp", BUDGET).with_figures({"mu0_squared": "1/25"})
+    assert made.start.budget == GDP(0.2)
+
+
+@given(st.floats(1e-4, 0.2))
+@settings(max_examples=30)
+def test_filter_of_epsilons_is_given_the_epsilon_of_its_share_of_delta(mu: float) -> None:
+    for name, slack in (("basic", Fraction(1, 10**6)), ("rogers", Fraction(1, 2 * 10**6))):
+        made = promise(name, BUDGET)
+        delta = slack * exact(mu) ** 2 / BUDGET.loss.mu_squared
+        assert made.enters(GDP(mu)) == ApproxDP(epsilon_from_mu(mu, delta=delta), delta)
+        assert not made.is_lossless
+
+
+def test_release_beyond_the_whole_gdp_budget_is_refused_by_filters_of_epsilons() -> None:
+    for name in ("basic", "rogers"):
+        made = promise(name, BUDGET)
+        assert not made.start.admits(made.enters(GDP(1)))
+        assert not made.start.admits(made.enters(GDP(10**6)))
+
+
+def test_other_filters_are_given_the_release_as_it_is() -> None:
+    for name in ("gdp", "zcdp", "rdp", "approx-dp"):
+        assert promise(name, BUDGET).enters(GDP(0.1)) == GDP(0.1)
+        assert promise(name, BUDGET).is_lossless
+
+
+def test_one_well_chosen_order_admits_as_much_as_the_whole_zcdp_curve() -> None:
+    renyi, zcdp = promise("rdp", BUDGET), promise("zcdp", BUDGET)
+    assert isinstance(renyi.start, RDPFilter)
+    assert len(renyi.start.budget.orders) == 1
+    assert renyi.left(renyi.start).mu == pytest.approx(zcdp.left(zcdp.start).mu, rel=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "least", "most"), [(1, 1e-6, 1.10, 1.19), (0.1, 1e-9, 1.10, 1.20)])
+def test_gdp_keeps_the_same_promise_with_more_budget_than_zcdp(
+    epsilon: float, delta: float, least: float, most: float
+) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
+    zcdp = promise("zcdp", budget)
+    assert least <= math.sqrt(budget.loss.mu_squared / zcdp.left(zcdp.start).mu_squared) ** 2 <= most
+
+
+@every_filter
+def test_words_name_what_is_kept_and_never_more(name: str) -> None:
+    words = promise(name, BUDGET).words
+    assert words.startswith("(1, 1e-06)-DP, kept as ")
+    if name == "gdp":
+        shown = float(words.removeprefix("(1, 1e-06)-DP, kept as ").removesuffix("-GDP"))
+        assert shown <= decimal_sqrt_down(BUDGET.loss.mu_squared)
+
+
+def test_gdp_budget_is_kept_by_the_gdp_filter_alone() -> None:
+    assert promise("gdp", Budget.gdp(0.5)).words == "0.5-GDP"
+    for name in set(FILTERS) - {"gdp"}:
+        with pytest.raises(InvalidValueError, match=r"filter: .* keeps an \(epsilon, delta\), not GDP"):
+            promise(name, Budget.gdp(0.5))
+
+
+@pytest.mark.parametrize("name", ["GDP", "", None, 3, ["gdp"]])
+def test_unknown_filter_is_refused_with_the_names_of_all(name: object) -> None:
+    with pytest.raises(InvalidValueError, match=r"filter: must be one of 'gdp', 'zcdp', .* got"):
+        promise(name, BUDGET)  # type: ignore[arg-type]
+
+
+def test_rogers_needs_a_small_delta() -> None:
+    with pytest.raises(InvalidValueError, match=r"between 0 and 1/e"):
+        promise("rogers", Budget(epsilon=1, delta=0.5))
