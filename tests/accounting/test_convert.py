@@ -74,7 +74,7 @@ def test_randomised_response_is_within_each_conversion_of_a_pure_loss(epsilon: f
         for part in (0, 0.3, 0.9):
             at = epsilon * part
             true = p - mpmath.exp(mpmath.mpf(repr(at))) * q
-            assert true <= delta_from_mu(gdp.mu, epsilon=at)
+            assert true <= mpmath.mpf(repr(delta_from_mu(gdp.mu, epsilon=at)))
         for order, rho in rdp.curve:
             a = mpmath.mpf(order.numerator) / order.denominator
             true = mpmath.log(p**a * q ** (1 - a) + q**a * p ** (1 - a)) / (a - 1)

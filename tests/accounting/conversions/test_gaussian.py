@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from accounting.oracles import delta_by_quadrature, delta_printed, real
+from accounting.conversions.oracles import delta_by_quadrature, delta_printed, real
 from dpnb.accounting.conversions import delta_from_mu, epsilon_from_mu, mu_from_epsilon, rho_from_mu
 from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError
