@@ -1,0 +1,78 @@
+"""Odometers report.  They never refuse; a reading is a statement about what has been lost so far.
+
+There are two readings, never to be mixed (`Odometer.reading` says which).
+
+"time-uniform": with confidence 1 - delta the realised loss is below the bound at every moment at once, so also at a
+moment chosen because of the answers.
+
+==================  ==========================================================================================
+FilterOdometer      Whitehouse et al. 2023, Thm 3 (first bound), with the y that solves f(y) = epsilon; a line
+MixtureOdometer     Whitehouse et al. 2023, Thm 3 (second bound) by way of Thm 5; Robbins 1970
+StitchedOdometer    Whitehouse et al. 2023, Thm 3 (third bound); Howard et al. 2021, Thm 1
+RogersOdometer      Rogers et al. 2016, Thm 6.2
+RenyiOdometer       Mironov 2017, Prop. 3, which holds for the running sum by Ville's inequality
+BasicOdometer       Rogers et al. 2016, Thm 3.3
+==================  ==========================================================================================
+
+"accumulator": everything so far is inside any budget that was fixed beforehand and is at least the bound.  That is no
+statement about a moment chosen because of the answers: read so, it fails.
+
+==================  ==========================================================================================
+ApproxDPAccumulator Haney et al. 2023, Thm 3.8
+ZCDPAccumulator     Haney et al. 2023, Thm 4.11
+RDPAccumulator      Haney et al. 2023, Thm 4.9
+GDPAccumulator      Smith and Thakurta 2022, Thm 1, at every budget fixed beforehand
+RenyiTracker        Feldman and Zrnic 2021, Algorithm 5
+==================  ==========================================================================================
+
+Which one to read.  Each time-uniform odometer, with its parameters, must be chosen before the first answer.  The
+smallest of several is a bound only if the deltas of all of them add up to the one that is stated.  And the pointwise
+curve sqrt(2 V log(1/delta)) + V/2 at the V of now, which ApproxDPAccumulator reads, is *not* time-uniform: by the law
+of the iterated logarithm the loss exceeds it sooner or later with probability 1.
+
+Why a sum V is all it takes.  Let L be the realised loss, and let V add up mu^2 for a GDP loss, 2 rho for zCDP and
+epsilon^2 for a DP loss (which is epsilon^2/2-zCDP).  The moments of a loss that is rho-zCDP given the past are at most
+those of a normal with mean rho and variance 2 rho, so exp(lambda (L - V/2) - lambda^2 V/2) is a non-negative
+supermartingale for every lambda >= 0, started at 1.  By Ville's inequality it ever exceeds 1/delta with probability at
+most delta; so does its average over lambda.  A fixed lambda gives the line, a half-normal weight the mixture, one
+lambda for each doubling of V the stitched curve.  For lambda < 0 the claim is false: only upper bounds follow.
+No delta is spent but that one, and post-processing keeps it (conditional Jensen).
+
+Losses with a delta.  A release that is approximately DP, zCDP or GDP is a post-processing of one that also shows
+whether its bad part came up; the statement is about that view, whose loss is bounded unless a bad part comes up: the
+losses' deltas add up against `slack_delta`, and above it the bound is infinite.  For a PointwiseDP loss it is about the
+realised loss itself.  Given that |loss| <= epsilon its mean is at most epsilon^2/2 + delta, so the sum of those deltas
+is added to the bound; without it Whitehouse et al. 2023, Theorem 3 does not hold for losses as small as their deltas.
+"""
+
+from dpnb.accounting.odometers.accumulators import (
+    ApproxDPAccumulator,
+    GDPAccumulator,
+    RDPAccumulator,
+    ZCDPAccumulator,
+)
+from dpnb.accounting.odometers.basic import BasicOdometer
+from dpnb.accounting.odometers.line import FilterOdometer
+from dpnb.accounting.odometers.mixture import MixtureOdometer, Sided
+from dpnb.accounting.odometers.protocol import Odometer, Reading
+from dpnb.accounting.odometers.renyi import RenyiOdometer
+from dpnb.accounting.odometers.rogers import RogersOdometer
+from dpnb.accounting.odometers.stitched import StitchedOdometer
+from dpnb.accounting.odometers.tracker import RenyiTracker
+
+__all__ = [
+    "ApproxDPAccumulator",
+    "BasicOdometer",
+    "FilterOdometer",
+    "GDPAccumulator",
+    "MixtureOdometer",
+    "Odometer",
+    "RDPAccumulator",
+    "Reading",
+    "RenyiOdometer",
+    "RenyiTracker",
+    "RogersOdometer",
+    "Sided",
+    "StitchedOdometer",
+    "ZCDPAccumulator",
+]

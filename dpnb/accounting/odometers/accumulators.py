@@ -1,0 +1,250 @@
+"""Sums that hold at every budget fixed beforehand.
+
+Haney et al. 2023: for a threshold d fixed beforehand, the view cut before the accumulator would exceed d is d-private.
+A release counts when it is launched: the state to compare with d is the one that contains it already.  The printed
+Definition 1.13 and Algorithm 5 compare the old state, which would let a first release of any size pass.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from dpnb.accounting.convert import checked_delta, convert
+from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
+from dpnb.accounting.losses import GDP, ZCDP, Loss
+from dpnb.accounting.odometers.protocol import Frozen, Reading
+from dpnb.accounting.odometers.renyi import checked_order, renyi_loss
+from dpnb.accounting.odometers.time_uniform import MARGIN, failure_probability, intrinsic_time, log_inverse
+from dpnb.accounting.odometers.wording import accumulator_statement, order_text
+from dpnb.errors import ConversionError
+
+__all__ = ["Accumulator", "ApproxDPAccumulator", "GDPAccumulator", "RDPAccumulator", "ZCDPAccumulator"]
+
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Accumulator(Frozen):
+    """Base of the accumulators."""
+
+    @property
+    def reading(self) -> Reading:
+        """``"accumulator"``."""
+        return "accumulator"
+
+    @property
+    def bound(self) -> float:
+        """The bound now, rounded up."""
+        raise NotImplementedError
+
+    @property
+    def budget(self) -> str:
+        """The kind of budget that the bound is compared with, in words."""
+        raise NotImplementedError
+
+    def statement(self) -> str:
+        """The reading in words, with its numbers, each rounded against us."""
+        return accumulator_statement(self.bound, self.budget, self.measure)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ApproxDPAccumulator(Accumulator):
+    """The epsilon at delta of everything so far: sqrt(2 S log(1/conversion_delta)) + S/2.
+
+    Haney et al. 2023, Theorem 3.8.  S adds up epsilon^2 for DP losses, and 2 rho for GDP and zCDP losses without a
+    delta.  Infinite once conversion_delta and the losses' deltas add up to more than delta.
+
+    Parameters
+    ----------
+    conversion_delta : Number
+        In [1e-300, 1).
+    delta : Number
+        In [0, 1); below conversion_delta nothing is ever proved.
+
+    Attributes
+    ----------
+    squares, deltas : Fraction
+        S, and the sum of the losses' deltas.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+
+    measure: ClassVar[str] = "epsilon"
+    conversion_delta: Fraction
+    delta: Fraction
+    squares: Fraction
+    deltas: Fraction
+
+    def __init__(self, conversion_delta: Number, delta: Number) -> None:
+        conversion = failure_probability(conversion_delta, name="conversion_delta")
+        self._set(conversion_delta=conversion, delta=checked_delta(delta), squares=_ZERO, deltas=_ZERO)
+
+    @property
+    def bound(self) -> float:
+        """The epsilon now, in nats, rounded up."""
+        if self.conversion_delta + self.deltas > self.delta:
+            return math.inf
+        if not self.squares:
+            return 0.0
+        s = binary_up(self.squares)
+        return (math.sqrt(s) * math.sqrt(2 * log_inverse(self.conversion_delta)) + s / 2) * MARGIN
+
+    @property
+    def budget(self) -> str:
+        """(epsilon, delta)-DP, with its delta."""
+        return f"(epsilon, delta)-DP with delta = {decimal_up(self.delta)!r}"
+
+    def step(self, loss: Loss) -> ApproxDPAccumulator:
+        """The accumulator after `loss`.
+
+        Raises
+        ------
+        ConversionError
+            RDP, which this does not count, or GDP or zCDP with a delta, whose concurrent composition is open.
+        """
+        square, delta = intrinsic_time(loss)
+        if delta and isinstance(loss, GDP | ZCDP):
+            raise _has_delta(loss)
+        return self._changed(squares=self.squares + square, deltas=self.deltas + delta)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ZCDPAccumulator(Accumulator):
+    """The sum of rho (Haney et al. 2023, Theorem 4.11).
+
+    Attributes
+    ----------
+    rho : Fraction
+    """
+
+    measure: ClassVar[str] = "rho"
+    rho: Fraction
+
+    def __init__(self) -> None:
+        self._set(rho=_ZERO)
+
+    @property
+    def bound(self) -> float:
+        """The sum of rho, rounded up."""
+        return decimal_up(self.rho)
+
+    @property
+    def budget(self) -> str:
+        """rho-zCDP."""
+        return "rho-zCDP"
+
+    def step(self, loss: Loss) -> ZCDPAccumulator:
+        """The accumulator after `loss`.
+
+        Raises
+        ------
+        ConversionError
+            The loss does not imply zCDP, or has a delta.
+        """
+        counted = convert(loss, ZCDP)
+        if counted.delta:
+            raise _has_delta(loss)
+        return self._changed(rho=self.rho + counted.rho)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class RDPAccumulator(Accumulator):
+    """The sum of the Renyi losses of one order, fixed beforehand (Haney et al. 2023, Theorem 4.9).
+
+    Parameters
+    ----------
+    order : Number
+        Above 1.
+
+    Attributes
+    ----------
+    rho : Fraction
+
+    Raises
+    ------
+    InvalidValueError
+        The order is out of its range.
+    """
+
+    measure: ClassVar[str] = "rdp"
+    order: Fraction
+    rho: Fraction
+
+    def __init__(self, order: Number) -> None:
+        self._set(order=checked_order(order), rho=_ZERO)
+
+    @property
+    def bound(self) -> float:
+        """The sum, rounded up."""
+        return decimal_up(self.rho)
+
+    @property
+    def budget(self) -> str:
+        """Renyi DP of the order."""
+        return f"Renyi DP of order {order_text(self.order)}"
+
+    def statement(self) -> str:
+        """The reading in words, with its numbers, each rounded against us."""
+        return accumulator_statement(self.bound, self.budget, "rho")
+
+    def step(self, loss: Loss) -> RDPAccumulator:
+        """The accumulator after `loss`.
+
+        Raises
+        ------
+        ConversionError
+            The loss has a delta, or says nothing of this order.
+        """
+        return self._changed(rho=self.rho + renyi_loss(loss, self.order))
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class GDPAccumulator(Accumulator):
+    """The mu of everything so far, the root of the sum of mu^2 (Smith and Thakurta 2022, Theorem 1).
+
+    Attributes
+    ----------
+    mu_squared : Fraction
+    """
+
+    measure: ClassVar[str] = "mu"
+    mu_squared: Fraction
+
+    def __init__(self) -> None:
+        self._set(mu_squared=_ZERO)
+
+    @property
+    def bound(self) -> float:
+        """The mu now, rounded up; exact if it is a decimal."""
+        return decimal_sqrt_up(self.mu_squared)
+
+    @property
+    def budget(self) -> str:
+        """mu-GDP."""
+        return "mu-GDP"
+
+    def step(self, loss: Loss) -> GDPAccumulator:
+        """The accumulator after `loss`.
+
+        Raises
+        ------
+        ConversionError
+            The loss does not imply GDP, or has a delta.
+        """
+        counted = convert(loss, GDP)
+        if counted.delta:
+            raise _has_delta(loss)
+        return self._changed(mu_squared=self.mu_squared + counted.mu_squared)
+
+
+def _has_delta(loss: Loss) -> ConversionError:
+    return ConversionError(
+        f"loss: this accumulator counts losses without a delta, got {loss!r}; "
+        "read a time-uniform odometer with slack_delta"
+    )

@@ -1,0 +1,67 @@
+"""Basic composition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpnb.accounting.convert import checked_delta
+from dpnb.accounting.exact import Number, decimal_up
+from dpnb.accounting.losses import Loss
+from dpnb.accounting.odometers.time_uniform import TimeUniform, own_parts
+
+__all__ = ["BasicOdometer"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class BasicOdometer(TimeUniform):
+    """With confidence 1 - delta, the realised loss never exceeds the sum of epsilon.
+
+    Rogers et al. 2016, Theorem 3.3.  It is certain if no loss has a delta.  Infinite once the losses' deltas add up to
+    more than delta.  PointwiseDP losses need no correction here: none is beyond its epsilon unless its delta strikes.
+
+    Parameters
+    ----------
+    delta : Number
+        In [0, 1): bound on the sum of the losses' deltas.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+        The sum of the losses' epsilons.
+
+    Raises
+    ------
+    InvalidValueError
+        delta is outside [0, 1).
+    """
+
+    epsilon: Fraction
+
+    def __init__(self, delta: Number) -> None:
+        self._start(checked_delta(delta))
+        self._set(epsilon=Fraction(0))
+
+    @property
+    def slack(self) -> Fraction:
+        """Bound on the sum of the losses' deltas: delta."""
+        return self.delta
+
+    @property
+    def bound(self) -> float:
+        """The sum of epsilon, in nats, rounded up."""
+        return self._boundary() if self.deltas <= self.delta else float("inf")
+
+    def step(self, loss: Loss) -> BasicOdometer:
+        """The odometer after `loss`.
+
+        Raises
+        ------
+        ConversionError
+            `loss` has no epsilon of its own.
+        """
+        epsilon, delta = own_parts(loss)
+        return self._with_deltas(loss, delta, epsilon=self.epsilon + epsilon)
+
+    def _boundary(self) -> float:
+        return decimal_up(self.epsilon)

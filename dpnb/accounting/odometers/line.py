@@ -1,0 +1,93 @@
+"""The line: one Renyi order for all times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpnb.accounting.exact import Number, binary_up, positive, shown
+from dpnb.accounting.odometers.time_uniform import MARGIN, IntrinsicTimeOdometer, failure_probability, log_inverse
+from dpnb.errors import InvalidValueError
+
+__all__ = ["FilterOdometer"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class FilterOdometer(IntrinsicTimeOdometer):
+    """With confidence 1 - delta, the realised loss never exceeds a line in V that touches the pointwise curve at y.
+
+    Whitehouse et al. 2023, Theorem 3, first bound.  With l = log(1/delta) the bound is
+
+        sqrt(2 l y)/2 + sqrt(2 l/y) V/2 + V/2,
+
+    which is epsilon at V = y.  So y solves sqrt(2 l y) + y/2 = epsilon, that is
+    y = (2 epsilon/(sqrt(2 l + 2 epsilon) + sqrt(2 l)))^2 (the paper's own y has epsilon where 2 epsilon belongs: a
+    valid line, but one that meets the curve at half of epsilon).
+
+    Parameters
+    ----------
+    epsilon : Number
+        From 1e-150 to 1e150, in nats: where the line is as low as any.
+    delta : Number
+        In [1e-300, 1): the chance that the statement is wrong at any moment.
+    slack_delta : Number
+        At least 0: set aside for the deltas of losses that have one.
+
+    Attributes
+    ----------
+    y : float
+    v : Fraction
+        See :func:`~dpnb.accounting.odometers.time_uniform.intrinsic_time`.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+
+    Examples
+    --------
+    >>> odometer = FilterOdometer(1, 1e-6)
+    >>> odometer.bound, round(odometer.bound_at(Fraction(odometer.y)), 12)
+    (0.0, 1.0)
+    """
+
+    y: float
+
+    def __init__(self, epsilon: Number, delta: Number, *, slack_delta: Number = 0.0) -> None:
+        aim = positive(epsilon, name="epsilon")
+        if not Fraction(1, 10**150) <= aim <= 10**150:
+            raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
+        twice_log = 2 * log_inverse(failure_probability(delta))
+        root = 2 * float(aim) / (math.sqrt(twice_log + 2 * float(aim)) + math.sqrt(twice_log))
+        self._open(delta, slack_delta)
+        self._set(y=root * root)
+
+    @classmethod
+    def tuned(cls, v: Number, delta: Number, *, slack_delta: Number = 0.0) -> FilterOdometer:
+        """The odometer whose bound at V = `v` is as small as any line makes it.
+
+        Parameters
+        ----------
+        v : Number
+            Greater than 0, for example the budget's mu0 squared; the double above it is used.
+        delta, slack_delta
+            As for the class.
+
+        Raises
+        ------
+        InvalidValueError
+            As for the class.
+        """
+        y = binary_up(positive(v, name="v"))
+        if y == math.inf:
+            raise InvalidValueError(f"v must be at most 1e308, got {shown(v)}; choose it near mu0 squared")
+        new = object.__new__(cls)
+        new._open(delta, slack_delta)
+        new._set(y=y)
+        return new
+
+    def _curve(self, v: Fraction) -> float:
+        v_up = binary_up(v)
+        root, root_y = math.sqrt(2 * log_inverse(self.delta)), math.sqrt(self.y)
+        return (root * root_y / 2 + root / root_y * (v_up / 2) + v_up / 2) * MARGIN

@@ -1,0 +1,62 @@
+"""What every odometer can do, and what all of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import ClassVar, Literal, Protocol, Self
+
+from dpnb.accounting.exact import decimal_up
+from dpnb.accounting.losses import Loss
+
+__all__ = ["Frozen", "Odometer", "Reading"]
+
+Reading = Literal["time-uniform", "accumulator"]
+
+
+class Odometer(Protocol):
+    """What every odometer can do; all odometers are frozen."""
+
+    #: What the bound is a bound on: "epsilon", "rho", "mu" or "rdp".
+    measure: ClassVar[str]
+
+    @property
+    def reading(self) -> Reading:
+        """What the bound means."""
+        ...
+
+    @property
+    def bound(self) -> float:
+        """The reading now, in nats (mu has none), rounded up; infinite where nothing is proved."""
+        ...
+
+    def step(self, loss: Loss) -> Self:
+        """The odometer after the loss; it counts from the launch of the release, before its answer is seen."""
+        ...
+
+    def statement(self) -> str:
+        """The reading in words, with its numbers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Frozen:
+    """A frozen state whose next state is a copy with some fields changed."""
+
+    measure: ClassVar[str]
+
+    def _set(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _changed(self, **changes: object) -> Self:
+        new = object.__new__(type(self))
+        for field in fields(self):
+            name = field.name
+            object.__setattr__(new, name, changes[name] if name in changes else getattr(self, name))
+        return new
+
+    def __repr__(self) -> str:
+        pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
+        shown = ((name, decimal_up(value) if isinstance(value, Fraction) else value) for name, value in pairs)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown)})"

@@ -1,0 +1,230 @@
+"""What the time-uniform odometers share: a delta, the losses' deltas against what is set aside, and the words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_negative, shown
+from dpnb.accounting.losses import GDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
+from dpnb.accounting.odometers.protocol import Frozen, Reading
+from dpnb.accounting.odometers.wording import time_uniform_statement
+from dpnb.errors import ConversionError, InvalidValueError
+
+__all__ = [
+    "MARGIN",
+    "IntrinsicTimeOdometer",
+    "TimeUniform",
+    "failure_probability",
+    "intrinsic_time",
+    "log_inverse",
+    "own_parts",
+]
+
+# Some twenty double operations and elementary functions, each within 2 units of 2^-53 and none of them amplifying
+# (logarithms of small numbers go through log1p and expm1), are off by less than 2^-47 together.
+MARGIN = 1 + 2.0**-45
+_LEAST_DELTA = Fraction(1, 10**300)
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class TimeUniform(Frozen):
+    """Base of the time-uniform odometers.
+
+    Attributes
+    ----------
+    delta : Fraction
+    deltas : Fraction
+        Sum of the losses' deltas.
+    pointwise : Fraction
+        The part of it that PointwiseDP losses brought, which is added to the bound.
+    """
+
+    measure: ClassVar[str] = "epsilon"
+    delta: Fraction
+    deltas: Fraction
+    pointwise: Fraction
+
+    @property
+    def reading(self) -> Reading:
+        """``"time-uniform"``."""
+        return "time-uniform"
+
+    @property
+    def failure(self) -> Fraction:
+        """The chance that the statement is wrong at any moment."""
+        return self.delta
+
+    @property
+    def slack(self) -> Fraction:
+        """Bound on the sum of the losses' deltas."""
+        return _ZERO
+
+    @property
+    def bound(self) -> float:
+        """The bound now, in nats, rounded up; 0 while nothing that costs was released."""
+        if self.deltas > self.slack:
+            return math.inf
+        bound = self._boundary()
+        return math.nextafter(bound + binary_up(self.pointwise), math.inf) if self.pointwise else bound
+
+    def statement(self) -> str:
+        """The reading in words, with its numbers, each rounded against us."""
+        bound = self.bound
+        return time_uniform_statement(
+            bound,
+            self.failure,
+            costs_nothing=bound == 0 and not self.deltas,
+            overspent=self.deltas > self.slack,
+            of_a_view=self.deltas > self.pointwise,
+        )
+
+    def _boundary(self) -> float:
+        """The bound without the correction for PointwiseDP losses, rounded up."""
+        raise NotImplementedError
+
+    def _start(self, delta: Fraction) -> None:
+        self._set(delta=delta, deltas=_ZERO, pointwise=_ZERO)
+
+    def _with_deltas(self, loss: Loss, delta: Fraction, **changes: object) -> Self:
+        """The next state, with the delta of a loss added to its sums."""
+        if not delta:
+            return self._changed(**changes)
+        pointwise = self.pointwise + delta if isinstance(loss, PointwiseDP) else self.pointwise
+        return self._changed(deltas=self.deltas + delta, pointwise=pointwise, **changes)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class IntrinsicTimeOdometer(TimeUniform):
+    """Base of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V, see :func:`intrinsic_time`.
+
+    Attributes
+    ----------
+    slack_delta : Fraction
+        What is set aside for the losses' deltas; the confidence is 1 - delta - slack_delta.
+    v : Fraction
+        The sum V.
+    """
+
+    slack_delta: Fraction
+    v: Fraction
+
+    @property
+    def failure(self) -> Fraction:
+        """The chance that the statement is wrong at any moment: delta + slack_delta."""
+        return self.delta + self.slack_delta
+
+    @property
+    def slack(self) -> Fraction:
+        """Bound on the sum of the losses' deltas: slack_delta."""
+        return self.slack_delta
+
+    def bound_at(self, v: Number) -> float:
+        """The bound that will be read at V = `v` without PointwiseDP losses, rounded up; 0 at 0.
+
+        Parameters
+        ----------
+        v : Number
+            At least 0.
+
+        Raises
+        ------
+        InvalidValueError
+            `v` is negative, not finite or no number.
+        """
+        number = non_negative(v, name="v")
+        return self._curve(number) if number else 0.0
+
+    def step(self, loss: Loss) -> Self:
+        """The odometer after `loss`.
+
+        Raises
+        ------
+        ConversionError
+            `loss` is RDP of some orders, or no loss that is known.
+        """
+        v, delta = intrinsic_time(loss)
+        return self._with_deltas(loss, delta, v=self.v + v)
+
+    def _curve(self, v: Fraction) -> float:
+        """The boundary plus V/2 at V > 0, rounded up."""
+        raise NotImplementedError
+
+    def _boundary(self) -> float:
+        return self._curve(self.v) if self.v else 0.0
+
+    def _open(self, delta: Number, slack_delta: Number) -> None:
+        number, slack = failure_probability(delta), exact(slack_delta, name="slack_delta")
+        if not 0 <= slack < 1 - number:
+            raise InvalidValueError(
+                f"slack_delta must be at least 0 and less than 1 - delta, got {shown(slack_delta)}; give for example "
+                "1e-6, or 0 if no loss has a delta"
+            )
+        self._start(number)
+        self._set(slack_delta=slack, v=_ZERO)
+
+
+def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
+    """What a loss adds to V, and its delta.
+
+    mu^2 for GDP, 2 rho for zCDP and, as Whitehouse et al. 2023, Theorem 3 has it, epsilon^2 for a DP loss;
+    ``convert(loss, ZCDP)`` beforehand makes that 2 epsilon tanh(epsilon/2), which is smaller.
+
+    Raises
+    ------
+    ConversionError
+        The loss is RDP of some orders, or no loss that is known.
+    """
+    if isinstance(loss, GDP):
+        return loss.mu_squared, loss.delta
+    if isinstance(loss, ZCDP):
+        return 2 * loss.rho, loss.delta
+    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
+        return loss.epsilon * loss.epsilon, loss.parts[1] if len(loss.parts) > 1 else _ZERO
+    raise ConversionError(
+        f"loss: this odometer counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
+        f"{shown(loss)}; read RenyiOdometer for Renyi losses of one order"
+    )
+
+
+def own_parts(loss: Loss) -> tuple[Fraction, Fraction]:
+    """The epsilon and delta of a loss that has them.
+
+    Raises
+    ------
+    ConversionError
+        It has no epsilon of its own, so that somebody must choose the delta of the conversion beforehand.
+    """
+    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
+        return loss.epsilon, loss.parts[1] if len(loss.parts) > 1 else _ZERO
+    raise ConversionError(
+        f"loss: this odometer counts PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} {shown(loss)}; "
+        "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"
+    )
+
+
+def failure_probability(delta: Number, *, name: str = "delta") -> Fraction:
+    """A delta in [1e-300, 1) as an exact number.
+
+    Raises
+    ------
+    InvalidValueError
+        It is outside, not finite or no number.
+    """
+    number = exact(delta, name=name)
+    if not _LEAST_DELTA <= number < 1:
+        raise InvalidValueError(
+            f"{name} must be at least 1e-300 and below 1, got {shown(delta)}; give for example 1e-6"
+        )
+    return number
+
+
+def log_inverse(delta: Fraction) -> float:
+    """log(1/delta), within two units in the last place, for delta in (0, 1)."""
+    # Near 1 the complement carries the digits.
+    if 2 * delta > 1:
+        return -math.log1p(-binary_up(1 - delta))
+    return -math.log(binary_down(delta))

@@ -1,0 +1,89 @@
+"""A Renyi accumulator that moves in steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from dpnb.accounting.exact import Number, decimal_up, positive, shown
+from dpnb.accounting.losses import Loss
+from dpnb.accounting.odometers.accumulators import Accumulator
+from dpnb.accounting.odometers.renyi import checked_order, renyi_loss
+from dpnb.accounting.odometers.wording import accumulator_statement, order_text
+from dpnb.errors import InvalidValueError
+
+__all__ = ["RenyiTracker"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class RenyiTracker(Accumulator):
+    """The sum of Renyi losses of one order, rounded up to whole increments as blocks of losses fill.
+
+    Feldman and Zrnic 2021, Algorithm 5.  The bound is one increment from the start (the printed first line overwrites
+    it with a value that was never set).  A loss that the current block cannot hold starts the next block, and the
+    bound grows by one increment.  :class:`RDPAccumulator` reads the same and is never larger.
+
+    Parameters
+    ----------
+    order : Number
+        Above 1.
+    increment : Number
+        Greater than 0, and at least every single loss.
+
+    Attributes
+    ----------
+    blocks : int
+        How many increments the bound is.
+    block : Fraction
+        What the current block holds, at most the increment.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+
+    measure: ClassVar[str] = "rdp"
+    order: Fraction
+    increment: Fraction
+    blocks: int
+    block: Fraction
+
+    def __init__(self, order: Number, increment: Number) -> None:
+        number = checked_order(order)
+        self._set(order=number, increment=positive(increment, name="increment"), blocks=1, block=Fraction(0))
+
+    @property
+    def bound(self) -> float:
+        """A whole number of increments, rounded up."""
+        return decimal_up(self.blocks * self.increment)
+
+    @property
+    def budget(self) -> str:
+        """Renyi DP of the order."""
+        return f"Renyi DP of order {order_text(self.order)}"
+
+    def statement(self) -> str:
+        """The reading in words, with its numbers, each rounded against us."""
+        return accumulator_statement(self.bound, self.budget, "rho")
+
+    def step(self, loss: Loss) -> RenyiTracker:
+        """The tracker after `loss`.
+
+        Raises
+        ------
+        ConversionError
+            The loss has a delta, or says nothing of this order.
+        InvalidValueError
+            The loss is above the increment, so that one increment would not cover it.
+        """
+        rho = renyi_loss(loss, self.order)
+        if rho > self.increment:
+            raise InvalidValueError(
+                f"loss: each must be at most the tracker's increment {decimal_up(self.increment)!r}, got "
+                f"{decimal_up(rho)!r} from {shown(loss)}; choose a larger increment before the first release"
+            )
+        if self.block + rho > self.increment:
+            return self._changed(blocks=self.blocks + 1, block=rho)
+        return self._changed(block=self.block + rho)
