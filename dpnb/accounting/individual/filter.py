@@ -1,0 +1,126 @@
+"""A unit takes part in a question only if its own budget pays for it."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnb.accounting.exact import Number, exact, shown
+from dpnb.accounting.individual.losses import remaining_of
+from dpnb.accounting.individual.rounding import Floats, plus_up
+from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
+from dpnb.errors import InvalidValueError
+
+__all__ = ["IndividualFilter", "OnExhausted"]
+
+OnExhausted = Literal["skip", "drop"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class IndividualFilter:
+    """Each unit takes part in a question only if its own budget pays for it.
+
+    Parameters
+    ----------
+    budget : Number
+        What each unit may lose in all, zCDP rho or Renyi loss at one order, >= 0 and below 2^1000.
+    units : int
+        Number of units, >= 0.
+    mode : {"skip", "drop"}
+        "skip" (Algorithm 3): a unit that cannot pay sits out, is charged nothing and may return for a cheaper
+        question.  "drop" (the set S_t of Theorem 1.2): once out, out for ever.  They are different sets and both are
+        private; accuracy is with respect to the one that was used.
+
+    Raises
+    ------
+    InvalidValueError
+        A budget or mode outside these ranges, or units that is no integer >= 0.
+
+    Notes
+    -----
+    A unit's loss must be a function of its own data and of what was released, never of other units.
+
+    References
+    ----------
+    .. [1] Feldman and Zrnic 2021, Theorem 4.3, Algorithm 3 and Theorem 1.2.
+
+    Examples
+    --------
+    >>> state = IndividualFilter(1, units=2)
+    >>> state, active = state.step([0.75, 0.25])
+    >>> state
+    IndividualFilter(budget=1, mode='skip')
+    """
+
+    budget: Fraction
+    mode: OnExhausted
+    _spent: Floats
+    _inside: NDArray[np.bool_]  # who may still take part; everybody with "skip"
+
+    def __init__(self, budget: Number, units: int, mode: OnExhausted = "skip") -> None:
+        if mode not in get_args(OnExhausted):
+            raise InvalidValueError(f"mode must be 'skip' or 'drop', got {shown(mode)}; give one of them")
+        count = unit_count(units)
+        budget_as_double(budget, name="budget")
+        object.__setattr__(self, "budget", exact(budget))
+        object.__setattr__(self, "mode", mode)
+        object.__setattr__(self, "_spent", read_only(np.zeros(count)))
+        object.__setattr__(self, "_inside", read_only(np.ones(count, dtype=np.bool_)))
+
+    @property
+    def spent(self) -> Floats:
+        """What each unit was charged, rounded up; read-only.  SENSITIVE: each entry is for that unit alone."""
+        return self._spent
+
+    @property
+    def remaining(self) -> Floats:
+        """What each unit has left, rounded down.  SENSITIVE: each entry is for that unit alone.
+
+        With "drop" a unit that is out keeps a remainder that it can no longer use.
+        """
+        return remaining_of(self._spent, budget=self.budget)
+
+    def step(self, losses: ArrayLike) -> tuple[Self, NDArray[np.bool_]]:
+        """The filter after a question, and who takes part in it.
+
+        Parameters
+        ----------
+        losses : array_like, shape (units,)
+            What each unit would lose if it took part, finite, >= 0, never under-counted.
+
+        Returns
+        -------
+        filter : IndividualFilter
+        active : ndarray of bool, shape (units,)
+            The units to sum over.  SENSITIVE, and so is their number.
+
+        Raises
+        ------
+        InvalidValueError
+            A loss is not finite or is negative (the text is constant), or the shape differs.
+        """
+        charges = per_unit(losses, "losses", len(self._spent))
+        after = plus_up(self._spent, charges)
+        active = self._inside & (after <= budget_as_double(self.budget, name="budget"))
+        state = copy(self)
+        object.__setattr__(state, "_spent", read_only(np.where(active, after, self._spent)))
+        if self.mode == "drop":
+            object.__setattr__(state, "_inside", read_only(active.copy()))
+        return state, active
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IndividualFilter):
+            return NotImplemented
+        same = self.budget == other.budget and self.mode == other.mode
+        return same and np.array_equal(self._spent, other._spent) and np.array_equal(self._inside, other._inside)
+
+    def __hash__(self) -> int:
+        return hash((self.budget, self.mode))  # of what is public alone
+
+    def __repr__(self) -> str:
+        return f"IndividualFilter(budget={self.budget}, mode={self.mode!r})"

@@ -1,0 +1,74 @@
+"""What each unit loses in a question, and what it has left."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpnb.accounting.exact import Number, exact, shown
+from dpnb.accounting.individual.rounding import Floats, minus_down, squares_up
+from dpnb.accounting.individual.units import budget_as_double, per_unit, positive_literal
+from dpnb.errors import InvalidValueError
+
+__all__ = ["losses_of_linear_query", "remaining_of"]
+
+
+def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1) -> Floats:
+    """What each unit loses in a sum of per-unit vectors with Gaussian noise: order ||v||^2/(2 sigma^2).
+
+    Parameters
+    ----------
+    norms : array_like, shape (units,)
+        L2 norm of each unit's contribution, finite, >= 0.
+    sigma : Number
+        Standard deviation of the noise, drawn once for the sum, > 0; a float is its literal binary value.
+    order : Number
+        Renyi order, >= 1.  At 1 the loss is the rho of zCDP.
+
+    Returns
+    -------
+    ndarray, shape (units,)
+        Nats, at most a few units of the last place above the exact figure and never below it; capped at the largest
+        double, which no filter admits.  SENSITIVE.
+
+    Raises
+    ------
+    InvalidValueError
+        A norm is not finite or is negative (the text is constant), sigma <= 0 or order < 1.
+
+    References
+    ----------
+    .. [1] Feldman and Zrnic 2021, Example 2.7.
+    """
+    scale = positive_literal(sigma, name="sigma")
+    alpha = exact(order, name="order")
+    if alpha < 1:
+        raise InvalidValueError(f"order must be at least 1, got {shown(order)}; give 1 for zCDP or a Renyi order")
+    losses = squares_up(per_unit(norms, "norms"), alpha / (2 * scale**2))
+    return np.minimum(losses, np.finfo(np.float64).max)
+
+
+def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:
+    """What each unit has left, max(0, budget - spent), rounded down.  SENSITIVE: each entry is for that unit alone.
+
+    Parameters
+    ----------
+    spent : array_like, shape (units,)
+        Finite, >= 0, in the budget's own scale.
+    budget : Number
+        >= 0 and below 2^1000.
+
+    Returns
+    -------
+    ndarray, shape (units,)
+
+    Raises
+    ------
+    InvalidValueError
+        An entry is not finite or is negative (the text is constant), or the budget is outside its range.
+
+    References
+    ----------
+    .. [1] Feldman and Zrnic 2021, section 4.2.
+    """
+    return minus_down(budget_as_double(budget, name="budget"), per_unit(spent, "spent"))

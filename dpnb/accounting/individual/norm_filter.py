@@ -1,0 +1,121 @@
+"""Each unit's vectors are clipped to what is left of the unit's own budget of squared norms."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnb.accounting.exact import Number, binary_down, exact, positive
+from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up, root_down, squares_up
+from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
+
+__all__ = ["NormFilter"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class NormFilter:
+    """Each unit's vectors are clipped to a constant, and to what is left of the unit's budget of squared norms.
+
+    Parameters
+    ----------
+    clip : Number
+        C, > 0: the largest norm of one contribution.
+    norm_budget : Number
+        B_norm, >= 0 and below 2^1000: the largest sum of a unit's squared clipped norms.
+    units : int
+        Number of units, >= 0.
+
+    Raises
+    ------
+    InvalidValueError
+        A number outside these ranges.
+
+    References
+    ----------
+    .. [1] Feldman and Zrnic 2021, Algorithm 7.
+
+    Examples
+    --------
+    >>> state = NormFilter(1, norm_budget=4, units=2)
+    >>> state, clipped = state.step([5.0, 0.5])
+    >>> state
+    NormFilter(clip=1, norm_budget=4)
+    """
+
+    clip: Fraction
+    norm_budget: Fraction
+    _spent: Floats
+
+    def __init__(self, clip: Number, norm_budget: Number, units: int) -> None:
+        budget_as_double(norm_budget, name="norm_budget")
+        object.__setattr__(self, "clip", positive(clip, name="clip"))
+        object.__setattr__(self, "norm_budget", exact(norm_budget))
+        object.__setattr__(self, "_spent", read_only(np.zeros(unit_count(units))))
+
+    @property
+    def spent(self) -> Floats:
+        """Each unit's sum of squared clipped norms, rounded up; read-only.  SENSITIVE: for that unit alone."""
+        return self._spent
+
+    @property
+    def radius(self) -> Floats:
+        """Each unit's clipping radius now: min(C, sqrt(B_norm - spent)), rounded down.  SENSITIVE."""
+        return np.minimum(self._root(), binary_down(self.clip))
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Who can still contribute: a radius above zero, strictly.  SENSITIVE, and so is their number."""
+        return self.radius > 0
+
+    def step(self, norms: ArrayLike) -> tuple[Self, Floats]:
+        """The filter after a question, and the norms to which the units' vectors are to be clipped.
+
+        Parameters
+        ----------
+        norms : array_like, shape (units,)
+            L2 norm of each unit's vector, finite, >= 0.
+
+        Returns
+        -------
+        filter : NormFilter
+        clipped_norms : ndarray, shape (units,)
+            min(norm, radius); 0 for a norm of 0.  SENSITIVE.  Scale each vector so that its norm is not above it,
+            whatever the scaling rounds.
+
+        Raises
+        ------
+        InvalidValueError
+            A norm is not finite or is negative (the text is constant), or the shape differs.
+        """
+        values = per_unit(norms, "norms", len(self._spent))
+        root = self._root()
+        clipped = np.minimum(values, np.minimum(root, binary_down(self.clip)))
+        after = plus_up(self._spent, squares_up(clipped))
+        # Who takes all that is left has nothing left, not the crumb by which the root was rounded down.
+        after = np.where(clipped >= root, self._limit(), after)
+        state = copy(self)
+        object.__setattr__(state, "_spent", read_only(after))
+        return state, clipped
+
+    def _limit(self) -> float:
+        return budget_as_double(self.norm_budget, name="norm_budget")
+
+    def _root(self) -> Floats:
+        return root_down(minus_down(self._limit(), self._spent))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NormFilter):
+            return NotImplemented
+        same = self.clip == other.clip and self.norm_budget == other.norm_budget
+        return same and np.array_equal(self._spent, other._spent)
+
+    def __hash__(self) -> int:
+        return hash((self.clip, self.norm_budget))  # of what is public alone
+
+    def __repr__(self) -> str:
+        return f"NormFilter(clip={self.clip}, norm_budget={self.norm_budget})"

@@ -1,0 +1,111 @@
+"""Reading what the caller gives: arrays with one entry a unit, and the public numbers beside them.
+
+An error about an array, or about how many units there are, is a constant text and carries no cause: it shows nothing
+of anybody.  Numbers that are public are quoted as everywhere.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_negative, positive, shown
+from dpnb.accounting.individual.rounding import Floats
+from dpnb.errors import InvalidValueError
+
+__all__ = ["budget_as_double", "per_unit", "positive_literal", "read_only", "unit_count"]
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+# A loss is capped at the largest double; budgets below this bound refuse a capped loss as they would the true one.
+_GREATEST_BUDGET = Fraction(2) ** 1000
+_EXACT_INTEGERS = 2.0**53
+
+
+def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
+    """An array with one finite entry >= 0 for each unit, as doubles; what is no double is rounded up to one.
+
+    Raises
+    ------
+    InvalidValueError
+        Another shape, no numbers, or an entry that is not finite or negative; the text is constant.
+    """
+    try:
+        array = _doubles_up(values)
+    except (TypeError, ValueError, OverflowError):
+        array = None
+    # Raised outside the handler: the caught error may quote an entry.
+    if array is None:
+        raise InvalidValueError(f"{name} must be numbers, one for each unit; check the values")
+    if array.ndim != 1 or (units is not None and len(array) != units):
+        raise InvalidValueError(f"{name} must have one entry for each unit; give an array of that shape")
+    if not np.all((array >= 0) & (array < np.inf)):
+        raise InvalidValueError(f"{name} must be finite and not negative in every entry; check the values")
+    return array
+
+
+def unit_count(units: object) -> int:
+    """How many units there are, >= 0.
+
+    Raises
+    ------
+    InvalidValueError
+        It is no integer or negative; the text is constant, for the number may be private.
+    """
+    if isinstance(units, bool) or not isinstance(units, (int, np.integer)) or units < 0:
+        raise InvalidValueError("units must be a whole number of at least 0; give an int")
+    return int(units)
+
+
+def budget_as_double(budget: Number, *, name: str) -> float:
+    """The double that holds every unit to the budget: a double is at most it if and only if it is at most the budget.
+
+    Raises
+    ------
+    InvalidValueError
+        The budget is negative, or 2^1000 or more.
+    """
+    number = non_negative(budget, name=name)
+    if number >= _GREATEST_BUDGET:
+        raise InvalidValueError(f"{name} must be below 2**1000, got {shown(budget)}; give a smaller one")
+    return binary_down(number)
+
+
+def positive_literal(value: Number, *, name: str) -> Fraction:
+    """A noise scale or clip, > 0: a float is the binary value from which noise is made, not the decimal it shows.
+
+    Raises
+    ------
+    InvalidValueError
+        The number is not finite, or is zero or less.
+    """
+    positive(value, name=name)
+    return _literal(value)
+
+
+def read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """The same array, which from now on cannot be written to."""
+    array.setflags(write=False)
+    return array
+
+
+def _literal(value: Number) -> Fraction:
+    if isinstance(value, (float, np.floating)):
+        return Fraction(*value.as_integer_ratio())
+    return exact(value)
+
+
+def _doubles_up(values: ArrayLike) -> Floats:
+    with np.errstate(all="ignore"):
+        array = np.asarray(values)
+        if isinstance(values, np.ndarray) and array.dtype == np.float64:
+            return array
+        if np.can_cast(array.dtype, np.float64):
+            doubles = array.astype(np.float64)
+            # A whole number beyond 2^53 may have been rounded down, also by numpy in a list with floats.
+            return np.where(doubles >= _EXACT_INTEGERS, np.nextafter(doubles, np.inf), doubles)
+    # Fractions, decimals, texts and wider floats, one by one.
+    return np.array([binary_up(_literal(entry)) for entry in array.ravel().tolist()]).reshape(array.shape)

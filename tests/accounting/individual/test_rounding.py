@@ -1,0 +1,36 @@
+"""Arithmetic on arrays rounds to the very double that exact arithmetic names."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpnb.accounting.exact import binary_down, binary_up, sqrt_down
+from dpnb.accounting.individual.rounding import minus_down, plus_up, root_down, squares_up
+
+doubles = st.one_of(st.floats(0, 1e300), st.floats(0, 2), st.floats(0, 1e-300))
+
+
+@given(doubles, doubles)
+def test_sums_and_differences_are_the_nearest_double_on_the_safe_side(a: float, b: float) -> None:
+    x, y = Fraction(a), Fraction(b)
+    assert plus_up(np.array([a]), np.array([b]))[0] == binary_up(x + y)
+    assert minus_down(a, np.array([b]))[0] == binary_down(max(x - y, Fraction(0)))
+
+
+@given(doubles)
+def test_roots_are_the_largest_double_not_above(value: float) -> None:
+    assert root_down(np.array([value]))[0] == sqrt_down(Fraction(value))
+
+
+@given(st.one_of(st.floats(0, 1e150), st.floats(0, 2), st.floats(0, 1e-150)))
+def test_squares_are_the_smallest_double_not_below(value: float) -> None:
+    assert squares_up(np.array([value]))[0] == binary_up(Fraction(value) ** 2)
+
+
+@given(doubles, st.fractions(Fraction(1, 10**9), 10**9))
+def test_scaled_squares_are_never_below(value: float, factor: Fraction) -> None:
+    assert squares_up(np.array([value]), factor)[0] >= binary_up(factor * Fraction(value) ** 2)
