@@ -60,7 +60,13 @@ def test_worst_case_rounds_are_counted_exactly() -> None:
 
 @pytest.mark.parametrize(
     ("budget", "sigma", "clip", "whole"),
-    [("0.5", 10.0, 1.0, True), ("0.5", 0.3, 0.1, False), ("0.45", 10.0, 1.0, True), ("0.7", 3.0, 0.9, False)],
+    [
+        ("0.5", 10.0, 1.0, True),
+        ("0.5", 0.3, 0.1, False),
+        ("50", 0.3, 1.0, False),
+        ("0.45", 10.0, 1.0, True),
+        ("0.7", 3.0, 0.9, False),
+    ],
 )
 def test_everybody_pays_for_the_worst_case_rounds_but_perhaps_the_last(
     budget: str, sigma: float, clip: float, whole: bool

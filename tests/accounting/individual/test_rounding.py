@@ -34,3 +34,8 @@ def test_squares_are_the_smallest_double_not_below(value: float) -> None:
 @given(doubles, st.fractions(Fraction(1, 10**9), 10**9))
 def test_scaled_squares_are_never_below(value: float, factor: Fraction) -> None:
     assert squares_up(np.array([value]), factor)[0] >= binary_up(factor * Fraction(value) ** 2)
+
+
+@given(st.integers(0, 2**26), st.floats(1e-9, 1e9))
+def test_a_scaled_exact_square_is_the_smallest_double_not_below(value: int, factor: float) -> None:
+    assert squares_up(np.array([float(value)]), Fraction(factor))[0] == binary_up(Fraction(factor) * value**2)
