@@ -51,9 +51,8 @@ def _hug(loss: Array, v: Array, distance: Array) -> Array:
     return np.maximum(distance / 6, np.sqrt(v) / 100)
 
 
-def _lunge(loss: Array, v: Array, distance: Array) -> Array:
-    # Steps so large that two in the right direction arrive: what a lattice walk can gain from its jumps.
-    return np.maximum(distance / 2, np.sqrt(v) / 30)
+def _small_coins(loss: Array, v: Array, distance: Array) -> Array:
+    return np.full(len(v), 0.1)
 
 
 def _bold_when_behind(loss: Array, v: Array, distance: Array) -> Array:
@@ -93,7 +92,7 @@ ADVERSARIES = {
     "geometric": Adversary(_geometric, gaussian, 0.03, 3e3, 800),
     "bold when behind": Adversary(_bold_when_behind, gaussian, 1e-2, 1e12, 600),
     "hug by randomised response": Adversary(_hug, randomised_response, 1e-2, 1e2, 500),
-    "lunge by randomised response": Adversary(_lunge, randomised_response, 1e-2, 1e3, 300),
+    "small coins": Adversary(_small_coins, randomised_response, 0.1, 8.0, 800),
 }
 
 

@@ -147,7 +147,8 @@ def test_no_other_adversary_crosses_more_often_than_delta(name: str, adversary: 
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 def test_pointwise_curve_read_at_any_moment_fails(adversary: str) -> None:
     bound = _pointwise(DELTAS[0])
-    assert share_of_crossings(bound, ADVERSARIES[adversary], paths=20_000, seed=20_230_602) > 2 * DELTAS[0]
+    share = share_of_crossings(bound, ADVERSARIES[adversary], paths=20_000, seed=20_230_602)
+    assert share > 1.4 * DELTAS[0] > most(DELTAS[0], 20_000)
 
 
 def test_accumulator_is_no_time_uniform_odometer() -> None:
