@@ -1,25 +1,26 @@
 """Everyone pays only for the questions that touch them: individual accounting, one array entry a unit.
 
-=======================  ==============  =======================================================  ====================
-name                     room            what it is                                               Feldman and Zrnic 21
-=======================  ==============  =======================================================  ====================
-losses_of_linear_query   ``losses``      what a unit loses in a noisy sum                         Example 2.7
-remaining_of             ``losses``      what a unit has left                                     section 4.2
-IndividualFilter         ``filter``      a unit that cannot pay sits out ("skip", "drop")         Algorithm 3; Thm 1.2
-NormFilter               ``norm_filter`` a unit is clipped to what it has left                    Algorithm 7
-norm_budget_variance     ``formulas``    the noise that makes a norm budget rho-zCDP              Corollary 4.7
-norm_budget_radius       ``formulas``    how far such a noisy sum may be off                      Corollary 4.7
-worst_case_rounds        ``formulas``    the rounds that everybody can pay for                    section 4.2
-rho_of_descent           ``formulas``    what k gradient steps cost                               Proposition 5.1
-rho_of_filtered_descent  ``formulas``    what any number of steps under a norm filter costs       Proposition 5.2
-=======================  ==============  =======================================================  ====================
+=======================  ===========  ==================================================  ============================
+name                     file         what it is                                          Feldman and Zrnic 2021
+=======================  ===========  ==================================================  ============================
+losses_of_linear_query   losses       what a unit loses in a noisy sum                    Example 2.7
+remaining_of             losses       what a unit has left                                Algorithm 3
+IndividualFilter         filter       a unit that cannot pay sits out ("skip", "drop")    Algorithm 3; Theorem 1.2
+NormFilter               norm_filter  a unit is clipped to what it has left               Algorithm 7
+norm_budget_variance     formulas     the noise that makes a norm budget rho-zCDP         Corollary 4.7
+norm_budget_radius       formulas     how far such a noisy sum may be off                 Corollary 4.7
+worst_case_rounds        formulas     the rounds that everybody can pay for               section 4.2
+rho_of_descent           formulas     what k gradient steps cost                          Algorithm 6; Proposition 5.1
+rho_of_filtered_descent  formulas     what any number of steps under a norm filter costs  Algorithm 7; Proposition 5.2
+=======================  ===========  ==================================================  ============================
 
 ``units`` reads arrays and numbers, ``rounding`` is arithmetic on arrays that never rounds in a unit's favour.
 
 Everything per unit here is SENSITIVE: who takes part, how many, what anyone has spent or has left, and whether two
 states are equal.  None of it may be shown, logged, counted or turned into an error or a warning; a unit's own figures
 may be shown to that unit alone.  So errors about arrays are constant texts, and a filter's text and hash are the same
-whatever the units did.
+whatever the units did.  That an error is raised at all still says something of the array: a session gives only arrays
+that cannot raise one.
 
 The noise of a question is drawn ONCE and added to the sum over the active units; the sum may then be divided by a
 public constant, never by the number of units or of active units.

@@ -69,6 +69,6 @@ def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:
 
     References
     ----------
-    .. [1] Feldman and Zrnic 2021, section 4.2.
+    .. [1] Feldman and Zrnic 2021, Algorithm 3.
     """
     return minus_down(budget_as_double(budget, name="budget"), per_unit(spent, "spent"))
