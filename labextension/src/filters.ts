@@ -25,7 +25,7 @@ export class FiltersView implements IView<IFilter[]> {
 
   update(filters: IFilter[]): void {
     this.node.hidden = filters.length === 0;
-    this._rows.update([...filters.filter(filter => filter.enforced), ...filters.filter(filter => !filter.enforced)]);
+    this._rows.update([...filters].sort((a, b) => Number(b.enforced) - Number(a.enforced)));
   }
 }
 

@@ -23,8 +23,8 @@ export class Fold {
     return this._body;
   }
 
-  /** Open it, unless the reader has already decided otherwise. */
-  offer(): void {
+  /** Open it, unless the reader has decided by hand. */
+  unfold(): void {
     if (!this._wasTouched) {
       this.node.open = true;
     }

@@ -54,10 +54,10 @@ export class SessionView implements IView<ISession> {
     }
   }
 
-  /** Unfold everything, except for what the reader folded or unfolded by hand. */
+  /** Unfold everything, except for what the reader folded by hand. */
   unfold(): void {
-    this._filters.fold.offer();
-    this._odometers.fold.offer();
+    this._filters.fold.unfold();
+    this._odometers.fold.unfold();
   }
 
   private _drawHistory(releases: IRelease[]): void {

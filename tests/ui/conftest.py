@@ -6,9 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 import pytest
+
+if TYPE_CHECKING:
+    from ui.lab import Lab
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -24,6 +28,7 @@ CELLS = {
     "silently": "time.sleep(8)",
     "rehearse": "budget = Budget('fake rehearsal', notice='REHEARSAL: mock data, not real')",
 }
+NUMBER = {name: index for index, name in enumerate(CELLS)}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -102,7 +107,7 @@ def lab_root(lab_home: Path) -> Path:
 
 
 @pytest.fixture
-def lab(browser: object, lab_url: str, lab_root: Path) -> Iterator[object]:
+def lab(browser: object, lab_url: str, lab_root: Path) -> Iterator[Lab]:
     """JupyterLab in a fresh browser tab; the test fails if the page complains or talks to the outside."""
     from ui.lab import Lab
 
@@ -111,6 +116,15 @@ def lab(browser: object, lab_url: str, lab_root: Path) -> Iterator[object]:
     yield lab
     context.close()
     assert lab.troubles == []
+
+
+@pytest.fixture
+def fake(lab: Lab) -> Lab:
+    """The fake notebook, its session just made."""
+    lab.open("fake.ipynb")
+    lab.run(NUMBER["load"])
+    lab.run(NUMBER["start"])
+    return lab
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,29 @@ from IPython.display import display
 from dpnb.notebook import panel, widgets
 
 
+def filters(left: float) -> list[dict[str, object]]:
+    """One that would have refused, and the one that decides; the page puts the latter first."""
+    refused = "would have refused question 1"
+    words = f"{left:.1%} left; {4 * left:.0f} more like the last"
+    basic = {"id": "basic", "label": "basic", "enforced": False, "value": 0.0, "text": refused}
+    gdp = {"id": "gdp", "label": "GDP", "enforced": True, "value": left, "text": words}
+    return [
+        {**basic, "description": f"A made-up sum. It {refused}."},
+        {**gdp, "description": "Another made-up sum. It keeps this promise."},
+    ]
+
+
+def odometers(left: float, name: str) -> list[dict[str, object]]:
+    """One of each reading."""
+    used = f"{1 - left:.3f}"
+    gdp = {"id": "gdp-accumulator", "label": "GDP accumulator", "reading": "accumulator", "text": f"mu {used}"}
+    mixture = {"id": "mixture", "label": "Mixture", "reading": "time-uniform", "text": f"loss so far at most {used}"}
+    return [
+        {**mixture, "description": f"With confidence 99.9999%, the privacy loss of {name} so far is at most {used}."},
+        {**gdp, "description": f"Everything so far is inside every budget that is at least {used}."},
+    ]
+
+
 class Budget:
     """What is left, shown by the panel and by gauges below the cell."""
 
@@ -21,7 +44,7 @@ class Budget:
         """One session of the browser contract."""
         text = f"{self.left:.1%} left"
         gauge = {"value": self.left, "text": text, "kind": "remaining", "description": f"{text} of a made-up budget."}
-        used = {"value": 1 - self.left, "text": f"loss so far <= {1 - self.left:.2f}", "kind": "used"}
+        used = {"value": 1 - self.left, "text": f"loss so far at most {1 - self.left:.2f}", "kind": "used"}
         return {
             "id": self.name,
             "name": self.name,
@@ -34,6 +57,8 @@ class Budget:
                 {"id": "headroom", "label": "Headroom", **gauge},
                 {"id": "mixture", "label": "Mixture odometer", "description": "With confidence 99.9999% ...", **used},
             ],
+            "filters": filters(self.left),
+            "odometers": odometers(self.left, self.name),
             "spent": f"mu {1 - self.left:.3f} of 1",
             "ledger": f"{self.name}.dpnb",
             "releases": self.releases,

@@ -139,6 +139,22 @@ class Lab:
         self.page.evaluate(START, ["notebook:run-all-cells", None])
         self._wait_until_done()
 
+    def open_folds(self) -> None:
+        """Unfold whatever is folded away in the panel and below the cells."""
+        folded = self.page.locator(".dpnb-fold:not([open]) > summary")
+        while folded.count():
+            folded.first.click()
+
+    def narrow_panel(self, width: int) -> None:
+        """Drag the panel's edge until it is about so many pixels wide."""
+        box = self.panel.bounding_box()
+        assert box is not None
+        middle = box["y"] + box["height"] / 2
+        self.page.mouse.move(box["x"] - 1, middle)
+        self.page.mouse.down()
+        self.page.mouse.move(box["x"] + box["width"] - width, middle, steps=5)
+        self.page.mouse.up()
+
     def set_theme(self, name: str) -> None:
         """Change the Lab's theme and wait until it is on."""
         self.page.evaluate("theme => void window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
@@ -174,6 +190,11 @@ class Lab:
     def cell_gauge(self, gauge: str) -> Locator:
         """A meter of the first session below a cell."""
         return self.page.locator(f".jp-OutputArea .dpnb-session >> nth=0 >> [role=meter][data-gauge={gauge}]")
+
+    @property
+    def places(self) -> tuple[Locator, Locator]:
+        """The first session in the panel, and the first below a cell."""
+        return self.panel.locator(".dpnb-session").first, self.page.locator(".jp-OutputArea .dpnb-session").first
 
     def value(self, expression: str) -> object:
         """What an expression is worth in the kernel; it must be a literal."""

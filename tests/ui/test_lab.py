@@ -5,19 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from ui.conftest import CELLS
+from ui.conftest import NUMBER
 from ui.lab import Lab, expect_reading, reading
-
-NUMBER = {name: index for index, name in enumerate(CELLS)}
-
-
-@pytest.fixture
-def fake(lab: Lab) -> Lab:
-    """The fake notebook, its session just made."""
-    lab.open("fake.ipynb")
-    lab.run(NUMBER["load"])
-    lab.run(NUMBER["start"])
-    return lab
 
 
 def expect_everywhere(lab: Lab, text: str) -> None:
@@ -51,7 +40,7 @@ def test_gauge_panel_and_status_move_together(fake: Lab) -> None:
 
 
 def test_gauges_are_meters_to_a_screen_reader(fake: Lab) -> None:
-    for place in (fake.panel, fake.page.locator(".jp-OutputArea")):
+    for place in fake.places:
         expect(place.get_by_role("meter", name="Headroom")).to_have_count(1)
         expect(place.get_by_role("meter", name="Mixture odometer")).to_have_count(1)
 
@@ -146,9 +135,17 @@ def test_words_stand_out_from_the_page_in_both_themes(fake: Lab, theme: str) -> 
     fake.set_theme(theme)
     expect_everywhere(fake, "75.0% left")
     fake.screenshot(theme.lower().replace(" ", "-"))
-    for gauge in (fake.cell_gauge("headroom"), fake.panel_gauge("headroom")):
-        for part in (".dpnb-gauge-text", ".dpnb-gauge-label"):
-            assert gauge.locator(part).evaluate(CONTRAST) >= 4.5, f"{part} is hard to read in {theme}"
+    fake.open_folds()
+    for place in fake.places:
+        for part in WORDS:
+            assert place.locator(part).first.evaluate(CONTRAST) >= 4.5, f"{part} is hard to read in {theme}"
+
+
+WORDS = [
+    *(".dpnb-gauge-text", ".dpnb-gauge-label", ".dpnb-fold-title"),
+    *(".dpnb-filter-name", ".dpnb-filter-enforced", ".dpnb-filter-text"),
+    *(".dpnb-reading-note", ".dpnb-odometer-label", ".dpnb-odometer-text", ".dpnb-odometer-sentence"),
+]
 
 
 # Contrast as WCAG 2 defines it, between an element's text and what its nearest opaque ancestor is painted with.

@@ -1,0 +1,83 @@
+"""The table of filters and the list of odometers in a real browser, in the panel and below a cell."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from ui.conftest import NUMBER
+from ui.lab import Lab
+
+FILTERS, ODOMETERS = "Same promise, other filters", "Odometers"
+
+
+def folds(lab: Lab) -> list[Locator]:
+    """What can be folded away: filters and odometers in the panel, then the same two below the cell."""
+    return [place.locator(name) for place in lab.places for name in (".dpnb-filters", ".dpnb-odometers")]
+
+
+def expect_open(lab: Lab, expected: list[bool]) -> None:
+    for fold, is_open in zip(folds(lab), expected, strict=True):
+        expect(fold).to_have_js_property("open", is_open)
+
+
+def test_filters_are_a_table_that_follows_the_budget_the_enforced_one_first(fake: Lab) -> None:
+    fake.open_folds()
+    fake.run(NUMBER["spend"])
+    for place in fake.places:
+        rows = place.get_by_role("table", name=FILTERS).locator("tbody").get_by_role("row")
+        names = rows.get_by_role("rowheader")
+        expect(names).to_have_text(["GDP enforced", "basic"], use_inner_text=True)
+        left = ["75.0% left; 3 more like the last", "would have refused question 1"]
+        expect(rows.locator(".dpnb-filter-text")).to_have_text(left)
+        sentence = "A made-up sum. It would have refused question 1."
+        expect(rows.nth(1)).to_have_attribute("title", sentence)
+        expect(rows.nth(1)).to_have_accessible_name(f"basic would have refused question 1 {sentence}")
+
+
+def test_odometers_are_listed_by_reading_each_with_its_sentence_in_sight(fake: Lab) -> None:
+    fake.open_folds()
+    fake.run(NUMBER["spend"])
+    sentences = {
+        "time-uniform": "With confidence 99.9999%, the privacy loss of fake so far is at most 0.250.",
+        "accumulator": "Everything so far is inside every budget that is at least 0.250.",
+    }
+    for place in fake.places:
+        for reading, sentence in sentences.items():
+            items = place.get_by_role("list", name=f"Odometers, {reading}").get_by_role("listitem")
+            expect(items).to_have_count(1)
+            expect(items.get_by_text(sentence)).to_be_in_viewport()
+
+
+def test_update_keeps_what_the_reader_opened_and_closed(fake: Lab) -> None:
+    expect_open(fake, [True, True, False, False])
+    for fold in folds(fake):
+        fold.locator("summary").click()
+    expect_open(fake, [False, False, True, True])
+    fake.run(NUMBER["spend"])
+    expect(fake.places[1]).to_contain_text("75.0% left; 3 more like the last")
+    expect_open(fake, [False, False, True, True])
+
+
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_keyboard_folds_and_unfolds_and_stays_there_through_an_update(fake: Lab, key: str) -> None:
+    for fold in folds(fake):
+        fold.locator("summary").focus()
+        fake.page.keyboard.press(key)
+    expect_open(fake, [False, False, True, True])
+    fake.value("budget.set(0.75)")  # no cell is run: that would take the keyboard
+    expect(fake.places[1]).to_contain_text("75.0% left; 3 more like the last")
+    expect_open(fake, [False, False, True, True])
+    expect(folds(fake)[3].locator("summary")).to_be_focused()
+
+
+def test_narrow_panel_breaks_long_words_and_cuts_nothing_off(fake: Lab) -> None:
+    fake.narrow_panel(240)
+    fake.write(NUMBER["spend"], "budget.name = 'table' * 20\nbudget.set(0.75, 'mean of ' + 'visits' * 20)")
+    fake.run(NUMBER["spend"])
+    expect(fake.panel).to_contain_text("the privacy loss of tabletable")
+    box = fake.panel.bounding_box()
+    assert box is not None
+    assert box["width"] < 270
+    fake.screenshot("narrow")
+    assert fake.panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
