@@ -76,7 +76,7 @@ def _three_digits(x: float) -> str:
     number = Decimal(float.__repr__(x))
     digits = max(3, number.adjusted() + 1) if number.adjusted() < 16 else 3
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(number).normalize()
-    return f"{rounded:f}" if -7 < number.adjusted() < 16 else str(rounded)
+    return f"{rounded:f}" if -7 < number.adjusted() < 16 else str(rounded).lower()
 
 
 def _confidence(failure: Fraction) -> str:
