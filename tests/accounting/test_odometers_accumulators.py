@@ -206,6 +206,12 @@ def test_tracker_grows_by_one_increment_when_a_block_is_full() -> None:
     assert read == [1, 1, 2, 2, 3, 4]
 
 
+def test_tracker_block_may_fill_exactly() -> None:
+    full = RenyiTracker(2, 1).step(RDP({2: 0.4})).step(RDP({2: 0.6}))
+    assert full.bound == 1
+    assert full.step(RDP({2: "1e-30"})).bound == 2
+
+
 def test_tracker_refuses_a_loss_above_its_increment_which_one_increment_would_not_cover() -> None:
     with pytest.raises(InvalidValueError, match=r"^loss: .*increment 0\.5, got 0\.6 .*choose a larger increment"):
         RenyiTracker(8, 0.5).step(RDP({8: 0.6}))

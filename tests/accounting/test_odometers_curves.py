@@ -9,7 +9,7 @@ from typing import Any
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, PureDP
@@ -85,6 +85,8 @@ def test_stitched_curve_is_never_below_its_formula(v: float, v0: float, delta: F
     _between(StitchedOdometer(Fraction(v0), delta).bound_at(Fraction(v)), formula)
 
 
+@example(epsilon=1.0, n=2, delta=Fraction(1, 10))
+@example(epsilon=1 / 1024, n=1024, delta=Fraction(1, 10))
 @given(
     epsilon=st.floats(1e-9, 100),
     n=st.integers(2, 10**9),

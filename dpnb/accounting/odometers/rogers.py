@@ -33,7 +33,8 @@ class RogersOdometer(TimeUniform):
     otherwise            M + sqrt(2 (1/n^2 + S)(1 + log(1 + n^2 S)/2) log D)
     ===================  ==================================================================
 
-    and infinite once the losses' deltas add up to more than delta/2.
+    and infinite once the losses' deltas add up to more than delta/2.  Those of PointwiseDP losses are added to the
+    bound, as everywhere.  (For n below 8 the printed curve steps down where S passes 1; it is read as printed.)
 
     Parameters
     ----------
