@@ -375,7 +375,7 @@ def test_k_is_never_below_the_exact_figure(epsilons: list[float], epsilon: float
 # --- arguments ----------
 
 
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "much"])
+@pytest.mark.parametrize("bad", [-1, math.nan, math.inf, "much"])
 def test_budget_that_is_none_is_refused(bad: Number) -> None:
     makers: list[Any] = [
         GDPFilter,
@@ -390,7 +390,12 @@ def test_budget_that_is_none_is_refused(bad: Number) -> None:
             make(bad)
 
 
-@pytest.mark.parametrize("bad", [1, -0.1, math.nan])
+def test_advanced_filter_has_no_constant_for_a_budget_of_nothing() -> None:
+    with pytest.raises(InvalidValueError, match="epsilon must be greater than 0"):
+        RogersFilter(0, 1e-6)
+
+
+@pytest.mark.parametrize("bad", [1.5, -0.1, math.nan])
 def test_delta_that_is_none_is_refused(bad: Number) -> None:
     makers: list[Any] = [
         lambda x: GDPFilter(1, x),
@@ -405,10 +410,24 @@ def test_delta_that_is_none_is_refused(bad: Number) -> None:
             make(bad)
 
 
-@pytest.mark.parametrize("budget", [{}, {1: 0.5}, {2: 0}, {2: -1}, {2: 1, "2": 1}, 3])
+@pytest.mark.parametrize("budget", [{}, {1: 0.5}, {2: -1}, {2: 1, "2": 1}, 3])
 def test_renyi_budget_that_is_none_is_refused(budget: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"must"):
         RDPFilter(budget)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [GDPFilter(0), ZCDPFilter(0), RDPFilter({2: 0}), BasicFilter(0), ApproxDPFilter(0, conversion_delta=1e-6)],
+    ids=lambda empty: type(empty).__name__,
+)
+def test_budget_of_nothing_admits_what_costs_nothing(empty: Any) -> None:
+    assert empty.headroom == 0.0
+    assert not empty.affordable()
+    free, costing = (RDP({2: x}) if isinstance(empty, RDPFilter) else PureDP(x) for x in (0, "1e-300"))
+    assert empty.step(free).admits(free)
+    with pytest.raises(BudgetExceeded, match="every question that costs is now refused"):
+        empty.step(costing)
 
 
 def test_budget_given_as_another_kind_of_loss_is_refused() -> None:

@@ -23,8 +23,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from scipy.optimize import brentq
-
 from dpnb.accounting.conversions.directed import (
     LEAST_DELTA,
     checked_delta,
@@ -278,12 +276,13 @@ def _polished(ctx: Any, x: Any, rho: Any, budget: Any, rounds: int = 3) -> Any:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """The root of a monotone function, or the end where it is nearest to one."""
+    """By bisection, the root of a monotone function, or the end where it is nearest to one."""
     low, high = max(min(low, _REACH), -_REACH), max(min(high, _REACH), -_REACH)
-    at_low, at_high = excess(low), excess(high)
-    if low >= high or (at_low > 0) == (at_high > 0):
-        return low if abs(at_low) < abs(at_high) else high
-    return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
+    rises = excess(high) > 0
+    while high - low > 1e-9 * max(1.0, abs(low)):
+        middle = (low + high) / 2
+        low, high = (low, middle) if (excess(middle) > 0) == rises else (middle, high)
+    return (low + high) / 2
 
 
 def _proposing() -> Any:

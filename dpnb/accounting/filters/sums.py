@@ -19,7 +19,7 @@ from dpnb.accounting.conversions import (
     rho_from_epsilon,
 )
 from dpnb.accounting.convert import checked_delta, convert, good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, positive, shown
+from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative, shown
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
@@ -100,9 +100,12 @@ class SumFilter(Generic[L]):
 
     @property
     def headroom(self) -> float:
-        """1 - spent/budget, for the part of which the smallest share is left; 0 to 1, rounded down."""
+        """1 - spent/budget, for the part of which the smallest share is left; 0 to 1, rounded down.
+
+        Nothing is left of a budget of 0; a delta that was never given is not counted.
+        """
         pairs = zip(self.spent.parts, self.budget.parts, strict=True)
-        return decimal_down(min(1 - spent / budget for spent, budget in pairs if budget))
+        return decimal_down(min((1 - spent / budget for spent, budget in pairs if budget), default=_ZERO))
 
     def affordable(self) -> Loss:
         """The exact remainder: `step` admits it, and nothing larger in any part."""
@@ -131,7 +134,7 @@ class SumFilter(Generic[L]):
         ConversionError
             The budget is of another kind.
         InvalidValueError
-            It is 0, or its delta is not below 1.
+            Its delta is above 1.
         """
         if type(budget) is not type(self.budget):
             raise ConversionError(
@@ -142,12 +145,9 @@ class SumFilter(Generic[L]):
         return new
 
     def _start(self, budget: L) -> None:
-        if not any(budget.parts[: 1 if hasattr(budget, "delta") else None]):
-            raise InvalidValueError(
-                f"budget must be greater than 0, got {budget!r}; a budget of 0 could answer nothing"
-            )
-        if getattr(budget, "delta", 0) >= 1:
-            raise InvalidValueError(f"delta must be below 1, got {budget!r}; a delta of 1 promises nothing")
+        delta = getattr(budget, "delta", _ZERO)
+        if delta > 1:
+            raise InvalidValueError(f"delta must be at most 1, got {decimal_up(delta)!r}; give for example 1e-6")
         object.__setattr__(self, "budget", budget)
         object.__setattr__(self, "spent", budget.with_parts((Fraction(0),) * len(budget.parts)))
 
@@ -165,7 +165,8 @@ class SumFilter(Generic[L]):
             loss=loss.words(up=True),
             left=left.words(up=False, with_delta=with_delta),
             headroom=self.headroom,
-            anything=all(part for part, whole in zip(left.parts, self.budget.parts, strict=True) if whole),
+            anything=all(part for part, whole in zip(left.parts, self.budget.parts, strict=True) if whole)
+            and any(self.budget.parts),
         )
 
 
@@ -179,14 +180,14 @@ class GDPFilter(SumFilter[GDP]):
     Parameters
     ----------
     mu : Number
-        The budget mu0, greater than 0; a float means its shortest decimal.
+        The budget mu0, at least 0; a float means its shortest decimal.
     delta : Number
-        Budget for the losses' deltas, in [0, 1).
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
 
     Raises
     ------
     InvalidValueError
-        mu is not positive or delta is outside [0, 1).
+        mu is negative or delta is outside [0, 1].
 
     Examples
     --------
@@ -196,7 +197,7 @@ class GDPFilter(SumFilter[GDP]):
     """
 
     def __init__(self, mu: Number, delta: Number = 0.0) -> None:
-        self._start(GDP(positive(mu, name="mu"), delta))
+        self._start(GDP(non_negative(mu, name="mu"), delta))
 
     @classmethod
     def from_loss(cls, budget: GDP) -> GDPFilter:
@@ -240,18 +241,18 @@ class ZCDPFilter(SumFilter[ZCDP]):
     Parameters
     ----------
     rho : Number
-        Greater than 0; a float means its shortest decimal.
+        At least 0; a float means its shortest decimal.
     delta : Number
-        Budget for the losses' deltas, in [0, 1).
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
 
     Raises
     ------
     InvalidValueError
-        rho is not positive or delta is outside [0, 1).
+        rho is negative or delta is outside [0, 1].
     """
 
     def __init__(self, rho: Number, delta: Number = 0.0) -> None:
-        self._start(ZCDP(positive(rho, name="rho"), delta))
+        self._start(ZCDP(non_negative(rho, name="rho"), delta))
 
     def counted(self, loss: Loss) -> ZCDP:
         """The loss as zCDP; RDP of finitely many orders does not imply it."""
@@ -281,19 +282,16 @@ class RDPFilter(SumFilter[RDP]):
     Parameters
     ----------
     budget : mapping of Number to Number
-        The budget of each order; orders above 1, budgets greater than 0.
+        The budget of each order; orders above 1, budgets at least 0.
 
     Raises
     ------
     InvalidValueError
-        No order, one that is not above 1, or a budget that is not positive.
+        No order, one that is not above 1, or a negative budget.
     """
 
     def __init__(self, budget: Mapping[Any, Number]) -> None:
-        curve = RDP(budget)
-        if not all(curve.parts):
-            raise InvalidValueError(f"budget must be greater than 0 at every order, got {curve!r}; leave an order out")
-        self._start(curve)
+        self._start(RDP(budget))
 
     def counted(self, loss: Loss) -> RDP:
         """The loss at the filter's orders."""
@@ -324,18 +322,18 @@ class BasicFilter(SumFilter[ApproxDP]):
     Parameters
     ----------
     epsilon : Number
-        Greater than 0, in nats; a float means its shortest decimal.
+        At least 0, in nats; a float means its shortest decimal.
     delta : Number
-        In [0, 1).
+        In [0, 1].
 
     Raises
     ------
     InvalidValueError
-        epsilon is not positive or delta is outside [0, 1).
+        epsilon is negative or delta is outside [0, 1].
     """
 
     def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:
-        self._start(ApproxDP(positive(epsilon, name="epsilon"), delta))
+        self._start(ApproxDP(non_negative(epsilon, name="epsilon"), delta))
 
     def counted(self, loss: Loss) -> ApproxDP:
         """The loss as (epsilon, delta)-DP; one that has no epsilon of its own must be converted before."""
@@ -366,11 +364,11 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     Parameters
     ----------
     epsilon : Number
-        Greater than 0, in nats; a float means its shortest decimal.
+        At least 0, in nats; a float means its shortest decimal.
     conversion_delta : Number
         In (0, 1): what turning zCDP into epsilon may fail by.
     slack_delta : Number
-        Budget for the losses' deltas, in [0, 1).
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
 
     Attributes
     ----------
@@ -381,7 +379,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     Raises
     ------
     InvalidValueError
-        A number is out of its range, or so small that no loss fits.
+        A number is out of its range.
     """
 
     epsilon: Fraction
@@ -391,7 +389,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         delta = checked_delta(conversion_delta)
         if not delta:
             raise InvalidValueError("conversion_delta must be greater than 0, got 0; give for example 1e-6")
-        object.__setattr__(self, "epsilon", positive(epsilon, name="epsilon"))
+        object.__setattr__(self, "epsilon", non_negative(epsilon, name="epsilon"))
         object.__setattr__(self, "conversion_delta", delta)
         # y*/2 is the rho whose simple conversion is epsilon (Feldman and Zrnic 2021, Theorem 4.9).
         self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack_delta))
