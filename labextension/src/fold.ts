@@ -12,8 +12,6 @@ export class Fold {
 
   constructor(className: string, title: string) {
     const summary = element('summary', 'dpnb-fold-title', title);
-    // In a notebook, Enter on a focused output goes into the cell's editor; here it must fold and unfold.
-    summary.dataset.lmSuppressShortcuts = 'true';
     summary.addEventListener('click', () => (this._wasTouched = true)); // the keyboard clicks too
     this.node = element('details', `dpnb-fold ${className}`, summary, this._body);
   }
