@@ -74,7 +74,7 @@ def _best(gain: Callable[[Array], Array], units: int, *, last: int = 0) -> float
     last : int
         The largest answer, in steps, that is admitted on top while anything at all is left; 0 for a right filter.
     """
-    ends = gain(np.arange(-units, units + 1) * float(STEP))
+    ends = gain(np.arange(-units, units + 1, dtype=np.float64) * float(STEP))
     values = np.empty((units + 1, len(ends)))
     for left in range(units + 1):
         values[left] = ends

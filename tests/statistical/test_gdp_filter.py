@@ -31,7 +31,7 @@ DUST = 1e-12
 
 Array = NDArray[np.float64]
 Adversary = Callable[[Array, Array], Array]
-Rule = Callable[[Array, Array], Array]
+Rule = Callable[[Array, Array], NDArray[np.bool_]]
 
 
 # --- adversaries: from the realised loss and what is left of the sum of mu^2 to the mu wished for; 0 stops ------------
@@ -64,12 +64,12 @@ ADVERSARIES: dict[str, Adversary] = {
 }
 
 
-def _rule(spent: Array, mu: Array) -> Array:
+def _rule(spent: Array, mu: Array) -> NDArray[np.bool_]:
     """The filter: with it, the sum stays within 1."""
     return spent + mu**2 <= 1
 
 
-def _rule_that_ignores_the_last_loss(spent: Array, mu: Array) -> Array:
+def _rule_that_ignores_the_last_loss(spent: Array, mu: Array) -> NDArray[np.bool_]:
     """The sum before the loss is within 1; right only for the loss after."""
     return spent <= 1 - DUST
 

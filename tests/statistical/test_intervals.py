@@ -17,11 +17,11 @@ from dpnb.interactive.refinement import Look, Refinement, first_tau
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.query.linear import LinearQuery, linear_query
 from dpnb.query.plan import Count, Mean, Plan, Sum
-from dpnb.query.schema import Bounded, PrivacyUnit
+from dpnb.query.schema import Bounded, Categories, PrivacyUnit
 
 pytestmark = pytest.mark.statistical
 
-SCHEMA = {"x": Bounded(-2, 6)}
+SCHEMA: dict[str, Bounded | Categories] = {"x": Bounded(-2, 6)}
 ALPHA = Fraction(1, 20)
 
 

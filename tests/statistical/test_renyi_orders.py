@@ -9,6 +9,7 @@ The delta that both answers together need is the mean over X1 of the largest p (
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_filter_refuses_what_only_one_order_admits(order: int) -> None:
     both = RDPFilter({k: _budget(k) for k in ORDERS}).step(GDP(MU))
     alone = RDPFilter({order: _budget(order)}).step(GDP(MU))
     second = _attack(order)
-    assert alone.admits(RDP({order: dict(second.curve)[order]}))
+    assert alone.admits(RDP({order: dict(second.curve)[Fraction(order)]}))
     assert not both.admits(second)
 
 
