@@ -112,13 +112,15 @@ def for_group(loss: L, size: int) -> L:
     ----------
     .. [1] Dong, Roth and Su 2022, Theorem 2.14 (k mu); Bun and Steinke 2016, Prop. 1.9 (k^2 rho); k epsilon.
     """
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    whole: object = size
+    if isinstance(whole, bool) or not isinstance(whole, int) or whole < 1:
         raise InvalidValueError(f"size must be a whole number of at least 1, got {shown(size)}; give a group's size")
-    if not isinstance(loss, GDP | ZCDP | PureDP) or getattr(loss, "delta", 0):
+    kind = type(loss)
+    if kind not in (GDP, ZCDP, PureDP) or (kind is not PureDP and loss.parts[1]):
         raise ConversionError(
             f"loss: group privacy is counted for GDP, ZCDP and PureDP without a delta, got {_named(loss)}"
         )
-    factor = size if isinstance(loss, PureDP) else size**2
+    factor = size if kind is PureDP else size**2
     return loss.with_parts(tuple(factor * part for part in loss.parts))
 
 

@@ -278,7 +278,8 @@ class RDP(Loss):
     kind: ClassVar[str] = "rdp"
 
     def __init__(self, curve: Mapping[Any, Number]) -> None:
-        if not isinstance(curve, Mapping) or not curve:
+        given: object = curve
+        if not isinstance(given, Mapping) or not given:
             raise InvalidValueError(
                 f"curve must map at least one order to its loss, got {shown(curve)}; give {{2: 0.1}}"
             )
@@ -302,7 +303,7 @@ class RDP(Loss):
 
     def __add__(self, other: RDP) -> RDP:
         """The loss of both releases together; both must speak of the same orders."""
-        if isinstance(other, RDP) and self.orders != other.orders:
+        if getattr(other, "orders", self.orders) != self.orders:
             raise ConversionError(
                 f"loss: Renyi losses add order by order, got {self!r} and {other!r}; convert both to the same orders"
             )

@@ -201,7 +201,8 @@ def promise(name: str, budget: Budget) -> Promise:
     InvalidValueError
         Another name, or a filter that cannot keep such a budget.
     """
-    if not isinstance(name, str) or name not in FILTERS:
+    given: object = name
+    if not isinstance(given, str) or given not in FILTERS:
         raise InvalidValueError(
             f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {name!r}; leave it out for 'gdp'"
         )

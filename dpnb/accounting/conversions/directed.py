@@ -139,7 +139,7 @@ def checked_order(order: Number) -> Fraction:
     return number
 
 
-def is_tight(method: str) -> bool:
+def is_tight(method: object) -> bool:
     """Whether `method` is ``"tight"`` rather than ``"simple"``.
 
     Raises

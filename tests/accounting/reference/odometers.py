@@ -51,21 +51,18 @@ def chosen(kind: str, param: Fraction, delta1: Fraction, delta2: Fraction = Frac
 
 
 def truncated(kind: str, seq: list[Any], d: Any, delta1: Fraction | None, delta: Fraction | None) -> int:
-    """How many launches fit: an accumulator includes the one that is about to be launched."""
-    threshold = d
-    state: Any
-    losses: list[Loss]
-    if kind in ("dp", "approx-dp"):
+    """How many launches fit: the accumulator that is held to d includes the one that is about to be launched."""
+    if kind not in ("rdp", "zcdp"):
         threshold, most = d
-        # The threshold's delta holds what the accumulator reports, its own delta.
-        state, losses = ApproxDPAccumulator(delta1, delta), [ApproxDP(*pair) for pair in seq]
-        if state.delta > most:
-            return 0
-    elif kind == "zcdp":
-        state, losses = ZCDPAccumulator(), [ZCDP(rho) for rho in seq]
-    else:
-        state, losses = RDPAccumulator(2), [RDP({2: rho}) for rho in seq]
-    return sum(1 for bound in bounds(state, losses) if exact(bound) <= threshold)
+        state: Any = ApproxDPAccumulator(delta1, delta)
+        read = bounds(state, [ApproxDP(*pair) for pair in seq])
+        return sum(exact(bound) <= threshold for bound in read if bound < math.inf) if state.delta <= most else 0
+    state = ZCDPAccumulator() if kind == "zcdp" else RDPAccumulator(2)
+    fits = 0
+    for rho in seq:
+        state = state.step(ZCDP(rho)) if kind == "zcdp" else state.step(RDP({2: rho}))
+        fits += state.rho <= d  # exact: the double that is read may be above a literal threshold
+    return fits
 
 
 def pair_38(hist: list[Any], delta1: Fraction, delta: Fraction) -> list[float]:
@@ -74,7 +71,7 @@ def pair_38(hist: list[Any], delta1: Fraction, delta: Fraction) -> list[float]:
 
 
 def first_over(delta_list: list[Fraction], delta2: Fraction) -> int:
-    start = FilterOdometer(1, Fraction(1, 2), slack_delta=delta2)
+    start = FilterOdometer(1, LEAST, slack_delta=delta2)
     return sum(math.isfinite(bound) for bound in bounds(start, [ApproxDP(0, delta) for delta in delta_list]))
 
 
