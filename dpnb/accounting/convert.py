@@ -36,11 +36,12 @@ from dpnb.accounting.conversions import (
     rdp_from_pure,
     rho_from_pure,
 )
-from dpnb.accounting.exact import Number, exact, shown
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.exact import Number, shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
 from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["checked_delta", "convert", "for_group", "good_delta"]
+__all__ = ["convert", "for_group", "good_delta", "own_epsilon_delta"]
 
 L = TypeVar("L", bound=Loss)
 
@@ -124,18 +125,20 @@ def for_group(loss: L, size: int) -> L:
     return loss.with_parts(tuple(factor * part for part in loss.parts))
 
 
-def checked_delta(delta: Number) -> Fraction:
-    """A delta in [0, 1) as an exact number.
+def own_epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
+    """The epsilon and delta of a loss that is (epsilon, delta)-DP by itself.
 
     Raises
     ------
-    InvalidValueError
-        It is outside, not finite or no number.
+    ConversionError
+        It has no epsilon of its own, so that somebody must choose the delta of the conversion beforehand.
     """
-    number = exact(delta, name="delta")
-    if not 0 <= number < 1:
-        raise InvalidValueError(f"delta must be at least 0 and below 1, got {shown(delta)}; give for example 1e-6")
-    return number
+    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
+        return loss.parts[0], loss.parts[1] if len(loss.parts) > 1 else Fraction(0)
+    raise ConversionError(
+        f"loss: only PureDP, ApproxDP and PointwiseDP have an epsilon of their own, got {_named(loss)}; "
+        "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"
+    )
 
 
 def good_delta(delta: Fraction, own: Fraction) -> Fraction:

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpnb.accounting.convert import checked_delta
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, positive, shown
 from dpnb.accounting.filters.protocol import refusal
-from dpnb.accounting.filters.sums import own_approx
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
@@ -175,7 +175,7 @@ class RogersFilter:
         """
         sums = self._sums(loss)
         if not self.terms.fits(*sums):
-            raise BudgetExceeded(self._refusal(own_approx(loss)))
+            raise BudgetExceeded(self._refusal(ApproxDP.of(*own_epsilon_delta(loss))))
         new = object.__new__(RogersFilter)
         new._set(self.terms, *sums)
         return new
@@ -208,7 +208,7 @@ class RogersFilter:
         ConversionError
             `loss` has no epsilon of its own.
         """
-        once = own_approx(loss)
+        once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
             return None
         square, mean = once.epsilon**2, mean_loss(once.epsilon)
@@ -245,7 +245,7 @@ class RogersFilter:
         return f"RogersFilter(epsilon={epsilon!r}, delta={delta!r}, spent={self.spent!r})"
 
     def _sums(self, loss: Loss) -> tuple[Fraction, Fraction, Fraction]:
-        epsilon, delta = (loss if type(loss) is ApproxDP else own_approx(loss)).parts
+        epsilon, delta = loss.parts if type(loss) is ApproxDP else own_epsilon_delta(loss)
         deltas = self.deltas + delta if delta else self.deltas
         if not epsilon:
             return self.squares, self.means, deltas

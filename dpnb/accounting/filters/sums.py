@@ -18,10 +18,11 @@ from dpnb.accounting.conversions import (
     epsilon_of_gdp,
     rho_from_epsilon,
 )
-from dpnb.accounting.convert import checked_delta, convert, good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative, shown
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import convert, good_delta, own_epsilon_delta
+from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative
 from dpnb.accounting.filters.protocol import refusal
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 __all__ = ["ApproxDPFilter", "BasicFilter", "GDPFilter", "RDPFilter", "SumFilter", "ZCDPFilter"]
@@ -337,7 +338,7 @@ class BasicFilter(SumFilter[ApproxDP]):
 
     def counted(self, loss: Loss) -> ApproxDP:
         """The loss as (epsilon, delta)-DP; one that has no epsilon of its own must be converted before."""
-        return loss if type(loss) is ApproxDP else own_approx(loss)
+        return loss if type(loss) is ApproxDP else ApproxDP.of(*own_epsilon_delta(loss))
 
     @property
     def rule(self) -> str:
@@ -404,9 +405,10 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem."""
         if type(loss) is ZCDP:
             return loss
-        if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
-            return ZCDP.of(loss.epsilon * loss.epsilon / 2, loss.parts[1] if len(loss.parts) > 1 else _ZERO)
-        return convert(loss, ZCDP)
+        if isinstance(loss, GDP | ZCDP):
+            return convert(loss, ZCDP)
+        epsilon, delta = own_epsilon_delta(loss)
+        return ZCDP.of(epsilon * epsilon / 2, delta)
 
     def affordable(self) -> ApproxDP:
         """The largest (epsilon, delta) that `step` admits; epsilon is a double, rounded down."""
@@ -432,19 +434,3 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     def __repr__(self) -> str:
         epsilon, delta = decimal_up(self.epsilon), decimal_up(self.conversion_delta)
         return f"ApproxDPFilter(epsilon={epsilon!r}, conversion_delta={delta!r}, spent={self.spent!r})"
-
-
-def own_approx(loss: Loss) -> ApproxDP:
-    """A loss that is (epsilon, delta)-DP by itself.
-
-    Raises
-    ------
-    ConversionError
-        It has no epsilon of its own, so that somebody must choose the delta of the conversion beforehand.
-    """
-    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
-        return ApproxDP.of(loss.epsilon, loss.parts[1] if len(loss.parts) > 1 else _ZERO)
-    raise ConversionError(
-        f"loss: this filter counts (epsilon, delta), got {type(loss).__name__} {shown(loss)}; "
-        "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"
-    )

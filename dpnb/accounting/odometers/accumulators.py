@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnb.accounting.convert import checked_delta, convert
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
 from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.odometers.protocol import Frozen, Reading

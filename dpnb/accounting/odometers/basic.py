@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpnb.accounting.convert import checked_delta
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.exact import Number, decimal_up
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.time_uniform import TimeUniform, own_parts
+from dpnb.accounting.odometers.time_uniform import TimeUniform
 
 __all__ = ["BasicOdometer"]
 
@@ -60,7 +61,7 @@ class BasicOdometer(TimeUniform):
         ConversionError
             `loss` has no epsilon of its own.
         """
-        epsilon, delta = own_parts(loss)
+        epsilon, delta = own_epsilon_delta(loss)
         return self._with_deltas(loss, delta, epsilon=self.epsilon + epsilon)
 
     def _boundary(self) -> float:

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.exact import Number, binary_up, exact, shown
 from dpnb.accounting.filters.rogers import mean_loss
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.time_uniform import MARGIN, TimeUniform, failure_probability, log_inverse, own_parts
+from dpnb.accounting.odometers.time_uniform import MARGIN, TimeUniform, failure_probability, log_inverse
 from dpnb.errors import InvalidValueError
 
 __all__ = ["RogersOdometer"]
@@ -93,7 +94,7 @@ class RogersOdometer(TimeUniform):
         ConversionError
             `loss` has no epsilon of its own.
         """
-        epsilon, delta = own_parts(loss)
+        epsilon, delta = own_epsilon_delta(loss)
         if not epsilon:
             return self._with_deltas(loss, delta)
         squares, means = self.squares + epsilon * epsilon, self.means + mean_loss(epsilon)

@@ -20,7 +20,6 @@ __all__ = [
     "failure_probability",
     "intrinsic_time",
     "log_inverse",
-    "own_parts",
 ]
 
 # Some twenty double operations and elementary functions, each within 2 units of 2^-53 and none of them amplifying
@@ -187,22 +186,6 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     raise ConversionError(
         f"loss: this odometer counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
         f"{shown(loss)}; read RenyiOdometer for Renyi losses of one order"
-    )
-
-
-def own_parts(loss: Loss) -> tuple[Fraction, Fraction]:
-    """The epsilon and delta of a loss that has them.
-
-    Raises
-    ------
-    ConversionError
-        It has no epsilon of its own, so that somebody must choose the delta of the conversion beforehand.
-    """
-    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
-        return loss.epsilon, loss.parts[1] if len(loss.parts) > 1 else _ZERO
-    raise ConversionError(
-        f"loss: this odometer counts PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} {shown(loss)}; "
-        "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"
     )
 
 
