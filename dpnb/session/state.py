@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpnb.accounting.exact import decimal_down, decimal_up, four_digits_down, four_digits_up
 from dpnb.accounting.losses import GDP, ApproxDP
-from dpnb.accounting.odometers import Odometer
+from dpnb.accounting.odometers import Odometer, Reading
 from dpnb.accounting.promise import FILTERS, AnyFilter
 from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent, mu_down, mu_up
 from dpnb.ledger import MEMORY, Charge
@@ -35,7 +35,10 @@ ODOMETERS = {
     "zcdp-accumulator": "zCDP accumulator",
     "approx-dp-accumulator": "approx. DP accumulator",
 }
-ODOMETERS_NOTE = "each is right by itself: choose one beforehand"
+READINGS: dict[Reading, str] = {
+    "time-uniform": "true at whatever moment you look; each by itself, choose one beforehand",
+    "accumulator": "inside every budget fixed beforehand that is at least this",
+}
 
 
 def snapshot(session: Session) -> dict[str, Any]:
@@ -70,7 +73,7 @@ def snapshot(session: Session) -> dict[str, Any]:
                 "label": "Mixture odometer",
                 "kind": "used",
                 "value": min(1.0, odometer.bound / full) if math.isfinite(full) else 1.0,
-                "text": f"loss so far at most {_up(odometer.bound)}",
+                "text": _bound(odometer),
                 "description": odometer.statement(),
             },
         ],
@@ -92,8 +95,9 @@ def text(state: dict[str, Any]) -> str:
         lines.append(f"  {gauge['label']:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge['text']}")
     lines.append("  Same promise, other filters:")
     lines += [f"    {line['label']:<12}{line['text']}" for line in state["filters"]]
-    lines.append(f"  Odometers ({ODOMETERS_NOTE}):")
-    lines += [f"    {line['label']:<23}{line['description']}" for line in state["odometers"]]
+    for reading, note in READINGS.items():
+        lines.append(f"  Odometers, {reading}: {note}")
+        lines += [f"    {line['label']:<23}{line['description']}" for line in _read(state, reading)]
     count = len(state["releases"])
     shown = f"{count}+" if count == RELEASES_SHOWN else str(count)
     lines.append(f"  {state['spent']}; {shown} request{'s' if count != 1 else ''} in {state['ledger']}")
@@ -127,9 +131,15 @@ def _meter(gauge: dict[str, Any]) -> str:
 def _lists(state: dict[str, Any]) -> str:
     """Other filters and the odometers, folded away."""
     filters = [(line["label"] + (" (enforced)" if line["enforced"] else ""), line["text"]) for line in state["filters"]]
-    odometers = [(line["label"], line["description"]) for line in state["odometers"]]
-    folds = (("Same promise, other filters", filters), (f"Odometers ({ODOMETERS_NOTE})", odometers))
+    folds = [("Same promise, other filters", filters)]
+    for reading, note in READINGS.items():
+        odometers = [(line["label"], line["description"]) for line in _read(state, reading)]
+        folds.append((f"Odometers, {reading}: {note}", odometers))
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
+
+
+def _read(state: dict[str, Any], reading: Reading) -> list[dict[str, Any]]:
+    return [line for line in state["odometers"] if line["reading"] == reading]
 
 
 def _table(rows: list[tuple[str, str]]) -> str:
@@ -157,10 +167,16 @@ def _filter(standing: Standing, comparison: Comparison) -> dict[str, Any]:
 
 
 def _odometer(name: str, odometer: Odometer) -> dict[str, Any]:
-    words = odometer.statement()
-    bound = four_digits_up(odometer.bound) if math.isfinite(odometer.bound) else "unbounded"
-    text = f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
-    return {"id": name, "label": ODOMETERS[name], "reading": odometer.reading, "text": text, "description": words}
+    label, words = ODOMETERS[name], odometer.statement()
+    return {"id": name, "label": label, "reading": odometer.reading, "text": _bound(odometer), "description": words}
+
+
+def _bound(odometer: Odometer) -> str:
+    """The reading in few words; `statement` has them all."""
+    if not math.isfinite(odometer.bound):
+        return "unbounded"
+    bound = four_digits_up(odometer.bound)
+    return f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
 
 
 def _spent(filter_: AnyFilter) -> str:
@@ -176,11 +192,3 @@ def _release(charge: Charge) -> dict[str, Any]:
     cost = f"mu {mu_up(charge.loss)}" if charge.loss.mu_squared else "free"
     question = Plan.from_json(charge.plan).words
     return {"id": charge.id, "question": question, "cost": cost, "time": charge.time, "status": charge.state}
-
-
-def _up(bound: float) -> str:
-    """Two decimals (or two digits of a small number), rounded up."""
-    if not math.isfinite(bound):
-        return "infinity"
-    places = 2 if bound >= 0.1 or bound == 0 else 1 - math.floor(math.log10(bound))
-    return f"{math.ceil(bound * 10**places) / 10**places:.{places}f}"

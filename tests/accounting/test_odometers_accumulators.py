@@ -139,7 +139,7 @@ def test_sums_are_exact_and_read_as_the_decimals_they_are() -> None:
 @pytest.mark.parametrize(
     ("start", "loss", "said"),
     [
-        (ZCDPAccumulator(), ZCDP("0.01234"), "rho-zCDP that was fixed beforehand and whose rho is at least 0.0124."),
+        (ZCDPAccumulator(), ZCDP("0.01234"), "rho-zCDP that was fixed beforehand and whose rho is at least 0.01234."),
         (GDPAccumulator(), GDP("0.3"), "mu-GDP that was fixed beforehand and whose mu is at least 0.3."),
         (RDPAccumulator(8), RDP({8: 1}), "Renyi DP of order 8 that was fixed beforehand and whose rho is at least 1."),
         (
@@ -155,7 +155,7 @@ def test_sums_are_exact_and_read_as_the_decimals_they_are() -> None:
         (
             ApproxDPAccumulator(1e-6, 1e-6),
             GDP("0.1"),
-            "(epsilon, delta)-DP with delta = 1e-06 that was fixed beforehand and whose epsilon is at least 0.531.",
+            "(epsilon, delta)-DP with delta = 1e-06 that was fixed beforehand and whose epsilon is at least 0.5307.",
         ),
     ],
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
-from dpnb.accounting.exact import binary_up, decimal_up, from_text, to_text
+from dpnb.accounting.exact import binary_up, decimal_up, four_digits_up, from_text, to_text
 
 __all__ = ["accumulator_statement", "order_text", "time_uniform_statement"]
 
@@ -39,7 +39,7 @@ def time_uniform_statement(
         return "The privacy loss so far is too large to be bounded by a number."
     what = "the privacy loss of a view that determines every answer" if of_a_view else "the privacy loss"
     return (
-        f"With confidence {_confidence(failure)}, {what} so far is at most {_three_digits(bound)},"
+        f"With confidence {_confidence(failure)}, {what} so far is at most {four_digits_up(bound)},"
         " at whatever moment you look."
     )
 
@@ -61,7 +61,7 @@ def accumulator_statement(bound: float, budget: str, measure: str) -> str:
         return f"No budget of {budget} is known to hold everything so far."
     return (
         f"Everything so far is inside every budget of {budget} that was fixed beforehand and whose {measure} is"
-        f" at least {_three_digits(bound)}."
+        f" at least {four_digits_up(bound)}."
     )
 
 
@@ -69,14 +69,6 @@ def order_text(order: Fraction) -> str:
     """An order as a person would write it: ``8``, ``2.5``, ``7/3``."""
     double = decimal_up(order)
     return f"{double:g}" if from_text(to_text(order)) == Fraction(f"{double:g}") else to_text(order)
-
-
-def _three_digits(x: float) -> str:
-    # More of them only where they stand before the point.
-    number = Decimal(float.__repr__(x))
-    digits = max(3, number.adjusted() + 1) if number.adjusted() < 16 else 3
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(number).normalize()
-    return f"{rounded:f}" if -7 < number.adjusted() < 16 else str(rounded).lower()
 
 
 def _confidence(failure: Fraction) -> str:
