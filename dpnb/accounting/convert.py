@@ -38,7 +38,7 @@ from dpnb.accounting.conversions import (
 )
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.exact import Number, shown
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PureDP
 from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["convert", "for_group", "good_delta", "own_epsilon_delta"]
@@ -71,19 +71,7 @@ def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Ite
     >>> convert(GDP(1), ZCDP), convert(ZCDP(0.5), RDP, orders=[2, 8])
     (ZCDP(rho=0.5), RDP({2.0: 1.0, 8.0: 4.0}))
     """
-    made: Loss | None = None
-    if to is ApproxDP:
-        made = _approx(loss, delta)
-    elif to is RDP:
-        made = _rdp(loss, orders)
-    elif isinstance(loss, to):
-        return loss
-    elif to is ZCDP:
-        made = _zcdp(loss)
-    elif to is GDP:
-        made = _gdp(loss)
-    elif to is PureDP and isinstance(loss, ApproxDP | PointwiseDP) and not loss.delta:
-        made = PureDP(loss.epsilon)
+    made = _made(loss, to, delta, orders)
     if not isinstance(made, to):
         name = getattr(to, "__name__", shown(to))
         raise ConversionError(
@@ -117,7 +105,7 @@ def for_group(loss: L, size: int) -> L:
     if isinstance(whole, bool) or not isinstance(whole, int) or whole < 1:
         raise InvalidValueError(f"size must be a whole number of at least 1, got {shown(size)}; give a group's size")
     kind = type(loss)
-    if kind not in (GDP, ZCDP, PureDP) or (kind is not PureDP and loss.parts[1]):
+    if kind not in (GDP, ZCDP, PureDP) or loss.delta:
         raise ConversionError(
             f"loss: group privacy is counted for GDP, ZCDP and PureDP without a delta, got {_named(loss)}"
         )
@@ -133,8 +121,8 @@ def own_epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
     ConversionError
         It has no epsilon of its own, so that somebody must choose the delta of the conversion beforehand.
     """
-    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
-        return loss.parts[0], loss.parts[1] if len(loss.parts) > 1 else Fraction(0)
+    if isinstance(loss, EpsilonLoss):
+        return loss.epsilon, loss.delta
     raise ConversionError(
         f"loss: only PureDP, ApproxDP and PointwiseDP have an epsilon of their own, got {_named(loss)}; "
         "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"
@@ -146,15 +134,31 @@ def good_delta(delta: Fraction, own: Fraction) -> Fraction:
     return max((delta - own) / (1 - own), Fraction(0)) if own < 1 else Fraction(0)
 
 
+def _made(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
+    if not isinstance(loss, Loss):
+        return None
+    if to is ApproxDP:
+        return _approx(loss, delta)
+    if to is RDP:
+        return _rdp(loss, orders)
+    if isinstance(loss, to):
+        return loss
+    if to is ZCDP:
+        return _zcdp(loss)
+    if to is GDP:
+        return _gdp(loss)
+    return PureDP(loss.epsilon) if to is PureDP and isinstance(loss, EpsilonLoss) and not loss.delta else None
+
+
 def _approx(loss: Loss, delta: Number | None) -> Loss | None:
     if delta is None:
-        if isinstance(loss, ApproxDP | PointwiseDP | PureDP):
-            return ApproxDP(loss.epsilon, getattr(loss, "delta", 0))
+        if isinstance(loss, EpsilonLoss):
+            return ApproxDP(loss.epsilon, loss.delta)
         if isinstance(loss, GDP | ZCDP | RDP):
             raise ConversionError(f"delta: needed to make ApproxDP of {_named(loss)}; give for example delta=1e-6")
         return None
     total = checked_delta(delta)
-    own = getattr(loss, "delta", Fraction(0))
+    own = loss.delta
     if own > total or own >= 1:
         raise ConversionError(
             f"delta: must be at least the loss's own to make ApproxDP of it, got {shown(delta)} for {_named(loss)}"
@@ -174,7 +178,7 @@ def _epsilon(loss: Loss, delta: Fraction) -> Any:
     if isinstance(loss, RDP):
         # One release, a curve that was fixed beforehand: all orders hold, so their smallest does.
         return min(epsilon_from_rdp(order, rho, delta=delta) for order, rho in loss.curve)
-    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
+    if isinstance(loss, EpsilonLoss):
         return epsilon_from_pure(loss.epsilon, delta=delta) if delta else loss.epsilon
     return None
 
@@ -182,25 +186,25 @@ def _epsilon(loss: Loss, delta: Fraction) -> Any:
 def _zcdp(loss: Loss) -> ZCDP | None:
     if isinstance(loss, GDP):
         return ZCDP.of(loss.rho, loss.delta)
-    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
-        return ZCDP(rho_from_pure(loss.epsilon), getattr(loss, "delta", 0))
+    if isinstance(loss, EpsilonLoss):
+        return ZCDP(rho_from_pure(loss.epsilon), loss.delta)
     return None
 
 
 def _gdp(loss: Loss) -> GDP | None:
-    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
-        return GDP(mu_from_pure(loss.epsilon), getattr(loss, "delta", 0))
+    if isinstance(loss, EpsilonLoss):
+        return GDP(mu_from_pure(loss.epsilon), loss.delta)
     return None
 
 
 def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
-    if getattr(loss, "delta", 0):
+    if loss.delta:
         return None
     if isinstance(loss, RDP):
         if orders is None:
             return loss
         return RDP({order: _between(loss, order) for order in RDP(dict.fromkeys(orders, 0)).orders})
-    if not isinstance(loss, GDP | ZCDP | PureDP | ApproxDP | PointwiseDP):
+    if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
     if orders is None:
         raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from dpnb.accounting.exact import (
@@ -38,7 +39,9 @@ from dpnb.accounting.exact import (
 )
 from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["GDP", "RDP", "ZCDP", "ApproxDP", "Loss", "PointwiseDP", "PureDP", "loss_from_json"]
+__all__ = ["GDP", "RDP", "ZCDP", "ApproxDP", "EpsilonLoss", "Loss", "PointwiseDP", "PureDP", "loss_from_json"]
+
+_ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -55,6 +58,11 @@ class Loss:
     parts: tuple[Fraction, ...]
     kind: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
+
+    @property
+    def delta(self) -> Fraction:
+        """Weight of the bad part; 0 for a kind that knows none."""
+        return _ZERO
 
     def with_parts(self, parts: tuple[Fraction, ...]) -> Self:
         """A loss of the same kind with other parts, which must not be negative."""
@@ -286,7 +294,7 @@ class RDP(Loss):
         points = sorted((_order(order), non_negative(rho, name="rho")) for order, rho in curve.items())
         if len({order for order, _ in points}) < len(points):
             raise InvalidValueError(f"curve must give each order once, got {shown(curve)}; leave one of them out")
-        object.__setattr__(self, "orders", tuple(order for order, _ in points))
+        object.__setattr__(self, "orders", _one_of_each(tuple(order for order, _ in points)))
         object.__setattr__(self, "parts", tuple(rho for _, rho in points))
 
     @property
@@ -303,11 +311,13 @@ class RDP(Loss):
 
     def __add__(self, other: RDP) -> RDP:
         """The loss of both releases together; both must speak of the same orders."""
-        if getattr(other, "orders", self.orders) != self.orders:
+        if type(other) is not RDP:
+            return NotImplemented
+        if other.orders != self.orders:
             raise ConversionError(
                 f"loss: Renyi losses add order by order, got {self!r} and {other!r}; convert both to the same orders"
             )
-        return super().__add__(other)
+        return self.with_parts(tuple([a + b for a, b in zip(self.parts, other.parts, strict=True)]))
 
     def words(self, *, up: bool, with_delta: bool = False) -> str:
         """The curve for a message: see :meth:`Loss.words`; there is no delta."""
@@ -327,7 +337,18 @@ class RDP(Loss):
         return cls({from_text(order): from_text(rho) for order, rho in stored.items() if order != "kind"})
 
 
-class PureDP(Loss):
+class EpsilonLoss(Loss):
+    """A loss with an epsilon of its own: PureDP, ApproxDP or PointwiseDP."""
+
+    __slots__ = ()
+
+    @property
+    def epsilon(self) -> Fraction:
+        """In nats."""
+        return self.parts[0]
+
+
+class PureDP(EpsilonLoss):
     """Pure differential privacy: no event's probability changes by more than a factor of e^epsilon.
 
     Parameters
@@ -352,13 +373,8 @@ class PureDP(Loss):
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "parts", (non_negative(epsilon, name="epsilon"),))
 
-    @property
-    def epsilon(self) -> Fraction:
-        """In nats."""
-        return self.parts[0]
 
-
-class ApproxDP(Loss):
+class ApproxDP(EpsilonLoss):
     """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta for every event S.
 
     Parameters
@@ -389,17 +405,12 @@ class ApproxDP(Loss):
         object.__setattr__(self, "parts", (non_negative(epsilon, name="epsilon"), non_negative(delta, name="delta")))
 
     @property
-    def epsilon(self) -> Fraction:
-        """In nats."""
-        return self.parts[0]
-
-    @property
     def delta(self) -> Fraction:
         """Weight of the bad part."""
         return self.parts[1]
 
 
-class PointwiseDP(Loss):
+class PointwiseDP(EpsilonLoss):
     """Pointwise differential privacy: the realised loss is outside [-epsilon, epsilon] with probability <= delta.
 
     Stronger than (epsilon, delta)-DP, and not closed under post-processing (Whitehouse et al. 2023, Def. 2).
@@ -432,11 +443,6 @@ class PointwiseDP(Loss):
         object.__setattr__(self, "parts", (non_negative(epsilon, name="epsilon"), non_negative(delta, name="delta")))
 
     @property
-    def epsilon(self) -> Fraction:
-        """In nats."""
-        return self.parts[0]
-
-    @property
     def delta(self) -> Fraction:
         """Weight of the bad part."""
         return self.parts[1]
@@ -467,6 +473,12 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
         return _KINDS[kind].from_json(stored)
     except KeyError as missing:
         raise InvalidValueError(f"a stored {kind} loss must have an entry {missing}; was the file edited?") from None
+
+
+@lru_cache(maxsize=1024)
+def _one_of_each(orders: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """The first tuple of these orders, so that comparing the orders of two losses takes no arithmetic."""
+    return orders
 
 
 def _order(order: Any) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,6 +20,9 @@ __all__ = ["RogersFilter", "mean_loss"]
 # off by less than 2^-47 together.
 _MARGIN = 1 + 2.0**-45
 _ZERO = Fraction(0)
+# Every double is a whole multiple of the smallest one, so doubles add up exactly as integers.
+_SMALLEST_BITS = 1074
+_ONE = 1 << _SMALLEST_BITS
 # A little below 1/e: the theorem's range of delta.
 _MOST_DELTA = Fraction(36787944, 10**8)
 
@@ -48,15 +52,15 @@ class Terms:
     constant: float
     log: float
 
-    def k(self, squares: Fraction, means: Fraction) -> float:
-        """K, rounded up."""
+    def k(self, squares: Fraction, means: int) -> float:
+        """K, rounded up; `means` in units of the smallest double."""
         s = _float(squares)
         deviation = math.sqrt(2 * (s + self.constant) * (1 + math.log1p(s / self.constant) / 2) * self.log)
-        return (_float(means) + deviation) * _MARGIN
+        return (_ratio(means, _ONE) + deviation) * _MARGIN
 
-    def fits(self, squares: Fraction, means: Fraction, deltas: Fraction) -> bool:
+    def fits(self, squares: Fraction, means: int, deltas: Fraction) -> bool:
         """Whether these sums are within the bound."""
-        return deltas <= self.deltas and self.k(squares, means) <= self.most
+        return (not deltas or deltas <= self.deltas) and self.k(squares, means) <= self.most
 
 
 def _terms(epsilon: Number, delta: Number, *, pure: bool) -> Terms:
@@ -103,8 +107,8 @@ class RogersFilter:
         The bound, fixed beforehand.
     squares : Fraction
         S.
-    means : Fraction
-        M, rounded up term by term.
+    means : int
+        M in units of 2^-1074, the smallest double; each term is rounded up to a double.
     deltas : Fraction
         The sum of the losses' deltas.
 
@@ -121,13 +125,13 @@ class RogersFilter:
 
     terms: Terms
     squares: Fraction
-    means: Fraction
+    means: int
     deltas: Fraction
 
     def __init__(self, epsilon: Number, delta: Number, *, pure: bool = False) -> None:
-        self._set(_terms(epsilon, delta, pure=bool(pure)), _ZERO, _ZERO, _ZERO)
+        self._set(_terms(epsilon, delta, pure=bool(pure)), _ZERO, 0, _ZERO)
 
-    def _set(self, terms: Terms, squares: Fraction, means: Fraction, deltas: Fraction) -> None:
+    def _set(self, terms: Terms, squares: Fraction, means: int, deltas: Fraction) -> None:
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "squares", squares)
         object.__setattr__(self, "means", means)
@@ -211,7 +215,7 @@ class RogersFilter:
         once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
             return None
-        square, mean = once.epsilon**2, mean_loss(once.epsilon)
+        square, mean = once.epsilon**2, _in_smallest(mean_loss(once.epsilon))
 
         def fits(n: int) -> bool:
             return self.terms.fits(self.squares + n * square, self.means + n * mean, self.deltas + n * once.delta)
@@ -244,12 +248,12 @@ class RogersFilter:
         epsilon, delta = decimal_up(self.terms.epsilon), decimal_up(self.terms.delta)
         return f"RogersFilter(epsilon={epsilon!r}, delta={delta!r}, spent={self.spent!r})"
 
-    def _sums(self, loss: Loss) -> tuple[Fraction, Fraction, Fraction]:
+    def _sums(self, loss: Loss) -> tuple[Fraction, int, Fraction]:
         epsilon, delta = loss.parts if type(loss) is ApproxDP else own_epsilon_delta(loss)
         deltas = self.deltas + delta if delta else self.deltas
         if not epsilon:
             return self.squares, self.means, deltas
-        return self.squares + epsilon * epsilon, self.means + mean_loss(epsilon), deltas
+        return self.squares + epsilon * epsilon, self.means + _in_smallest(mean_loss(epsilon)), deltas
 
     def _refusal(self, loss: ApproxDP) -> str:
         left = self.affordable()
@@ -262,7 +266,7 @@ class RogersFilter:
         )
 
 
-def mean_loss(epsilon: Fraction) -> Fraction:
+def mean_loss(epsilon: Fraction) -> float:
     """The mean of an epsilon-DP loss is at most epsilon (e^epsilon - 1)/2; a double not below that.
 
     Infinite means, at an epsilon of several hundred, are the largest double, which no filter admits.
@@ -272,11 +276,21 @@ def mean_loss(epsilon: Fraction) -> Fraction:
         mean = e * math.expm1(e) / 2 * _MARGIN
     except OverflowError:
         mean = math.inf
-    return Fraction(min(mean, 1.7e308))
+    return min(mean or 5e-324, sys.float_info.max)
+
+
+def _in_smallest(x: float) -> int:
+    """A double as a multiple of the smallest one."""
+    numerator, denominator = x.as_integer_ratio()
+    return numerator << (_SMALLEST_BITS + 1 - denominator.bit_length())
 
 
 def _float(number: Fraction) -> float:
+    return _ratio(number.numerator, number.denominator)
+
+
+def _ratio(numerator: int, denominator: int) -> float:
     try:
-        return float(number)
+        return numerator / denominator
     except OverflowError:
         return math.inf

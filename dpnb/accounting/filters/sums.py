@@ -22,13 +22,14 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert, good_delta, own_epsilon_delta
 from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative
 from dpnb.accounting.filters.protocol import refusal
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 __all__ = ["ApproxDPFilter", "BasicFilter", "GDPFilter", "RDPFilter", "SumFilter", "ZCDPFilter"]
 
 L = TypeVar("L", bound=Loss)
 _ZERO = Fraction(0)
+_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -146,9 +147,8 @@ class SumFilter(Generic[L]):
         return new
 
     def _start(self, budget: L) -> None:
-        delta = getattr(budget, "delta", _ZERO)
-        if delta > 1:
-            raise InvalidValueError(f"delta must be at most 1, got {decimal_up(delta)!r}; give for example 1e-6")
+        if budget.delta > 1:
+            raise InvalidValueError(f"delta must be at most 1, got {decimal_up(budget.delta)!r}; give for example 1e-6")
         object.__setattr__(self, "budget", budget)
         object.__setattr__(self, "spent", budget.with_parts((Fraction(0),) * len(budget.parts)))
 
@@ -160,7 +160,7 @@ class SumFilter(Generic[L]):
 
     def _refusal(self, loss: Loss) -> str:
         left = self.affordable()
-        with_delta = bool(getattr(self.budget, "delta", 0) or getattr(loss, "delta", 0))
+        with_delta = bool(self.budget.delta or loss.delta)
         return refusal(
             rule=self.rule,
             loss=loss.words(up=True),
@@ -405,10 +405,9 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem."""
         if type(loss) is ZCDP:
             return loss
-        if isinstance(loss, GDP | ZCDP):
-            return convert(loss, ZCDP)
-        epsilon, delta = own_epsilon_delta(loss)
-        return ZCDP.of(epsilon * epsilon / 2, delta)
+        if isinstance(loss, EpsilonLoss):
+            return ZCDP.of(loss.epsilon * loss.epsilon * _HALF, loss.delta)
+        return convert(loss, ZCDP)
 
     def affordable(self) -> ApproxDP:
         """The largest (epsilon, delta) that `step` admits; epsilon is a double, rounded down."""

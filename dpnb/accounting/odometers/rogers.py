@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,7 +20,7 @@ _LOG_ROOT_3 = math.log(3) / 2
 # A little below 1/e: the theorem's range of delta.
 _MOST_DELTA = Fraction(36787944, 10**8)
 # What `mean_loss` returns where no double is large enough.
-_NO_MEAN = Fraction(1.7e308)
+_NO_MEAN = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -97,7 +98,7 @@ class RogersOdometer(TimeUniform):
         epsilon, delta = own_epsilon_delta(loss)
         if not epsilon:
             return self._with_deltas(loss, delta)
-        squares, means = self.squares + epsilon * epsilon, self.means + mean_loss(epsilon)
+        squares, means = self.squares + epsilon * epsilon, self.means + Fraction(mean_loss(epsilon))
         return self._with_deltas(loss, delta, squares=squares, means=means)
 
     def _boundary(self) -> float:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_negative, shown
-from dpnb.accounting.losses import GDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
+from dpnb.accounting.losses import GDP, ZCDP, EpsilonLoss, Loss, PointwiseDP
 from dpnb.accounting.odometers.protocol import Frozen, Reading
 from dpnb.accounting.odometers.wording import time_uniform_statement
 from dpnb.errors import ConversionError, InvalidValueError
@@ -181,8 +181,8 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
         return loss.mu_squared, loss.delta
     if isinstance(loss, ZCDP):
         return 2 * loss.rho, loss.delta
-    if isinstance(loss, PureDP | ApproxDP | PointwiseDP):
-        return loss.epsilon * loss.epsilon, loss.parts[1] if len(loss.parts) > 1 else _ZERO
+    if isinstance(loss, EpsilonLoss):
+        return loss.epsilon * loss.epsilon, loss.delta
     raise ConversionError(
         f"loss: this odometer counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
         f"{shown(loss)}; read RenyiOdometer for Renyi losses of one order"
