@@ -5,7 +5,7 @@ place                           the test that a copy of it would fail
 ==============================  ======================================================================================
 Whitehouse et al. 2023
 Theorem 2                       test_filters: delta_is_not_spent_twice
-Theorem 3, y*                   reference: y_star_solves_f_for_epsilon_itself_not_for_half_of_it, line_touches_...
+Theorem 3, y*                   reference: y_star_solves_f_for_epsilon_itself_not_for_half_of_it
 Theorem 3, losses with deltas   test_odometers: pointwise_dp_losses_as_small_as_their_deltas_stay_below_the_bound
 Theorems 5 and 6, hypotheses    test_losses_are_one_sided_only (here); statistical/test_odometers
 Lemma 2                         conversions/test_pure: the_pointwise_delta_in_print_is_below_what_three_atoms_have
@@ -106,7 +106,7 @@ def test_union_over_a_fractional_number_of_scales_fits_all_the_same(n: int, delt
     state = RogersOdometer(n, delta)
     for b in (Fraction(1, n**2), Fraction(1, 2)):
         for end in (b, 2 * b):
-            root = Fraction(math.isqrt(int(end * 10**40)) + 1, 10**20)  # just inside the interval
+            root = Fraction(math.isqrt(int(end * 10**40)) + (end < 1), 10**20)  # just inside [1/n^2, 1]
             deviation = state.step(PureDP(root)).bound - state.step(PureDP(root)).means
             y = math.sqrt(2) * b
             line = math.sqrt(2 * float(level) * y) / 2 * (1 + end / y)
