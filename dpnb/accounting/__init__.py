@@ -1,14 +1,36 @@
 """Fully adaptive composition as pure mathematics: no files, clock, randomness or tables.
 
-Where is which theorem?
+Which theorem is where?  Each room's own page has the same table, line by line.
 
 =================  ====================================================================================
 exact              what a float means; directed rounding
-losses             ``GDP``: what one release costs; sums (Smith and Thakurta 2022, Theorem 1)
-conversions        mu <-> (epsilon, delta) (Dong, Roth and Su 2022, Corollary 2.13); mu -> rho
-filters            ``GDPFilter`` (Smith and Thakurta 2022, Theorem 1): refuses
-odometers          ``MixtureOdometer`` (Whitehouse et al. 2023, Theorem 3, second bound; Theorem 5): reports
+losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP: what one release costs, as exact numbers
+conversions        one figure as another: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
+                   (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); the simple forms of the papers too
+convert            one kind of loss as another, where a theorem allows it
+filters            they refuse.  GDPFilter: Smith and Thakurta 2022, Theorem 1.  ZCDPFilter: Whitehouse et
+                   al. 2023, Theorem 1; Feldman and Zrnic 2021, Remark 4.4.  RDPFilter: Feldman and Zrnic
+                   2021, Theorem 4.3.  ApproxDPFilter: Whitehouse et al. 2023, Theorem 8.  RogersFilter and
+                   BasicFilter: Rogers et al. 2016, Theorems 5.1 and 3.3
+odometers          they report, in two readings that are never mixed.  Time-uniform: Whitehouse et al. 2023,
+                   Theorem 3; Rogers et al. 2016, Theorem 6.2.  Accumulators: Haney et al. 2023, Theorems
+                   3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5
+individual         everyone pays for what touches them: Feldman and Zrnic 2021, Algorithms 3 and 7
+budget, promise    what a curator allows, and the same promise kept by each of the filters
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          estimates refined again and again, and intervals that stay honest (Robbins 1970)
 =================  ====================================================================================
+
+A filter or an odometer is a small frozen state: `step` returns the next one and leaves the old one as it was.
+
+>>> from dpnb.accounting.filters import GDPFilter
+>>> from dpnb.accounting.losses import GDP
+>>> before = GDPFilter(mu=1)
+>>> after = before.step(GDP(0.6))
+>>> after.affordable(), after.admits(GDP(0.9))
+(GDP(mu=0.8), False)
+>>> round(after.guarantee(delta=1e-6), 3)
+4.887
+
+Where a printed theorem does not hold, the right form is used and its docstring says why.
 """
