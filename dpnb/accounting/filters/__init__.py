@@ -18,16 +18,14 @@ All but Rogers' are one thing, an exact sum held to a bound (``sums``); they dif
 another kind is converted by the tightest theorem that allows it; where none does it is a ``ConversionError``.
 """
 
+from dpnb.accounting.filters.approx_dp import ApproxDPFilter
+from dpnb.accounting.filters.basic import BasicFilter
+from dpnb.accounting.filters.gdp import GDPFilter
 from dpnb.accounting.filters.protocol import Filter
+from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
-from dpnb.accounting.filters.sums import (
-    ApproxDPFilter,
-    BasicFilter,
-    GDPFilter,
-    RDPFilter,
-    SumFilter,
-    ZCDPFilter,
-)
+from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.filters.zcdp import ZCDPFilter
 
 __all__ = [
     "ApproxDPFilter",

@@ -1,0 +1,104 @@
+"""The filter of (epsilon, delta) that adds up epsilon squared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import convert, good_delta
+from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative
+from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
+from dpnb.errors import InvalidValueError
+
+__all__ = ["ApproxDPFilter"]
+
+_HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ApproxDPFilter(SumFilter[ZCDP]):
+    """Admits (epsilon, delta)-DP losses while sqrt(2 l V) + V/2 stays within epsilon, V the sum of their epsilon^2.
+
+    Whitehouse et al. 2023, Theorem 8, with l = log(1/conversion_delta), and the sum of the losses' deltas within
+    slack_delta.  Everything together is then (epsilon, slack_delta + (1 - slack_delta) conversion_delta)-DP.  (Theorem
+    2 of the paper spends one delta for both purposes, which does not hold.)
+
+    The condition is V <= y* with y* = (2 epsilon / (sqrt(2 l + 2 epsilon) + sqrt(2 l)))^2, so the filter is that of
+    approximate y*/2-zCDP, and admits GDP and zCDP losses too, at V = 2 rho.  For a DP loss, ``convert(loss, ZCDP)``
+    gives V = 2 epsilon tanh(epsilon/2), which is smaller than the theorem's epsilon^2.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0, in nats; a float means its shortest decimal.
+    conversion_delta : Number
+        In (0, 1): what turning zCDP into epsilon may fail by.
+    slack_delta : Number
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
+
+    Attributes
+    ----------
+    epsilon, conversion_delta : Fraction
+    budget, spent : ZCDP
+        rho = V/2.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+
+    epsilon: Fraction
+    conversion_delta: Fraction
+
+    def __init__(self, epsilon: Number, *, conversion_delta: Number, slack_delta: Number = 0.0) -> None:
+        delta = checked_delta(conversion_delta)
+        if not delta:
+            raise InvalidValueError("conversion_delta must be greater than 0, got 0; give for example 1e-6")
+        object.__setattr__(self, "epsilon", non_negative(epsilon, name="epsilon"))
+        object.__setattr__(self, "conversion_delta", delta)
+        # y*/2 is the rho whose simple conversion is epsilon (Feldman and Zrnic 2021, Theorem 4.9).
+        self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack_delta))
+
+    def _after(self, spent: ZCDP) -> Self:
+        new = super(ApproxDPFilter, self)._after(spent)
+        object.__setattr__(new, "epsilon", self.epsilon)
+        object.__setattr__(new, "conversion_delta", self.conversion_delta)
+        return new
+
+    def counted(self, loss: Loss) -> ZCDP:
+        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem."""
+        if type(loss) is ZCDP:
+            return loss
+        if isinstance(loss, EpsilonLoss):
+            return ZCDP.of(loss.epsilon * loss.epsilon * _HALF, loss.delta)
+        return convert(loss, ZCDP)
+
+    def affordable(self) -> ApproxDP:
+        """The largest (epsilon, delta) that `step` admits; epsilon is a double, rounded down."""
+        left = self.budget - self.spent
+        return ApproxDP(decimal_sqrt_down(2 * left.rho), left.delta)
+
+    @property
+    def rule(self) -> str:
+        """What the filter holds to, in words."""
+        return (
+            f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2, must stay within "
+            f"{decimal_down(self.epsilon)!r}"
+        )
+
+    def guarantee(self, delta: Number) -> float:
+        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+
+        At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight
+        conversion of the same y*/2-zCDP makes it smaller.
+        """
+        return epsilon_from_rho(self.budget.rho, delta=good_delta(checked_delta(delta), self.budget.delta))
+
+    def __repr__(self) -> str:
+        epsilon, delta = decimal_up(self.epsilon), decimal_up(self.conversion_delta)
+        return f"ApproxDPFilter(epsilon={epsilon!r}, conversion_delta={delta!r}, spent={self.spent!r})"

@@ -1,0 +1,50 @@
+"""The filter that adds up epsilons and deltas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import own_epsilon_delta
+from dpnb.accounting.exact import Number, decimal_up, non_negative
+from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.losses import ApproxDP, Loss
+
+__all__ = ["BasicFilter"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class BasicFilter(SumFilter[ApproxDP]):
+    """Admits losses while the sums of epsilon and of delta stay within the budget's.
+
+    Rogers et al. 2016, Theorem 3.3.
+
+    Parameters
+    ----------
+    epsilon : Number
+        At least 0, in nats; a float means its shortest decimal.
+    delta : Number
+        In [0, 1].
+
+    Raises
+    ------
+    InvalidValueError
+        epsilon is negative or delta is outside [0, 1].
+    """
+
+    def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:
+        self._start(ApproxDP(non_negative(epsilon, name="epsilon"), delta))
+
+    def counted(self, loss: Loss) -> ApproxDP:
+        """The loss as (epsilon, delta)-DP; one that has no epsilon of its own must be converted before."""
+        return loss if type(loss) is ApproxDP else ApproxDP.of(*own_epsilon_delta(loss))
+
+    @property
+    def rule(self) -> str:
+        """What the filter holds to, in words."""
+        return f"the sums of epsilon and delta must stay within {self.budget.words(up=False, with_delta=True)}"
+
+    def guarantee(self, delta: Number) -> float:
+        """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guarantee`."""
+        return decimal_up(self.budget.epsilon) if checked_delta(delta) >= self.budget.delta else math.inf

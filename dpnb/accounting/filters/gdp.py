@@ -1,0 +1,75 @@
+"""The filter of Gaussian differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpnb.accounting.conversions import epsilon_of_gdp
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import convert, good_delta
+from dpnb.accounting.exact import Number, decimal_sqrt_down, non_negative
+from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.losses import GDP, Loss
+
+__all__ = ["GDPFilter"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class GDPFilter(SumFilter[GDP]):
+    """Admits losses while the sum of mu squared stays within mu0 squared; then everything together is mu0-GDP.
+
+    Smith and Thakurta 2022 (Fully Adaptive Composition for Gaussian Differential Privacy), Theorem 1: nothing is lost
+    against mus fixed in advance.  Losses may carry a delta; their sum stays within the filter's own.
+
+    Parameters
+    ----------
+    mu : Number
+        The budget mu0, at least 0; a float means its shortest decimal.
+    delta : Number
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
+
+    Raises
+    ------
+    InvalidValueError
+        mu is negative or delta is outside [0, 1].
+
+    Examples
+    --------
+    >>> half = GDPFilter(1).step(GDP("0.6"))
+    >>> half.headroom, half.affordable(), half.admits(GDP(0.8)), half.admits(GDP(0.81))
+    (0.64, GDP(mu=0.8), True, False)
+    """
+
+    def __init__(self, mu: Number, delta: Number = 0.0) -> None:
+        self._start(GDP(non_negative(mu, name="mu"), delta))
+
+    @classmethod
+    def from_loss(cls, budget: GDP) -> GDPFilter:
+        """The filter whose budget is a loss, exact in mu squared.
+
+        Raises
+        ------
+        ConversionError
+            The budget is not GDP.
+        InvalidValueError
+            As the constructor.
+        """
+        new = object.__new__(cls)
+        new._start(convert(budget, GDP))
+        return new
+
+    def counted(self, loss: Loss) -> GDP:
+        """The loss as GDP; ZCDP and RDP do not imply it."""
+        return loss if type(loss) is GDP else convert(loss, GDP)
+
+    @property
+    def rule(self) -> str:
+        """What the filter holds to, in words."""
+        return f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2"
+
+    def guarantee(self, delta: Number) -> float:
+        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+
+        Dong, Roth and Su 2022, Corollary 2.13, at what the filter's own delta leaves of `delta`.
+        """
+        return epsilon_of_gdp(self.budget.mu_squared, good_delta(checked_delta(delta), self.budget.delta))

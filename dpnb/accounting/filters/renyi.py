@@ -1,0 +1,58 @@
+"""The filter of Renyi differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpnb.accounting.conversions import epsilon_from_rdp
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import convert
+from dpnb.accounting.exact import Number
+from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.losses import RDP, Loss
+
+__all__ = ["RDPFilter"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class RDPFilter(SumFilter[RDP]):
+    """Admits losses while, at every order, the sum of Renyi losses stays within that order's budget.
+
+    Feldman and Zrnic 2021, Theorem 4.3 for one order, and for interactive mechanisms Haney et al. 2023, Theorem 4.6.
+    With several orders all of them must admit.  To go on while *some* order has budget left is not private: a first
+    answer could choose which order to exhaust.
+
+    Parameters
+    ----------
+    budget : mapping of Number to Number
+        The budget of each order; orders above 1, budgets at least 0.
+
+    Raises
+    ------
+    InvalidValueError
+        No order, one that is not above 1, or a negative budget.
+    """
+
+    def __init__(self, budget: Mapping[Any, Number]) -> None:
+        self._start(RDP(budget))
+
+    def counted(self, loss: Loss) -> RDP:
+        """The loss at the filter's orders."""
+        if isinstance(loss, RDP) and loss.orders == self.budget.orders:
+            return loss
+        return convert(loss, RDP, orders=self.budget.orders)
+
+    @property
+    def rule(self) -> str:
+        """What the filter holds to, in words."""
+        return f"at each order the sum of Renyi losses must stay within {self.budget.words(up=False)}"
+
+    def guarantee(self, delta: Number) -> float:
+        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+
+        The best of the orders, whose budgets were all fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).
+        """
+        number = checked_delta(delta)
+        return min(epsilon_from_rdp(order, rho, delta=number) for order, rho in self.budget.curve)

@@ -1,0 +1,54 @@
+"""The filter of (approximate) zero-concentrated differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpnb.accounting.conversions import epsilon_from_rho
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import convert, good_delta
+from dpnb.accounting.exact import Number, decimal_down, non_negative
+from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.losses import ZCDP, Loss
+
+__all__ = ["ZCDPFilter"]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ZCDPFilter(SumFilter[ZCDP]):
+    """Admits losses while the sum of rho stays within the budget; then everything together is rho-zCDP.
+
+    Whitehouse et al. 2023, Theorem 1; without a delta also Feldman and Zrnic 2021, Remark 4.4, and, for interactive
+    mechanisms that are interleaved freely, Haney et al. 2023, Theorem 4.10.  With a delta, concurrent use is open.
+
+    Parameters
+    ----------
+    rho : Number
+        At least 0; a float means its shortest decimal.
+    delta : Number
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
+
+    Raises
+    ------
+    InvalidValueError
+        rho is negative or delta is outside [0, 1].
+    """
+
+    def __init__(self, rho: Number, delta: Number = 0.0) -> None:
+        self._start(ZCDP(non_negative(rho, name="rho"), delta))
+
+    def counted(self, loss: Loss) -> ZCDP:
+        """The loss as zCDP; RDP of finitely many orders does not imply it."""
+        return loss if type(loss) is ZCDP else convert(loss, ZCDP)
+
+    @property
+    def rule(self) -> str:
+        """What the filter holds to, in words."""
+        return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}"
+
+    def guarantee(self, delta: Number) -> float:
+        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+
+        Canonne, Kamath and Steinke 2020, at what the filter's own delta leaves of `delta`.
+        """
+        return epsilon_from_rho(self.budget.rho, delta=good_delta(checked_delta(delta), self.budget.delta))

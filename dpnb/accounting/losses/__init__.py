@@ -1,0 +1,25 @@
+"""What a release costs: frozen, exact values.
+
+A loss is a few exact rational parts that add up, each with a meaning of its own kind:
+
+=============  =====================  ===============================================================================
+kind           parts                  what it says of a release
+=============  =====================  ===============================================================================
+GDP            mu squared, delta      no easier to tell neighbours apart than N(0, 1) from N(mu, 1)
+ZCDP           rho, delta             every Renyi divergence D_a is at most rho a (Bun and Steinke 2016)
+RDP            rho for each order     the Renyi divergences of these orders are at most these (Mironov 2017)
+PureDP         epsilon                epsilon-DP
+ApproxDP       epsilon, delta         (epsilon, delta)-DP
+PointwiseDP    epsilon, delta         the realised loss is beyond epsilon with probability at most delta
+=============  =====================  ===============================================================================
+
+A ``delta`` beside mu or rho is that of approximate GDP or zCDP: both neighbours' outputs share a decomposition in which
+a part of weight at least 1 - delta has the property.  Turning one kind into another is a theorem; see ``convert``.
+"""
+
+from dpnb.accounting.losses.epsilon import ApproxDP, EpsilonLoss, PointwiseDP, PureDP
+from dpnb.accounting.losses.gaussian import GDP, ZCDP
+from dpnb.accounting.losses.loss import Loss, loss_from_json
+from dpnb.accounting.losses.renyi import RDP
+
+__all__ = ["GDP", "RDP", "ZCDP", "ApproxDP", "EpsilonLoss", "Loss", "PointwiseDP", "PureDP", "loss_from_json"]

@@ -1,0 +1,129 @@
+"""Losses of Gaussian noise: GDP, and the zCDP that it implies."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_sqrt_up, decimal_up, non_negative
+from dpnb.accounting.losses.loss import Loss
+
+__all__ = ["GDP", "ZCDP"]
+
+
+class GDP(Loss):
+    """Gaussian differential privacy: telling neighbours apart is no easier than N(0, 1) from N(mu, 1).
+
+    Kept as mu squared, because that is what adds up and what a remainder of a budget is exact in (Smith and Thakurta
+    2022, Theorem 1).
+
+    Parameters
+    ----------
+    mu : Number
+        At least 0; a float means its shortest decimal.  0 is a release that costs nothing.
+    delta : Number
+        At least 0.
+
+    Attributes
+    ----------
+    mu_squared : Fraction
+    delta : Fraction
+
+    Raises
+    ------
+    InvalidValueError
+        A number is negative, not finite or no number.
+
+    Examples
+    --------
+    >>> GDP(0.3) == GDP("0.3"), GDP(0.3) + GDP(0.4)
+    (True, GDP(mu=0.5))
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = "gdp"
+    names: ClassVar[tuple[str, ...]] = (
+        "mu_squared",
+        "delta",
+    )
+
+    def __init__(self, mu: Number, delta: Number = 0.0) -> None:
+        object.__setattr__(self, "parts", (non_negative(mu, name="mu") ** 2, non_negative(delta, name="delta")))
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """Mu squared."""
+        return self.parts[0]
+
+    @property
+    def delta(self) -> Fraction:
+        """Weight of the bad part."""
+        return self.parts[1]
+
+    @classmethod
+    def from_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
+        """The loss whose mu squared is given, so that mu itself may be irrational.
+
+        Raises
+        ------
+        InvalidValueError
+            A number is negative, not finite or no number.
+        """
+        return cls.of(non_negative(mu_squared, name="mu_squared"), non_negative(delta, name="delta"))
+
+    @property
+    def mu(self) -> float:
+        """Mu as a double, rounded up in its decimal meaning; exact if mu is such a decimal."""
+        return decimal_sqrt_up(self.mu_squared)
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP parameter that follows from mu, mu squared over two (Bun and Steinke 2016, Prop. 1.6)."""
+        return self.mu_squared / 2
+
+    def words(self, *, up: bool, with_delta: bool = False) -> str:
+        """The loss for a message, with mu itself: see :meth:`Loss.words`."""
+        mu = self.mu if up else decimal_sqrt_down(self.mu_squared)
+        delta = decimal_up(self.delta) if up else decimal_down(self.delta)
+        return f"mu={mu!r} and delta={delta!r}" if self.delta or with_delta else f"mu={mu!r}"
+
+
+class ZCDP(Loss):
+    """Zero-concentrated differential privacy: D_a <= rho a for every order a > 1 (Bun and Steinke 2016, Def. 1.1).
+
+    Parameters
+    ----------
+    rho : Number
+        At least 0; a float means its shortest decimal.
+    delta : Number
+        At least 0; above 0 it is approximate zCDP (Whitehouse et al. 2023, Def. 3).
+
+    Attributes
+    ----------
+    rho, delta : Fraction
+
+    Raises
+    ------
+    InvalidValueError
+        A number is negative, not finite or no number.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = "zcdp"
+    names: ClassVar[tuple[str, ...]] = (
+        "rho",
+        "delta",
+    )
+
+    def __init__(self, rho: Number, delta: Number = 0.0) -> None:
+        object.__setattr__(self, "parts", (non_negative(rho, name="rho"), non_negative(delta, name="delta")))
+
+    @property
+    def rho(self) -> Fraction:
+        """The parameter."""
+        return self.parts[0]
+
+    @property
+    def delta(self) -> Fraction:
+        """Weight of the bad part."""
+        return self.parts[1]

@@ -1,0 +1,141 @@
+"""What every kind of loss is: exact parts that add up, and that are stored as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from dpnb.accounting.exact import decimal_down, decimal_up, from_text, non_negative, to_text
+from dpnb.errors import InvalidValueError
+
+__all__ = ["Loss", "loss_from_json"]
+
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Loss:
+    """Exact parts that add up; the base of every kind.
+
+    Attributes
+    ----------
+    parts : tuple of Fraction
+        The numbers that add up, none negative; all zero for a release that costs nothing.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[Fraction, ...]
+    kind: ClassVar[str]
+    names: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "kind"):
+            _KINDS[cls.kind] = cls
+
+    @property
+    def delta(self) -> Fraction:
+        """Weight of the bad part; 0 for a kind that knows none."""
+        return _ZERO
+
+    def with_parts(self, parts: tuple[Fraction, ...]) -> Self:
+        """A loss of the same kind with other parts, which must not be negative."""
+        new = object.__new__(type(self))
+        object.__setattr__(new, "parts", parts)
+        return new
+
+    @classmethod
+    def of(cls, *parts: Fraction) -> Self:
+        """The loss with these parts, which must not be negative; unchecked, for figures that are exact already."""
+        new = object.__new__(cls)
+        object.__setattr__(new, "parts", parts)
+        return new
+
+    def __add__(self, other: Self) -> Self:
+        """The loss of both releases together, when both were fixed beforehand.
+
+        The sum is a promise about losses that were chosen after seeing earlier answers only when a filter fixed a
+        bound on it beforehand.
+        """
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.with_parts(tuple([a + b if b else a for a, b in zip(self.parts, other.parts, strict=True)]))
+
+    def __sub__(self, other: Self) -> Self:
+        """What is left of a budget after `other`, which it covers."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.with_parts(tuple([a - b for a, b in zip(self.parts, other.parts, strict=True)]))
+
+    def within(self, budget: Self) -> bool:
+        """Whether no part is above the budget's."""
+        for part, most in zip(self.parts, budget.parts, strict=True):
+            # The comparison of Fractions, without its search for the type of the other side.
+            if part.numerator * most.denominator > most.numerator * part.denominator:
+                return False
+        return True
+
+    def __bool__(self) -> bool:
+        """Whether it costs anything."""
+        return any(self.parts)
+
+    def words(self, *, up: bool, with_delta: bool = False) -> str:
+        """The loss for a message, for example ``mu=0.5 and delta=1e-06``.
+
+        Parameters
+        ----------
+        up : bool
+            Round up, as a loss must be; a budget is rounded down.
+        with_delta : bool
+            Name a delta of 0 too.
+        """
+        rounded = decimal_up if up else decimal_down
+        named = zip(self.names, self.parts, strict=True)
+        return " and ".join(
+            f"{name}={rounded(part)!r}" for name, part in named if part or with_delta or name != "delta"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.words(up=True).replace(' and ', ', ')})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return loss_from_json, (self.to_json(),)  # pickling and copying
+
+    def to_json(self) -> dict[str, str]:
+        """The loss as texts, read back exactly by :func:`loss_from_json`."""
+        named = zip(self.names, self.parts, strict=True)
+        return {"kind": self.kind, **{name: to_text(part) for name, part in named}}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, str]) -> Self:
+        """The loss that :meth:`to_json` wrote."""
+        return cls.of(*(non_negative(from_text(stored[name]), name=name) for name in cls.names))
+
+
+# Filled by each kind as it is defined.
+_KINDS: dict[str, type[Loss]] = {}
+
+
+def loss_from_json(stored: Mapping[str, str]) -> Loss:
+    """The loss that a ``to_json`` wrote.
+
+    Parameters
+    ----------
+    stored : mapping of str to str
+        With a ``"kind"``.
+
+    Raises
+    ------
+    InvalidValueError
+        Unknown kind, a missing entry, or an entry that is no stored number.
+    """
+    kind = stored.get("kind")
+    if kind not in _KINDS:
+        raise InvalidValueError(
+            f"a stored loss must be of kind {', '.join(sorted(_KINDS))}, got {kind!r}; was it written by a newer dpnb?"
+        )
+    try:
+        return _KINDS[kind].from_json(stored)
+    except KeyError as missing:
+        raise InvalidValueError(f"a stored {kind} loss must have an entry {missing}; was the file edited?") from None

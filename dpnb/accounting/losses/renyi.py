@@ -1,0 +1,109 @@
+"""Renyi losses of a few orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, from_text, non_negative, shown, to_text
+from dpnb.accounting.losses.loss import Loss
+from dpnb.errors import ConversionError, InvalidValueError
+
+__all__ = ["RDP"]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RDP(Loss):
+    """Renyi differential privacy of some orders: D_a <= curve[a] for each (Mironov 2017, Def. 4).
+
+    Parameters
+    ----------
+    curve : mapping of Number to Number
+        The loss at each order; orders above 1, losses at least 0.
+
+    Attributes
+    ----------
+    orders : tuple of Fraction
+        Rising; `parts` are the losses at them.
+
+    Raises
+    ------
+    InvalidValueError
+        No order, one that is not above 1 or given twice, or a loss that is negative, not finite or no number.
+
+    Examples
+    --------
+    >>> RDP({2: 0.1, 8: 0.5}) + RDP({2: 0.1, 8: 0.5})
+    RDP({2.0: 0.2, 8.0: 1.0})
+    """
+
+    __slots__ = ("orders",)
+    orders: tuple[Fraction, ...]
+    kind: ClassVar[str] = "rdp"
+
+    def __init__(self, curve: Mapping[Any, Number]) -> None:
+        given: object = curve
+        if not isinstance(given, Mapping) or not given:
+            raise InvalidValueError(
+                f"curve must map at least one order to its loss, got {shown(curve)}; give {{2: 0.1}}"
+            )
+        points = sorted((_order(order), non_negative(rho, name="rho")) for order, rho in curve.items())
+        if len({order for order, _ in points}) < len(points):
+            raise InvalidValueError(f"curve must give each order once, got {shown(curve)}; leave one of them out")
+        object.__setattr__(self, "orders", _one_of_each(tuple(order for order, _ in points)))
+        object.__setattr__(self, "parts", tuple(rho for _, rho in points))
+
+    @property
+    def curve(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Order and loss, by rising order."""
+        return tuple(zip(self.orders, self.parts, strict=True))
+
+    def with_parts(self, parts: tuple[Fraction, ...]) -> RDP:
+        """Other losses at the same orders."""
+        new = object.__new__(RDP)
+        object.__setattr__(new, "orders", self.orders)
+        object.__setattr__(new, "parts", parts)
+        return new
+
+    def __add__(self, other: RDP) -> RDP:
+        """The loss of both releases together; both must speak of the same orders."""
+        if type(other) is not RDP:
+            return NotImplemented
+        if other.orders != self.orders:
+            raise ConversionError(
+                f"loss: Renyi losses add order by order, got {self!r} and {other!r}; convert both to the same orders"
+            )
+        return self.with_parts(tuple([a + b for a, b in zip(self.parts, other.parts, strict=True)]))
+
+    def words(self, *, up: bool, with_delta: bool = False) -> str:
+        """The curve for a message: see :meth:`Loss.words`; there is no delta."""
+        rounded = decimal_up if up else decimal_down
+        return f"rho={{{', '.join(f'{decimal_up(order)!r}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
+
+    def __repr__(self) -> str:
+        return f"RDP({self.words(up=True).removeprefix('rho=')})"
+
+    def to_json(self) -> dict[str, str]:
+        """The loss as texts, one entry an order, read back exactly by :func:`loss_from_json`."""
+        return {"kind": self.kind, **{to_text(order): to_text(rho) for order, rho in self.curve}}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, str]) -> RDP:
+        """The loss that :meth:`to_json` wrote."""
+        return cls({from_text(order): from_text(rho) for order, rho in stored.items() if order != "kind"})
+
+
+@lru_cache(maxsize=1024)
+def _one_of_each(orders: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """The first tuple of these orders, so that comparing the orders of two losses takes no arithmetic."""
+    return orders
+
+
+def _order(order: Any) -> Fraction:
+    number = exact(order, name="order")
+    if number <= 1:
+        raise InvalidValueError(f"order must be greater than 1, got {shown(order)}; give for example 2")
+    return number
