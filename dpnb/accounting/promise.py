@@ -50,6 +50,8 @@ from dpnb.errors import InvalidValueError
 __all__ = ["FILTERS", "AnyFilter", "Promise", "promise"]
 
 AnyFilter = SumFilter[Any] | RogersFilter
+# What is left of mu0 squared when all of it was asked for in rounded numbers.
+_CRUMB = Fraction(1, 10**12)
 
 FILTERS = {
     "gdp": ("GDP", "Smith and Thakurta 2022, Theorem 1: the sum of mu^2 against mu0^2"),
@@ -125,7 +127,7 @@ class Promise:
         """The largest Gaussian release that takes at most this share of what is left, in the scale that is spent.
 
         For a filter that adds up mu squared, all that is left is exact and a part of it is rounded down to a mu of few
-        digits; for one that counts epsilons, mu is rounded down.
+        digits; for one that counts epsilons, mu is rounded down.  A crumb that such rounding left over is nothing.
 
         Parameters
         ----------
@@ -135,9 +137,11 @@ class Promise:
             In (0, 1].
         """
         if self.slack is not None:
-            return GDP(self._searched(state, share))
-        squared = _mu_squared_left(state)
-        return GDP.from_squared(squared if share == 1 else exact(decimal_sqrt_down(share * squared)) ** 2)
+            squared = exact(self._searched(state, share)) ** 2
+        else:
+            squared = _mu_squared_left(state)
+            squared = squared if share == 1 else exact(decimal_sqrt_down(share * squared)) ** 2
+        return GDP.from_squared(squared if squared >= _CRUMB * self.mu0_squared else 0)
 
     def _searched(self, state: AnyFilter, share: Fraction) -> float:
         """By bisection: what is returned was tried and fits."""
@@ -154,15 +158,6 @@ class Promise:
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
-
-    def cost(self, state: AnyFilter, loss: GDP) -> float:
-        """The share of the whole budget that a release takes from `state`, rounded up; 1 when it does not fit."""
-        counted = self.enters(loss)
-        if isinstance(state, RogersFilter):
-            after = state.step(counted).headroom if state.admits(counted) else 0.0
-            return decimal_up(exact(state.headroom) - exact(after))
-        parts = zip(state.counted(counted).parts, state.budget.parts, strict=True)
-        return decimal_up(min(max((part / whole for part, whole in parts if whole), default=Fraction(0)), Fraction(1)))
 
     def to_json(self) -> dict[str, str]:
         """The computed figures as texts, so that another version of a library cannot move them."""

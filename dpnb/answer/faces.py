@@ -50,6 +50,8 @@ def mu_down(loss: GDP) -> str:
 
 def ceil_percent(share: float) -> str:
     """A share as a percentage, rounded up, so that no cost looks smaller than it is."""
+    if math.isinf(share):
+        return "more than all"
     return f"{Decimal(repr(share * 100)).quantize(Decimal('0.01'), ROUND_CEILING)}%"
 
 
@@ -147,6 +149,8 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
             facts.append(("affordable", f"{preview.times:,} time{'s' if preview.times != 1 else ''} at this cost"))
     else:
         facts.append(("headroom after", "does not fit: a release would be refused"))
+        largest = f"mu {four_digits_down(preview.largest)}, or share=1" if preview.largest else "nothing is left"
+        facts.append(("largest that fits", largest))
     return facts
 
 

@@ -22,7 +22,7 @@ class Preview:
     cost : GDP
         What the release would be charged; less than `target` when the question is known in part.
     cost_share : float
-        The same as a share of the whole budget, rounded up.
+        The same as a share of the whole budget, rounded up; above 1 for what no fresh budget would cover.
     confidence : float
     expected_error : float or None
         Half-width of the interval to expect, in the answer's units; of the smallest group.  None where it hangs on a
@@ -31,6 +31,8 @@ class Preview:
         Share of the budget that would be left, rounded down; 0 when it does not fit.
     fits : bool
         Whether the filter would admit it now.
+    largest : float or None
+        The largest mu that would fit, rounded down, 0 if none; None if the target itself fits.
     times : int
         How many questions at this cost the filter would still admit.
     contribution : str
@@ -49,6 +51,7 @@ class Preview:
     expected_error: float | None
     headroom_after: float
     fits: bool
+    largest: float | None
     times: int | None
     contribution: str
     assumption: str | None

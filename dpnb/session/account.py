@@ -98,8 +98,9 @@ class Account:
         with self.ledger.lock:
             for charge in self.ledger.charges(after=self._state.seen):
                 before = self._state
-                self._paid[charge.id] = self.promise.cost(before.filter, charge.loss)
-                after = before.filter.step(self.promise.enters(charge.loss))
+                counted = self.promise.enters(charge.loss)
+                self._paid[charge.id] = before.filter.share(counted)
+                after = before.filter.step(counted)
                 self._state = State(after, before.odometer.step(charge.loss), charge.id)
             return self._state
 
@@ -123,15 +124,19 @@ class Account:
         filter_ = self.filter
         if filter_.admits(self.promise.enters(loss)):
             return
-        left = self.promise.left(filter_)
+        largest = self.largest(known)
         asked = GDP.from_squared(known.mu_squared + loss.mu_squared)
         paid = f", of which mu={known.mu!r} is paid already" if known.mu_squared else ""
-        fits = decimal_sqrt_down(known.mu_squared + left.mu_squared)
-        remedy = f"the largest that fits is mu={fits!r}, or share=1" if left.mu_squared else "nothing is left"
+        remedy = f"the largest that fits is mu={largest!r}, or share=1" if largest else "nothing is left"
         raise BudgetExceeded(
             f"{question}: {filter_.rule}; asked for mu={asked.mu!r}{paid}; {remedy}; "
             "nothing was charged and the session goes on"
         )
+
+    def largest(self, known: GDP) -> float:
+        """The largest mu that a question of which `known` is paid can still be known at, rounded down; 0 if none."""
+        left = self.promise.left(self.filter)
+        return decimal_sqrt_down(known.mu_squared + left.mu_squared) if left.mu_squared else 0.0
 
     def paid(self, charge_id: int) -> float:
         """The share of the whole budget that a row of the ledger took, rounded up."""

@@ -147,9 +147,28 @@ def test_losses_of_different_kinds_do_not_add() -> None:
         ApproxDP(1) - PureDP(1)  # type: ignore[operator]
 
 
-def test_renyi_losses_of_different_orders_do_not_add() -> None:
-    with pytest.raises(ConversionError, match="same orders"):
-        RDP({2: 0.1}) + RDP({3: 0.1})
+def test_losses_of_different_kinds_are_not_compared() -> None:
+    with pytest.raises(ConversionError, match="must be GDP, got ZCDP"):
+        GDP(0.1).within(ZCDP(0.1))  # type: ignore[arg-type]
+
+
+def test_renyi_losses_of_different_orders_neither_add_nor_compare() -> None:
+    two, three = RDP({2: 0.1}), RDP({3: 0.1})
+    for together in (lambda: two + three, lambda: two - three, lambda: two.within(three)):
+        with pytest.raises(ConversionError, match="same orders"):
+            together()
+
+
+@pytest.mark.parametrize("small", [GDP(0.1), ZCDP(0.1), RDP({2: 0.1}), PureDP(0.1), ApproxDP(0.1, 0.1)])
+def test_no_loss_is_negative(small: Any) -> None:
+    negative = tuple(-part for part in small.parts)
+    for make in (lambda: small - (small + small), lambda: small.with_parts(negative), lambda: GDP.of(*negative)):
+        with pytest.raises(InvalidValueError, match="must not be negative, got -"):
+            make()
+
+
+def test_order_that_no_double_means_is_shown_exactly() -> None:
+    assert repr(RDP({"7/3": 1})) == "RDP({'7/3': 1.0})"
 
 
 def test_curve_is_the_same_in_any_order_and_spelling() -> None:

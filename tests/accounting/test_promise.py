@@ -47,14 +47,23 @@ def test_share_takes_that_much_of_what_is_left(name: str) -> None:
     part = made.left(state, Fraction(1, 4))
     after = state.step(made.enters(part)).headroom
     assert 0 <= after - 0.75 * state.headroom < 1e-6 * state.headroom
-    assert made.cost(state, part) == pytest.approx(state.headroom - after, abs=1e-9)
+    assert state.share(made.enters(part)) == pytest.approx(state.headroom - after, abs=1e-9)
 
 
 @every_filter
-def test_cost_of_what_does_not_fit_is_everything(name: str) -> None:
+def test_share_of_what_does_not_fit_is_above_what_there_is(name: str) -> None:
     made = promise(name, BUDGET)
-    assert made.cost(made.start, GDP(100)) == pytest.approx(made.start.headroom)
-    assert made.cost(made.start, GDP(0)) == 0
+    assert made.start.share(made.enters(GDP(0))) == 0
+    assert made.start.share(made.enters(GDP(0.3))) > made.start.headroom
+    assert made.start.share(made.enters(GDP(100))) > 100
+
+
+@every_filter
+def test_crumbs_of_rounding_are_nothing(name: str) -> None:
+    made = promise(name, BUDGET)
+    largest = made.left(made.start).mu
+    full = made.start.step(made.enters(GDP(largest * (1 - 1e-14))))
+    assert made.left(full) == made.left(full, Fraction(1, 2)) == GDP(0)
 
 
 @every_filter

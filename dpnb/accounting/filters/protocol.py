@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import Loss
@@ -10,6 +10,7 @@ from dpnb.accounting.losses import Loss
 __all__ = ["Filter", "refusal"]
 
 
+@runtime_checkable
 class Filter(Protocol):
     """What every filter can do; all filters are frozen."""
 
@@ -39,6 +40,10 @@ class Filter(Protocol):
 
     def step(self, loss: Loss) -> Self:
         """The filter after the loss, or `BudgetExceeded`."""
+        ...
+
+    def share(self, loss: Loss) -> float:
+        """The share of the whole budget that the loss takes, whether it fits or not; rounded up."""
         ...
 
     def affordable(self) -> Loss:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
-from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, positive, shown
+from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, exact, positive, shown
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
@@ -191,6 +191,24 @@ class RogersFilter:
         if self.terms.deltas:
             share = min(share, 1 - self.deltas / self.terms.deltas)
         return decimal_down(max(share, _ZERO))
+
+    def share(self, loss: Loss) -> float:
+        """The share of the whole budget that `loss` takes now, rounded up; above 1 or infinite if it never fits.
+
+        Raises
+        ------
+        ConversionError
+            `loss` has no epsilon of its own.
+        """
+        squares, means, deltas = self._sums(loss)
+        after = self.terms.k(squares, means)
+        if after == math.inf:
+            return math.inf
+        grown = Fraction(after) - Fraction(self.k) / exact(_MARGIN) if means > self.means else _ZERO
+        share = grown / self.terms.epsilon
+        if self.terms.deltas:
+            share = max(share, (deltas - self.deltas) / self.terms.deltas)
+        return decimal_up(share) if self.terms.deltas or deltas == self.deltas else math.inf
 
     def affordable(self) -> ApproxDP:
         """The largest epsilon, a double, and the largest delta that `step` admits."""

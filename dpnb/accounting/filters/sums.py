@@ -6,6 +6,7 @@ down, where a loss is converted it is rounded up.  A step takes constant time an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, Self, TypeVar
@@ -97,6 +98,18 @@ class SumFilter(Generic[L]):
         """
         pairs = zip(self.spent.parts, self.budget.parts, strict=True)
         return decimal_down(min((1 - spent / budget for spent, budget in pairs if budget), default=_ZERO))
+
+    def share(self, loss: Loss) -> float:
+        """The share of the whole budget that `loss` takes, rounded up; above 1 or infinite for one that never fits.
+
+        Raises
+        ------
+        ConversionError
+            The filter cannot count `loss`.
+        """
+        pairs = zip(self.counted(loss).parts, self.budget.parts, strict=True)
+        shares = [part / whole if whole else math.inf for part, whole in pairs if part]
+        return max((decimal_up(share) if isinstance(share, Fraction) else share for share in shares), default=0.0)
 
     def affordable(self) -> Loss:
         """The exact remainder: `step` admits it, and nothing larger in any part."""

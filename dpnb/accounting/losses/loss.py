@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from dpnb.accounting.exact import decimal_down, decimal_up, from_text, non_negative, to_text
-from dpnb.errors import InvalidValueError
+from dpnb.accounting.exact import decimal_down, decimal_up, from_text, non_negative, shown, to_text
+from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["Loss", "loss_from_json"]
+__all__ = ["Loss", "loss_from_json", "not_negative"]
 
 _ZERO = Fraction(0)
 
@@ -40,17 +40,33 @@ class Loss:
         return _ZERO
 
     def with_parts(self, parts: tuple[Fraction, ...]) -> Self:
-        """A loss of the same kind with other parts, which must not be negative."""
+        """A loss of the same kind with other parts.
+
+        Raises
+        ------
+        InvalidValueError
+            A part is negative: no release gives anything back.
+        """
         new = object.__new__(type(self))
-        object.__setattr__(new, "parts", parts)
+        object.__setattr__(new, "parts", not_negative(parts))
         return new
 
     @classmethod
     def of(cls, *parts: Fraction) -> Self:
-        """The loss with these parts, which must not be negative; unchecked, for figures that are exact already."""
+        """The loss with these parts, for figures that are exact already.
+
+        Raises
+        ------
+        InvalidValueError
+            A part is negative: no release gives anything back.
+        """
         new = object.__new__(cls)
-        object.__setattr__(new, "parts", parts)
+        object.__setattr__(new, "parts", not_negative(parts))
         return new
+
+    def like(self, other: object) -> bool:
+        """Whether `other` has parts of the same meaning, so that the two add up and compare."""
+        return type(other) is type(self)
 
     def __add__(self, other: Self) -> Self:
         """The loss of both releases together, when both were fixed beforehand.
@@ -58,18 +74,28 @@ class Loss:
         The sum is a promise about losses that were chosen after seeing earlier answers only when a filter fixed a
         bound on it beforehand.
         """
-        if type(other) is not type(self):
+        if not self.like(other):
             return NotImplemented
         return self.with_parts(tuple([a + b if b else a for a, b in zip(self.parts, other.parts, strict=True)]))
 
     def __sub__(self, other: Self) -> Self:
-        """What is left of a budget after `other`, which it covers."""
-        if type(other) is not type(self):
+        """What is left of a budget after `other`, which it covers; otherwise an `InvalidValueError`."""
+        if not self.like(other):
             return NotImplemented
         return self.with_parts(tuple([a - b for a, b in zip(self.parts, other.parts, strict=True)]))
 
     def within(self, budget: Self) -> bool:
-        """Whether no part is above the budget's."""
+        """Whether no part is above the budget's.
+
+        Raises
+        ------
+        ConversionError
+            The budget is of another kind.
+        """
+        if not self.like(budget):
+            raise ConversionError(
+                f"budget: must be {type(self).__name__}, got {shown(budget)}; convert one of the two beforehand"
+            )
         for part, most in zip(self.parts, budget.parts, strict=True):
             # The comparison of Fractions, without its search for the type of the other side.
             if part.numerator * most.denominator > most.numerator * part.denominator:
@@ -139,3 +165,19 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
         return _KINDS[kind].from_json(stored)
     except KeyError as missing:
         raise InvalidValueError(f"a stored {kind} loss must have an entry {missing}; was the file edited?") from None
+
+
+def not_negative(parts: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """The parts of a loss.
+
+    Raises
+    ------
+    InvalidValueError
+        One of them is negative.
+    """
+    for part in parts:
+        if part.numerator < 0:
+            raise InvalidValueError(
+                f"a loss must not be negative, got {decimal_down(part)!r}; take off a budget only what is within it"
+            )
+    return parts

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, from_text, non_negative, shown, to_text
-from dpnb.accounting.losses.loss import Loss
+from dpnb.accounting.losses.loss import Loss, not_negative
 from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["RDP"]
@@ -65,23 +65,30 @@ class RDP(Loss):
         """Other losses at the same orders."""
         new = object.__new__(RDP)
         object.__setattr__(new, "orders", self.orders)
-        object.__setattr__(new, "parts", parts)
+        object.__setattr__(new, "parts", not_negative(parts))
         return new
 
-    def __add__(self, other: RDP) -> RDP:
-        """The loss of both releases together; both must speak of the same orders."""
+    def like(self, other: object) -> bool:
+        """Whether `other` is a Renyi loss.
+
+        Raises
+        ------
+        ConversionError
+            It speaks of other orders.
+        """
         if type(other) is not RDP:
-            return NotImplemented
+            return False
         if other.orders != self.orders:
             raise ConversionError(
-                f"loss: Renyi losses add order by order, got {self!r} and {other!r}; convert both to the same orders"
+                f"loss: Renyi losses are counted order by order, got {self!r} and {other!r}; convert both to the same "
+                "orders"
             )
-        return self.with_parts(tuple([a + b for a, b in zip(self.parts, other.parts, strict=True)]))
+        return True
 
     def words(self, *, up: bool, with_delta: bool = False) -> str:
         """The curve for a message: see :meth:`Loss.words`; there is no delta."""
         rounded = decimal_up if up else decimal_down
-        return f"rho={{{', '.join(f'{decimal_up(order)!r}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
+        return f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
 
     def __repr__(self) -> str:
         return f"RDP({self.words(up=True).removeprefix('rho=')})"
@@ -107,3 +114,9 @@ def _order(order: Any) -> Fraction:
     if number <= 1:
         raise InvalidValueError(f"order must be greater than 1, got {shown(order)}; give for example 2")
     return number
+
+
+def _shown(order: Fraction) -> str:
+    """An order as it can be given: ``2.5``, or ``'7/3'`` where no double means it."""
+    double = decimal_up(order)
+    return repr(double) if exact(double) == order else repr(to_text(order))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.losses import Loss
@@ -14,6 +14,7 @@ __all__ = ["Frozen", "Odometer", "Reading"]
 Reading = Literal["time-uniform", "accumulator"]
 
 
+@runtime_checkable
 class Odometer(Protocol):
     """What every odometer can do; all odometers are frozen."""
 
