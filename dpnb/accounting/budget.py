@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.conversions import mu_from_epsilon
-from dpnb.accounting.exact import Number, decimal_up, exact, positive, to_text
+from dpnb.accounting.exact import Number, decimal_up, exact, positive, shown, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError
 
@@ -54,12 +54,15 @@ class Budget:
         exact_delta = exact(delta, name="delta")
         if not 0 < exact_delta < 1:
             raise InvalidValueError(
-                f"delta must lie between 0 and 1, both excluded, got {delta!r}; Gaussian noise cannot promise "
+                f"delta must lie between 0 and 1, both excluded, got {shown(delta)}; Gaussian noise cannot promise "
                 "delta = 0; take for example 1e-6"
             )
         mu = mu_from_epsilon(exact_epsilon, delta=exact_delta)
         if mu == 0:
-            raise InvalidValueError(f"epsilon and delta are too small to answer anything, got {epsilon!r}, {delta!r}")
+            raise InvalidValueError(
+                f"epsilon and delta are too small to answer anything, got {shown(epsilon)}, {shown(delta)}; "
+                "give for example epsilon=1, delta=1e-6"
+            )
         self._set(GDP(mu), exact_epsilon, exact_delta)
 
     @classmethod

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from dpnb.accounting.conversions import (
@@ -47,7 +48,7 @@ L = TypeVar("L", bound=Loss)
 
 
 def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Iterable[Number] | None = None) -> L:
-    """The smallest loss of another kind that a theorem proves from this one, rounded up.
+    """The smallest loss of another kind that the table's theorem proves from this one, rounded up.
 
     Parameters
     ----------
@@ -71,6 +72,9 @@ def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Ite
     >>> convert(GDP(1), ZCDP), convert(ZCDP(0.5), RDP, orders=[2, 8])
     (ZCDP(rho=0.5), RDP({2.0: 1.0, 8.0: 4.0}))
     """
+    given: object = to
+    if not isinstance(given, type):
+        raise ConversionError(f"to: must be a kind of loss such as ZCDP, got {shown(given)}; give the class itself")
     made = _made(loss, to, delta, orders)
     if not isinstance(made, to):
         name = getattr(to, "__name__", shown(to))
@@ -129,9 +133,9 @@ def own_epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
     )
 
 
-def good_delta(delta: Fraction, own: Fraction) -> Fraction:
-    """What a total delta leaves for the good part, whose weight is 1 - `own`; 0 if nothing."""
-    return max((delta - own) / (1 - own), Fraction(0)) if own < 1 else Fraction(0)
+def good_delta(delta: Fraction, own: Fraction) -> Fraction | None:
+    """What a total delta leaves for the good part, whose weight is 1 - `own`; None if it does not cover `own`."""
+    return (delta - own) / (1 - own) if own <= delta and own < 1 else None
 
 
 def _made(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
@@ -158,12 +162,11 @@ def _approx(loss: Loss, delta: Number | None) -> Loss | None:
             raise ConversionError(f"delta: needed to make ApproxDP of {_named(loss)}; give for example delta=1e-6")
         return None
     total = checked_delta(delta)
-    own = loss.delta
-    if own > total or own >= 1:
+    good = good_delta(total, loss.delta)
+    if good is None:
         raise ConversionError(
             f"delta: must be at least the loss's own to make ApproxDP of it, got {shown(delta)} for {_named(loss)}"
         )
-    good = good_delta(total, own)
     epsilon = _epsilon(loss, good)
     if epsilon == float("inf"):
         raise ConversionError(f"delta: nothing is left of {shown(delta)} to bound {_named(loss)}; give a larger delta")
@@ -203,21 +206,32 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
     if isinstance(loss, RDP):
         if orders is None:
             return loss
-        return RDP({order: _between(loss, order) for order in RDP(dict.fromkeys(orders, 0)).orders})
+        return RDP({order: _between(loss, order) for order in _checked(orders)})
     if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
     if orders is None:
         raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")
-    checked = RDP(dict.fromkeys(orders, 0)).orders
+    checked = _checked(orders)
     if isinstance(loss, GDP | ZCDP):
         return RDP({order: order * loss.rho for order in checked})
     return RDP({order: rdp_from_pure(loss.epsilon, order=order) for order in checked})
 
 
+def _checked(orders: Iterable[Number]) -> tuple[Fraction, ...]:
+    try:
+        return RDP(dict.fromkeys(orders, 0)).orders
+    except (TypeError, InvalidValueError) as error:
+        raise InvalidValueError(
+            f"orders must be different numbers above 1, at least one, got {shown(orders)}; give for example [2, 8, 32]"
+        ) from error
+
+
 def _between(loss: RDP, order: Fraction) -> Fraction:
     """The loss at another order: (a - 1) D_a is convex in a and 0 at a = 1, so it lies below its chords."""
     below, at_below = Fraction(1), Fraction(0)
-    for above, rho in loss.curve:
+    # Divergences rise with the order, so a figure at a higher order holds below it too.
+    least = accumulate(reversed(loss.parts), min)
+    for above, rho in zip(loss.orders, reversed(list(least)), strict=True):
         at_above = (above - 1) * rho
         if order <= above:
             return (at_below + (at_above - at_below) * (order - below) / (above - below)) / (order - 1)

@@ -12,8 +12,9 @@ decimal that denotes it: ``0.1`` is 1/10, and ten of them are 1.  On the way out
 Within a convention "up" is the smallest double that is not below the exact number and "down" the largest that is not
 above it, at every magnitude: beyond the largest double, up is ``inf`` and down the largest finite double.
 
-Reading a double as its shortest decimal keeps the order of doubles, because each shortest decimal lies strictly inside
-the interval of reals that round to its double.  So "smallest" and "largest" are found by looking at neighbours.
+Reading a double as its shortest decimal keeps the order of doubles, because each shortest decimal lies in the interval
+of reals that round to its double, and these intervals do not overlap.  So "smallest" and "largest" are found by looking
+at neighbours.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ Number = int | float | str | Fraction | Decimal | np.integer[Any] | np.floating[
 _LARGEST = sys.float_info.max
 # Python refuses decimal texts of integers beyond 4300 digits; a loss or budget needs none so long.
 _MOST_DIGITS = 4000
-_EXPONENT = re.compile(r"[eE]([+-]?[0-9_]+)\s*$")
+_EXPONENT = re.compile(r"[eE]([+-]?[\d_]+)\s*$")
 _INTEGER = r"(?:[0-9]+|0x[0-9a-f]+)"
 _STORED = re.compile(rf"(-?)({_INTEGER})(?:/({_INTEGER}))?")
 
@@ -199,10 +200,12 @@ def from_text(text: object) -> Fraction:
         The text is not of that form.
     """
     match = _STORED.fullmatch(text) if isinstance(text, str) else None
-    bottom = _integer_of(match[3] or "1") if match else 0
-    if match is None or bottom == 0:
+    try:
+        size = Fraction(_integer_of(match[2]), _integer_of(match[3] or "1")) if match else None
+    except (ValueError, ZeroDivisionError):
+        size = None
+    if match is None or size is None:
         raise InvalidValueError(f"a stored number must read like '9/100', got {shown(text)}; was the file edited?")
-    size = Fraction(_integer_of(match[2]), bottom)
     return -size if match[1] else size
 
 
@@ -217,12 +220,14 @@ def shown(value: object) -> str:
 
 def _of_text(text: str, value: object, name: str) -> Fraction:
     exponent = _EXPONENT.search(text)
-    if len(text) > _MOST_DIGITS or (exponent and abs(int(exponent[1])) > _MOST_DIGITS):
-        raise InvalidValueError(f"{name} must have at most {_MOST_DIGITS} digits, got {shown(value)}; round it")
     try:
-        return Fraction(text)
+        is_long = len(text) > _MOST_DIGITS or (exponent and abs(int(exponent[1])) > _MOST_DIGITS)
+        number = Fraction(0 if is_long else text)
     except (ValueError, ZeroDivisionError):
         raise _not_a_number(value, name) from None
+    if is_long:
+        raise InvalidValueError(f"{name} must have at most {_MOST_DIGITS} digits, got {shown(value)}; round it")
+    return number
 
 
 def _not_a_number(value: object, name: str) -> InvalidValueError:

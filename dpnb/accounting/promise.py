@@ -33,6 +33,7 @@ from dpnb.accounting.exact import (
     exact,
     four_digits_down,
     from_text,
+    shown,
     to_text,
 )
 from dpnb.accounting.filters import (
@@ -51,7 +52,7 @@ __all__ = ["FILTERS", "AnyFilter", "Promise", "promise"]
 
 AnyFilter = SumFilter[Any] | RogersFilter
 # What is left of mu0 squared when all of it was asked for in rounded numbers.
-_CRUMB = Fraction(1, 10**12)
+_CRUMB = Fraction(1, 10**10)
 
 FILTERS = {
     "gdp": ("GDP", "Smith and Thakurta 2022, Theorem 1: the sum of mu^2 against mu0^2"),
@@ -154,7 +155,8 @@ class Promise:
         low, high = 0.0, decimal_sqrt_down(self.mu0_squared)
         if fits(high):
             return high
-        while high - low > 1e-9 * high:
+        crumb = decimal_sqrt_down(_CRUMB * self.mu0_squared)
+        while high - low > 1e-9 * high and high > crumb:
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
@@ -199,7 +201,7 @@ def promise(name: str, budget: Budget) -> Promise:
     given: object = name
     if not isinstance(given, str) or given not in FILTERS:
         raise InvalidValueError(
-            f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {name!r}; leave it out for 'gdp'"
+            f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {shown(given)}; leave it out for 'gdp'"
         )
     epsilon, delta = budget.epsilon, budget.delta
     mu0_squared = budget.loss.mu_squared

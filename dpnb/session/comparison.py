@@ -6,7 +6,8 @@ the session's own releases; one that would have refused a release stays at that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dpnb.accounting.losses import GDP, Loss
@@ -122,16 +123,19 @@ def _odometers(
     own: Promise, mixture: MixtureOdometer, standings: Mapping[str, Standing], public_size: int | None
 ) -> dict[str, Odometer]:
     delta, v = mixture.delta, own.mu0_squared
-    odometers: dict[str, Odometer] = {
-        "mixture": mixture,
-        "filter": FilterOdometer.tuned(v, delta),
-        "stitched": StitchedOdometer(v / 100, delta),
+    makers: dict[str, Callable[[], Odometer]] = {
+        "filter": lambda: FilterOdometer.tuned(v, delta),
+        "stitched": lambda: StitchedOdometer(v / 100, delta),
+        "rogers": lambda: RogersOdometer(public_size or 0, delta),
+        "basic": lambda: BasicOdometer(delta),
+        "gdp-accumulator": GDPAccumulator,
+        "zcdp-accumulator": ZCDPAccumulator,
+        "approx-dp-accumulator": lambda: ApproxDPAccumulator(delta, delta),
     }
-    if "rogers" in standings and public_size is not None and public_size >= 2:
-        odometers["rogers"] = RogersOdometer(public_size, delta)
-    if "basic" in standings:
-        odometers["basic"] = BasicOdometer(delta)
-    odometers["gdp-accumulator"] = GDPAccumulator()
-    odometers["zcdp-accumulator"] = ZCDPAccumulator()
-    odometers["approx-dp-accumulator"] = ApproxDPAccumulator(delta, delta)
+    odometers: dict[str, Odometer] = {"mixture": mixture}
+    for name, make in makers.items():
+        if name in ("rogers", "basic") and name not in standings:
+            continue  # no filter of that name tells which epsilon a release has
+        with suppress(InvalidValueError):  # left out where its theorem does not reach: a budget or size of 0 or 1e-200
+            odometers[name] = make()
     return odometers

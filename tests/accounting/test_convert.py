@@ -83,6 +83,22 @@ def test_randomised_response_is_within_each_conversion_of_a_pure_loss(epsilon: f
         assert zcdp.rho <= exact(epsilon) ** 2 / 2
 
 
+def test_a_lower_divergence_at_a_higher_order_holds_below_it_too() -> None:
+    assert convert(RDP({2: 10, 3: 1}), RDP, orders=[2]) == RDP({2: 1})
+
+
+@pytest.mark.parametrize("kind", ["ZCDP", 5, None])
+def test_what_is_no_kind_of_loss_is_refused(kind: Any) -> None:
+    with pytest.raises(ConversionError, match="to: must be a kind of loss"):
+        convert(GDP(1), kind)
+
+
+@pytest.mark.parametrize("orders", [5, [], [[2]], [2, "2"], [1], ["two"]])
+def test_orders_that_are_none_are_refused_by_that_name(orders: Any) -> None:
+    with pytest.raises(InvalidValueError, match=r"^orders must be different numbers above 1"):
+        convert(GDP(1), RDP, orders=orders)
+
+
 def test_total_delta_pays_for_the_bad_part_first() -> None:
     good = (exact(1e-6) - exact(4e-7)) / (1 - exact(4e-7))
     assert convert(GDP(1, 4e-7), ApproxDP, delta=1e-6) == ApproxDP(epsilon_from_mu(1, delta=good), 1e-6)

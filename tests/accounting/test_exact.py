@@ -56,6 +56,14 @@ def test_what_is_no_finite_number_is_refused_by_name(value: numbers.Number) -> N
         exact(value, name="epsilon")
 
 
+@pytest.mark.parametrize("text", ["1e__5", "1e_", "1e\u0669\u0669\u0669\u0669\u0669", "9" * 5000])
+def test_hostile_text_is_refused_at_once(text: str) -> None:
+    with pytest.raises(InvalidValueError, match="must"):
+        exact(text)
+    with pytest.raises(InvalidValueError, match="must read like"):
+        from_text(text)
+
+
 @pytest.mark.parametrize("value", [0, 0.0, -0.0, -1, "-1e-300"])
 def test_positive_refuses_zero_and_less(value: numbers.Number) -> None:
     with pytest.raises(InvalidValueError, match=r"^mu must be greater than 0, got"):

@@ -13,8 +13,18 @@ from hypothesis import strategies as st
 
 from contracts.filters import FilterContract, OtherKindOfLoss, SumFilterContract
 from dpnb.accounting.conversions import epsilon_from_mu, epsilon_from_rho, mu_from_pure, rho_from_pure
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, exact
-from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
+from dpnb.accounting.filters import (
+    ApproxDPFilter,
+    BasicFilter,
+    Filter,
+    GDPFilter,
+    RDPFilter,
+    RogersFilter,
+    ZCDPFilter,
+)
+from dpnb.accounting.filters.rogers import mean_loss
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
@@ -406,7 +416,7 @@ def test_delta_that_is_none_is_refused(bad: Number) -> None:
         lambda x: ApproxDPFilter(1, conversion_delta=1e-6, slack_delta=x),
     ]
     for make in makers:
-        with pytest.raises(InvalidValueError, match=r"^(delta|conversion_delta) must"):
+        with pytest.raises(InvalidValueError, match=r"^(delta|conversion_delta|slack_delta) must"):
             make(bad)
 
 
@@ -428,6 +438,54 @@ def test_budget_of_nothing_admits_what_costs_nothing(empty: Any) -> None:
     assert empty.step(free).admits(free)
     with pytest.raises(BudgetExceeded, match="every question that costs is now refused"):
         empty.step(costing)
+
+
+def test_order_with_no_budget_leaves_no_headroom() -> None:
+    assert RDPFilter({2: 0, 8: 1}).headroom == 0.0
+    assert ZCDPFilter(0, 0.5).headroom == 0.0
+    assert ZCDPFilter(1, 0).headroom == 1.0  # a delta that was never given is not missed
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        GDPFilter(0, 0.5),
+        GDPFilter(0, 1),
+        ZCDPFilter(0, 0.5),
+        ApproxDPFilter("1e-200", conversion_delta=1e-6, slack_delta=0.5),
+        BasicFilter(0, 0.5),
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_nothing_is_guaranteed_below_the_filters_own_delta(state: Any) -> None:
+    assert state.guarantee(1e-6) == math.inf
+    assert state.guarantee("0.4999") == math.inf
+
+
+@given(st.integers(-200, -150), st.floats(1, 9.99))
+def test_mean_of_a_loss_is_never_rounded_down_not_even_below_the_normal_doubles(power: int, size: float) -> None:
+    epsilon = exact(f"{size!r}e{power}")
+    exact_mean = epsilon * epsilon / 2  # e^epsilon - 1 is above epsilon by far less than the margin
+    assert Fraction(mean_loss(epsilon)) >= exact_mean
+
+
+@pytest.mark.parametrize(
+    "fresh",
+    [GDPFilter(1), ZCDPFilter(1), RDPFilter({2: 1}), BasicFilter(1, 1e-6), ApproxDPFilter(1, conversion_delta=1e-6)],
+    ids=lambda fresh: type(fresh).__name__,
+)
+def test_share_is_what_headroom_loses_and_above_one_for_what_never_fits(fresh: Any) -> None:
+    loss = convert(PureDP("0.001"), RDP, orders=[2]) if isinstance(fresh, RDPFilter) else PureDP("0.001")
+    assert fresh.share(loss) == pytest.approx(1 - fresh.step(loss).headroom, abs=1e-15)
+    huge = convert(PureDP(100), RDP, orders=[2]) if isinstance(fresh, RDPFilter) else PureDP(100)
+    assert fresh.share(huge) > 1
+    if not isinstance(fresh, RDPFilter | BasicFilter):
+        assert fresh.share(ApproxDP("0.001", 1e-9)) == math.inf  # no delta was set aside
+
+
+def test_every_filter_is_a_filter() -> None:
+    for fresh in (GDPFilter(1), RogersFilter(1, 1e-6), RDPFilter({2: 1})):
+        assert isinstance(fresh, Filter)
 
 
 def test_budget_given_as_another_kind_of_loss_is_refused() -> None:

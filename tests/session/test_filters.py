@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,34 @@ def test_share_1_leaves_nothing_worth_asking(make: Make, name: str) -> None:
     assert session.headroom < 1e-6
     with pytest.raises(BudgetExceeded, match=r"nothing is left|the largest that fits"):
         question(session, 2).release(mu=0.01)
+
+
+@every_filter
+def test_session_that_has_spent_everything_still_answers_at_once(make: Make, name: str) -> None:
+    session = make(filter=name)
+    question(session, 0).release(share=1)
+    start = time.perf_counter()
+    with pytest.raises(BudgetExceeded, match="nothing is left"):
+        question(session, 1).release(share=0.5)
+    with pytest.raises(BudgetExceeded, match="nothing is left"):
+        question(session, 2).release(mu=0.1)
+    preview = question(session, 2).preview(mu=0.1)
+    assert not preview.fits
+    assert preview.largest == 0
+    assert "nothing is left" in repr(preview)
+    # A search without an end would take minutes, and hold the ledger meanwhile; a slow machine takes a second.
+    assert time.perf_counter() - start < 30
+
+
+@every_filter
+def test_preview_of_what_does_not_fit_tells_its_true_share_and_the_largest_that_fits(make: Make, name: str) -> None:
+    session = make(filter=name)
+    preview = question(session, 0).preview(mu=10)
+    assert preview.cost_share > 1
+    assert not preview.fits
+    assert preview.largest
+    assert question(session, 0).preview(mu=preview.largest).fits
+    assert "largest that fits" in repr(preview)
 
 
 @every_filter

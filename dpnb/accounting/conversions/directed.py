@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 # Smaller deltas than this are taken as 0, against ourselves.
-LEAST_DELTA = Fraction(1, 2**100_000)
+LEAST_DELTA = Fraction(1, 10**5000)
 _BITS, _MOST_BITS, _LOST, _GOOD = 192, 1536, 16, 110
 # exp(-10000) < 2^-14000, far below every double.
 _DEEP, _BELOW = -10_000, Fraction(1, 2**14_000)
@@ -111,17 +111,17 @@ def settle(guess: float, holds: Callable[[float], bool], safe: float) -> float:
     return guess
 
 
-def checked_delta(delta: Number) -> Fraction:
-    """delta, in [0, 1).
+def checked_delta(delta: Number, *, name: str = "delta") -> Fraction:
+    """A delta, in [0, 1).
 
     Raises
     ------
     InvalidValueError
         It is not, or no number.
     """
-    number = exact(delta, name="delta")
+    number = exact(delta, name=name)
     if not 0 <= number < 1:
-        raise InvalidValueError(f"delta must be at least 0 and below 1, got {shown(delta)}; give for example 1e-6")
+        raise InvalidValueError(f"{name} must be at least 0 and below 1, got {shown(delta)}; give for example 1e-6")
     return number
 
 

@@ -33,6 +33,8 @@ SLACK = 1 + Fraction(1, 2**160)
 # Q(400) < 2^-115000, and 1 - Q(-400) is as small.
 _FAR = 400
 _BEYOND = Fraction(1, 2**115_000)
+# No double is above its root, and none but 0 below the root's inverse.
+_MOST = Fraction(10**650)
 
 
 def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
@@ -103,8 +105,9 @@ def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
     """
     if not mu_squared:
         return 0.0
-    if delta < LEAST_DELTA:
+    if delta < LEAST_DELTA or mu_squared > _MOST:
         return math.inf
+    mu_squared = max(mu_squared, 1 / _MOST)  # against ourselves, and below every use
     ctx = context()
 
     def holds(epsilon: float) -> bool:
@@ -173,6 +176,7 @@ def rho_from_mu(mu: Number) -> float:
 def _mu_of(epsilon: Fraction, delta: Fraction) -> float:
     if delta < LEAST_DELTA:
         return 0.0
+    epsilon = min(epsilon, Fraction(10**615))  # against ourselves: mu, about the root of 2 epsilon, stays a double
     ctx = context()
 
     def holds(mu: float) -> bool:

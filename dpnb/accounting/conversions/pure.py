@@ -22,7 +22,6 @@ from dpnb.accounting.conversions.directed import (
     directed,
     fraction,
     is_tight,
-    log,
     real,
     settle,
 )
@@ -173,7 +172,7 @@ def epsilon_from_pure(epsilon: Number, *, delta: Number) -> float:
         if lost < 0.5:
             return real(ctx, e), ctx.log1p(-lost)
         kept = real(ctx, 1 - d) - real(ctx, d) * small
-        return (real(ctx, e), ctx.log(kept)) if kept > 0 and e + log(ctx, fraction(kept)) > 0 else (ctx.zero,)
+        return (real(ctx, e), ctx.log(kept)) if kept > small / 2 else (ctx.zero,)  # there it is below 0
 
     return decimal_up(min(max(directed(terms, up=True), Fraction(0)), e))
 

@@ -8,8 +8,8 @@ from typing import Self
 
 from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
 from dpnb.accounting.conversions.directed import checked_delta
-from dpnb.accounting.convert import convert, good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative
+from dpnb.accounting.convert import convert
+from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative, shown
 from dpnb.accounting.filters.sums import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
 from dpnb.errors import InvalidValueError
@@ -56,13 +56,19 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     conversion_delta: Fraction
 
     def __init__(self, epsilon: Number, *, conversion_delta: Number, slack_delta: Number = 0.0) -> None:
-        delta = checked_delta(conversion_delta)
-        if not delta:
-            raise InvalidValueError("conversion_delta must be greater than 0, got 0; give for example 1e-6")
+        delta, slack = (
+            checked_delta(conversion_delta, name="conversion_delta"),
+            non_negative(slack_delta, name="slack_delta"),
+        )
+        if not delta or slack > 1:
+            raise InvalidValueError(
+                f"conversion_delta must be greater than 0 and slack_delta at most 1, got {shown(conversion_delta)} and "
+                f"{shown(slack_delta)}; give for example 1e-6 and 0"
+            )
         object.__setattr__(self, "epsilon", non_negative(epsilon, name="epsilon"))
         object.__setattr__(self, "conversion_delta", delta)
         # y*/2 is the rho whose simple conversion is epsilon (Feldman and Zrnic 2021, Theorem 4.9).
-        self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack_delta))
+        self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack))
 
     def _after(self, spent: ZCDP) -> Self:
         new = super(ApproxDPFilter, self)._after(spent)
@@ -97,7 +103,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight
         conversion of the same y*/2-zCDP makes it smaller.
         """
-        return epsilon_from_rho(self.budget.rho, delta=good_delta(checked_delta(delta), self.budget.delta))
+        return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))
 
     def __repr__(self) -> str:
         epsilon, delta = decimal_up(self.epsilon), decimal_up(self.conversion_delta)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpnb.accounting.conversions import epsilon_of_gdp
-from dpnb.accounting.conversions.directed import checked_delta
-from dpnb.accounting.convert import convert, good_delta
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_sqrt_down, non_negative
 from dpnb.accounting.filters.sums import SumFilter
 from dpnb.accounting.losses import GDP, Loss
@@ -72,4 +71,4 @@ class GDPFilter(SumFilter[GDP]):
 
         Dong, Roth and Su 2022, Corollary 2.13, at what the filter's own delta leaves of `delta`.
         """
-        return epsilon_of_gdp(self.budget.mu_squared, good_delta(checked_delta(delta), self.budget.delta))
+        return self._guarantee(delta, lambda good: epsilon_of_gdp(self.budget.mu_squared, good))

@@ -24,6 +24,7 @@ _ZERO = Fraction(0)
 _SMALLEST_BITS = 1074
 _ONE = 1 << _SMALLEST_BITS
 # A little below 1/e: the theorem's range of delta.
+_LEAST_DELTA = Fraction(1, 10**300)
 _MOST_DELTA = Fraction(36787944, 10**8)
 
 
@@ -65,8 +66,8 @@ class Terms:
 
 def _terms(epsilon: Number, delta: Number, *, pure: bool) -> Terms:
     e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
-    if not 0 < d <= _MOST_DELTA:
-        raise InvalidValueError(f"delta must lie between 0 and 1/e, got {shown(delta)}; give for example 1e-6")
+    if not _LEAST_DELTA <= d <= _MOST_DELTA:
+        raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
     if not Fraction(1, 10**150) <= e <= 10**150:
         raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
     log = -math.log(binary_down(d))
@@ -291,10 +292,11 @@ def mean_loss(epsilon: Fraction) -> float:
     """
     e = _float(epsilon)
     try:
-        mean = e * math.expm1(e) / 2 * _MARGIN
+        # The margin covers the rounding of normal doubles, the next double that of the smallest ones.
+        mean = math.nextafter(e * math.expm1(e) / 2 * _MARGIN, math.inf)
     except OverflowError:
         mean = math.inf
-    return min(mean or 5e-324, sys.float_info.max)
+    return min(mean, sys.float_info.max)
 
 
 def _in_smallest(x: float) -> int:

@@ -7,10 +7,13 @@ down, where a loss is converted it is rounded up.  A step takes constant time an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, Self, TypeVar
 
+from dpnb.accounting.conversions.directed import checked_delta
+from dpnb.accounting.convert import good_delta
 from dpnb.accounting.exact import Number, decimal_down, decimal_up
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.losses import Loss
@@ -65,6 +68,11 @@ class SumFilter(Generic[L]):
         """
         raise NotImplementedError
 
+    def _guarantee(self, delta: Number, epsilon: Callable[[Fraction], float]) -> float:
+        """The epsilon at what the filter's own delta leaves of `delta`; infinite if it leaves nothing to speak of."""
+        good = good_delta(checked_delta(delta), self.budget.delta)
+        return math.inf if good is None else epsilon(good)
+
     def admits(self, loss: Loss) -> bool:
         """Whether the budget covers what was spent and `loss`.
 
@@ -96,8 +104,9 @@ class SumFilter(Generic[L]):
 
         Nothing is left of a budget of 0; a delta that was never given is not counted.
         """
-        pairs = zip(self.spent.parts, self.budget.parts, strict=True)
-        return decimal_down(min((1 - spent / budget for spent, budget in pairs if budget), default=_ZERO))
+        pairs = zip(self.budget.names, self.spent.parts, self.budget.parts, strict=True)
+        shares = [1 - spent / budget if budget else _ZERO for name, spent, budget in pairs if budget or name != "delta"]
+        return decimal_down(min(shares))
 
     def share(self, loss: Loss) -> float:
         """The share of the whole budget that `loss` takes, rounded up; above 1 or infinite for one that never fits.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpnb.accounting.conversions import epsilon_from_rho
-from dpnb.accounting.conversions.directed import checked_delta
-from dpnb.accounting.convert import convert, good_delta
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_down, non_negative
 from dpnb.accounting.filters.sums import SumFilter
 from dpnb.accounting.losses import ZCDP, Loss
@@ -51,4 +50,4 @@ class ZCDPFilter(SumFilter[ZCDP]):
 
         Canonne, Kamath and Steinke 2020, at what the filter's own delta leaves of `delta`.
         """
-        return epsilon_from_rho(self.budget.rho, delta=good_delta(checked_delta(delta), self.budget.delta))
+        return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))

@@ -75,7 +75,7 @@ class IndividualFilter:
     @property
     def spent(self) -> Floats:
         """What each unit was charged, rounded up; read-only.  SENSITIVE: each entry is for that unit alone."""
-        return self._spent
+        return self._spent.view()  # of an array that cannot be made writeable through it
 
     @property
     def remaining(self) -> Floats:

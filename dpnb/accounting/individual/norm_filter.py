@@ -60,7 +60,7 @@ class NormFilter:
     @property
     def spent(self) -> Floats:
         """Each unit's sum of squared clipped norms, rounded up; read-only.  SENSITIVE: for that unit alone."""
-        return self._spent
+        return self._spent.view()  # of an array that cannot be made writeable through it
 
     @property
     def radius(self) -> Floats:

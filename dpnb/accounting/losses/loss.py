@@ -156,10 +156,11 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
     InvalidValueError
         Unknown kind, a missing entry, or an entry that is no stored number.
     """
-    kind = stored.get("kind")
-    if kind not in _KINDS:
+    kind: object = stored.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidValueError(
-            f"a stored loss must be of kind {', '.join(sorted(_KINDS))}, got {kind!r}; was it written by a newer dpnb?"
+            f"a stored loss must be of kind {', '.join(sorted(_KINDS))}, got {shown(kind)}; was it written by a newer "
+            "dpnb?"
         )
     try:
         return _KINDS[kind].from_json(stored)

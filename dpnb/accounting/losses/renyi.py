@@ -44,6 +44,11 @@ class RDP(Loss):
     orders: tuple[Fraction, ...]
     kind: ClassVar[str] = "rdp"
 
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """One for each order."""
+        return ("rho",) * len(self.orders)
+
     def __init__(self, curve: Mapping[Any, Number]) -> None:
         given: object = curve
         if not isinstance(given, Mapping) or not given:

@@ -36,8 +36,8 @@ def time_uniform_statement(
     if overspent:
         return "The deltas so far are more than was set aside for them, so no number bounds the privacy loss."
     if bound == math.inf:
-        return "The privacy loss so far is too large to be bounded by a number."
-    what = "the privacy loss of a view that determines every answer" if of_a_view else "the privacy loss"
+        return "No number is known to bound the privacy loss so far."
+    what = "the privacy loss of the answers and of the hidden coins behind them" if of_a_view else "the privacy loss"
     return (
         f"With confidence {_confidence(failure)}, {what} so far is at most {four_digits_up(bound)},"
         " at whatever moment you look."

@@ -109,6 +109,16 @@ def test_the_pointwise_delta_in_print_is_below_what_three_atoms_have() -> None:
     assert 2 * d / (e * math.exp(e)) < beyond / 2
 
 
+@pytest.mark.parametrize("epsilon", [1, 2, 10])
+@pytest.mark.parametrize("digits", [20, 58, 70, 200])
+def test_epsilon_is_not_zero_where_the_delta_is_a_hair_too_small(epsilon: int, digits: int) -> None:
+    with mpmath.workdps(300):
+        variation = mpmath.tanh(mpmath.mpf(epsilon) / 2)
+        delta = Fraction(int(mpmath.floor(variation * mpmath.mpf(10) ** digits)), 10**digits)
+    assert epsilon_from_pure(epsilon, delta=delta) > 0
+    assert epsilon_from_pure(epsilon, delta=delta + Fraction(2, 10**digits)) == 0
+
+
 def test_ends_of_the_range() -> None:
     assert rho_from_pure(0) == mu_from_pure(0) == rdp_from_pure(0, order=2) == epsilon_from_pure(0, delta=0) == 0.0
     assert epsilon_from_pure(2, delta=0) == 2.0

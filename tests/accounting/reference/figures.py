@@ -51,14 +51,15 @@ def _assert_reproduces(got: Any, expected: Any, rounded: str, cond: float) -> No
     elif expected == "inf":
         assert got == math.inf
     else:
-        _assert_near(exact(got), Fraction(expected), rounded, cond)
+        _assert_near(exact(got), expected, rounded, cond)
 
 
-def _assert_near(value: Fraction, truth: Fraction, rounded: str, cond: float) -> None:
+def _assert_near(value: Fraction, written: str, rounded: str, cond: float) -> None:
+    truth = Fraction(written)
     assert abs(value - truth) <= abs(truth) * (Fraction(1, 10**12) + Fraction(8 * cond * 2.3e-16))
-    # A figure has 17 digits; beyond their last half unit the direction must be right.
-    last_digit = abs(truth) / 10**16
+    # The figure is the double next to the truth; beyond half a unit of that the direction must be right.
+    half_unit = Fraction(math.ulp(float(written))) / 2
     if rounded == "up":
-        assert value >= truth - last_digit
+        assert value >= truth - half_unit
     if rounded == "down":
-        assert value <= truth + last_digit
+        assert value <= truth + half_unit

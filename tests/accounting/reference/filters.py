@@ -59,9 +59,9 @@ def _rogers(eps_g: Fraction, delta_g: Fraction, pure_variant: bool) -> RogersFil
 def _rogers_left(
     hist: list[list[Fraction]], eps_g: Fraction, delta_g: Fraction, pure_variant: bool = False
 ) -> list[Any]:
-    # Their pure variant keeps half of delta for deltas that a pure filter does not admit at all.
+    # Their pure variant keeps half of delta for deltas; a pure filter admits none, so the other form is asked for it.
     left = _left(_rogers(eps_g, delta_g, pure_variant), _pairs(hist))
-    return [left.epsilon, delta_g / 2 - sum(pair[1] for pair in hist)]
+    return [left.epsilon, _left(_rogers(eps_g, delta_g, False), _pairs(hist)).delta]
 
 
 def _pure_losses(eps_hist: list[Fraction], tight: bool) -> list[Loss]:

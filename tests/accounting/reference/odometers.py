@@ -65,9 +65,11 @@ def truncated(kind: str, seq: list[Any], d: Any, delta1: Fraction | None, delta:
     return fits
 
 
-def pair_38(hist: list[Any], delta1: Fraction, delta: Fraction) -> list[float]:
-    bound = last(ApproxDPAccumulator(delta1, delta), [ApproxDP(*pair) for pair in hist])
-    return [bound, math.inf if bound == math.inf else float(delta)]
+def pair_38(hist: list[Any], delta1: Fraction, delta: Fraction) -> list[Any]:
+    state: Any = ApproxDPAccumulator(delta1, delta)
+    for pair in hist:
+        state = state.step(ApproxDP(*pair))
+    return [state.bound, state.delta if state.bound < math.inf else math.inf]
 
 
 def first_over(delta_list: list[Fraction], delta2: Fraction) -> int:
