@@ -57,8 +57,8 @@ class ApproxDPAccumulator(Accumulator):
 
     Haney et al. 2023, Theorem 3.8.  S adds up epsilon^2 for DP losses, and 2 rho for GDP and zCDP losses without a
     delta.  Infinite once conversion_delta and the losses' deltas add up to more than delta.  Mechanisms may be
-    interleaved if all are DP or all are zCDP; for zCDP mixed with DP losses that have a delta that is open, so there one
-    must follow another.
+    interleaved if all are DP or all are zCDP; for zCDP mixed with DP losses that have a delta that is open: one must
+    follow another.
 
     Parameters
     ----------
