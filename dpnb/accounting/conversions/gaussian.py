@@ -244,6 +244,7 @@ def _solve_mu(ctx: Any, epsilon: Fraction, delta: Fraction) -> Fraction:
     mu phi(0), which is the target at mu = delta sqrt(2 pi).
     """
     ctx.prec = 128
+    ctx.prec += 2 * max(0, ctx.mag(real(ctx, epsilon)))  # a is a small difference of large numbers
     tail = ctx.sqrt(max(-2 * ctx.log(2 * real(ctx, delta)), 0))
     e, least = real(ctx, epsilon), real(ctx, delta) * ctx.sqrt(2 * ctx.pi)
     mu = max(2 * e / (tail + ctx.sqrt(tail * tail + 2 * e)), least) if epsilon else least
