@@ -40,12 +40,12 @@ __all__ = [
     "decimal_sqrt_up",
     "decimal_up",
     "exact",
-    "four_digits_down",
-    "four_digits_up",
     "from_text",
     "non_negative",
     "positive",
     "shown",
+    "shown_down",
+    "shown_up",
     "sqrt_down",
     "sqrt_up",
     "to_text",
@@ -167,18 +167,19 @@ def decimal_sqrt_down(x: Fraction) -> float:
     return _largest(_near_sqrt(x), lambda f: f <= 0 or exact(f) ** 2 <= x)
 
 
-def four_digits_up(x: float) -> str:
-    """A finite double in four digits, rounded up in its decimal meaning: for a loss that is shown."""
-    return _four_digits(x, ROUND_CEILING)
+def shown_up(x: float, digits: int = 4) -> str:
+    """A finite double in a few digits, rounded up in its decimal meaning: for a loss that is shown."""
+    return _few_digits(x, digits, ROUND_CEILING)
 
 
-def four_digits_down(x: float) -> str:
-    """A finite double in four digits, rounded down in its decimal meaning: for a budget that is shown."""
-    return _four_digits(x, ROUND_FLOOR)
+def shown_down(x: float, digits: int = 4) -> str:
+    """A finite double in a few digits, rounded down in its decimal meaning: for a budget that is shown."""
+    return _few_digits(x, digits, ROUND_FLOOR)
 
 
-def _four_digits(x: float, rounding: str) -> str:
-    return f"{Context(prec=4, rounding=rounding).create_decimal(float.__repr__(x)).normalize():g}"
+def _few_digits(x: float, digits: int, rounding: str) -> str:
+    number = Context(prec=digits, rounding=rounding).create_decimal(float.__repr__(x)).normalize()
+    return f"{number:f}" if number.is_zero() or -5 < number.adjusted() < 7 else f"{number:e}"
 
 
 def to_text(number: Fraction) -> str:

@@ -31,9 +31,9 @@ from dpnb.accounting.exact import (
     decimal_sqrt_down,
     decimal_up,
     exact,
-    four_digits_down,
     from_text,
     shown,
+    shown_down,
     to_text,
 )
 from dpnb.accounting.filters import (
@@ -58,8 +58,14 @@ FILTERS = {
     "gdp": ("GDP", "Smith and Thakurta 2022, Theorem 1: the sum of mu^2 against mu0^2"),
     "zcdp": ("zCDP", "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"),
     "rdp": ("RDP", "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"),
-    "approx-dp": ("approx. DP", "Whitehouse et al. 2023, Theorem 8: sqrt(2 V log(1/delta)) + V/2 against epsilon"),
-    "rogers": ("Rogers", "Rogers et al. 2016, Theorem 5.1: each answer converted to its own epsilon and delta"),
+    "approx-dp": (
+        "approx. DP",
+        "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon",
+    ),
+    "rogers": (
+        "Rogers",
+        "Rogers et al. 2016, Theorem 5.1: K of each answer's own epsilon; a quarter of epsilon or more from the start",
+    ),
     "basic": ("basic", "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"),
 }
 """Names that ``filter=`` takes, with a label and what each one holds to."""
@@ -104,13 +110,17 @@ class Promise:
     @property
     def _kept(self) -> str:
         if isinstance(self.start, GDPFilter):
-            return f"{four_digits_down(decimal_sqrt_down(self.start.budget.mu_squared))}-GDP"
+            return f"{shown_down(decimal_sqrt_down(self.start.budget.mu_squared))}-GDP"
         if isinstance(self.start, ZCDPFilter):
-            return f"{four_digits_down(decimal_down(self.start.budget.rho))}-zCDP"
+            return f"{shown_down(decimal_down(self.start.budget.rho))}-zCDP"
         if isinstance(self.start, RDPFilter):
             ((order, rho),) = self.start.budget.curve
-            return f"{four_digits_down(decimal_down(rho))}-RDP of order {decimal_up(order):g}"
-        return f"the {FILTERS[self.name][0]} filter"
+            return f"{shown_down(decimal_down(rho))}-RDP of order {decimal_up(order):g}"
+        if isinstance(self.start, ApproxDPFilter):
+            return f"V within {shown_down(decimal_down(2 * self.start.budget.rho))}"
+        if isinstance(self.start, RogersFilter):
+            return f"K within {shown_down(decimal_down(self.start.budget.epsilon))}"
+        return "sums of epsilon and delta"
 
     def enters(self, loss: GDP) -> Loss:
         """The loss that the filter is given for a Gaussian release.

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
-from dpnb.accounting.exact import decimal_sqrt_down, four_digits_down, four_digits_up
+from dpnb.accounting.exact import decimal_sqrt_down, shown_down, shown_up
 from dpnb.accounting.losses import GDP
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def figure(value: float, error: float) -> str:
 
 def mu_up(loss: GDP) -> str:
     """A loss in four digits, rounded up: for what was spent or asked."""
-    return four_digits_up(loss.mu)
+    return shown_up(loss.mu)
 
 
 def mu_down(loss: GDP) -> str:
     """A loss in four digits, rounded down: for a budget and what is left of it."""
-    return four_digits_down(decimal_sqrt_down(loss.mu_squared))
+    return shown_down(decimal_sqrt_down(loss.mu_squared))
 
 
 def ceil_percent(share: float) -> str:
@@ -149,7 +149,7 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
             facts.append(("affordable", f"{preview.times:,} time{'s' if preview.times != 1 else ''} at this cost"))
     else:
         facts.append(("headroom after", "does not fit: a release would be refused"))
-        largest = f"mu {four_digits_down(preview.largest)}, or share=1" if preview.largest else "nothing is left"
+        largest = f"mu {shown_down(preview.largest)}, or share=1" if preview.largest else "nothing is left"
         facts.append(("largest that fits", largest))
     return facts
 

@@ -11,11 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpnb.accounting.exact import decimal_down, decimal_up, four_digits_down, four_digits_up
-from dpnb.accounting.losses import GDP, ApproxDP
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, shown_down, shown_up
+from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
+from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
 from dpnb.accounting.odometers import Odometer, Reading
 from dpnb.accounting.promise import FILTERS, AnyFilter
-from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent, mu_down, mu_up
+from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent, mu_up
 from dpnb.ledger import MEMORY, Charge
 from dpnb.query.plan import Plan
 from dpnb.session.comparison import Comparison, Standing
@@ -36,7 +37,7 @@ ODOMETERS = {
     "approx-dp-accumulator": "approx. DP accumulator",
 }
 READINGS: dict[Reading, str] = {
-    "time-uniform": "true at whatever moment you look; each by itself, choose one beforehand",
+    "time-uniform": "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand",
     "accumulator": "inside every budget fixed beforehand that is at least this",
 }
 
@@ -175,17 +176,28 @@ def _bound(odometer: Odometer) -> str:
     """The reading in few words; `statement` has them all."""
     if not math.isfinite(odometer.bound):
         return "unbounded"
-    bound = four_digits_up(odometer.bound)
+    bound = shown_up(odometer.bound)
     return f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
 
 
 def _spent(filter_: AnyFilter) -> str:
-    """What is spent and of how much, in the filter's own measure, four digits, rounded against us."""
+    """What is spent and of how much, in the filter's own measure, rounded against us but never past the budget."""
     spent, budget = filter_.spent, filter_.budget
     if isinstance(spent, GDP) and isinstance(budget, GDP):
-        return f"mu {mu_up(spent)} of {mu_down(budget)}"
-    name = "epsilon" if isinstance(budget, ApproxDP) else "rho"
-    return f"{name} {four_digits_up(decimal_up(spent.parts[0]))} of {four_digits_down(decimal_down(budget.parts[0]))}"
+        return _of("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))
+    if isinstance(filter_, ApproxDPFilter):
+        return _of("V", decimal_up(2 * spent.parts[0]), decimal_down(2 * budget.parts[0]))
+    name = "K" if isinstance(filter_, RogersFilter) else "epsilon" if isinstance(budget, EpsilonLoss) else "rho"
+    words = _of(name, decimal_up(spent.parts[0]), decimal_down(budget.parts[0]))
+    return f"{words} at order {decimal_up(budget.orders[0]):g}" if isinstance(budget, RDP) else words
+
+
+def _of(name: str, spent: float, budget: float) -> str:
+    for digits in range(4, 18):
+        used, whole = shown_up(spent, digits), shown_down(budget, digits)
+        if float(used) <= float(whole):
+            return f"{name} {used} of {whole}"
+    return f"{name} {shown_down(budget)}, all of it"
 
 
 def _release(charge: Charge) -> dict[str, Any]:

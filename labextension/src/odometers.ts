@@ -4,7 +4,7 @@ import type { IOdometer } from './snapshot';
 
 /** How the figures of one reading may be used. */
 const READINGS = new Map([
-  ['time-uniform', 'true at whatever moment you look; each by itself, choose one beforehand'],
+  ['time-uniform', "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand"],
   ['accumulator', 'inside every budget fixed beforehand that is at least this']
 ]);
 

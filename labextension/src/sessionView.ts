@@ -25,14 +25,19 @@ export class SessionView implements IView<ISession> {
   private readonly _history = element('ol', 'dpnb-releases');
   private _shownHistory = '';
 
-  /** @param showHistory Whether the latest releases are listed below the gauges. */
+  /** @param showHistory Whether the latest releases are listed, each with the number that refusals name. */
   constructor(private readonly showHistory: boolean) {
     this._notice.setAttribute('role', 'alert');
     this._history.setAttribute('aria-label', 'Releases, newest first');
     this.node.append(this._name, this._notice, this._promise, this._dials, this._spent);
-    this.node.append(this._filters.node, this._odometers.node);
+    this.node.append(this._filters.node);
     if (showHistory) {
-      this.node.append(this._history, this._ledger);
+      this._history.tabIndex = 0; // it scrolls, so the keyboard must reach it
+      this.node.append(this._history);
+    }
+    this.node.append(this._odometers.node);
+    if (showHistory) {
+      this.node.append(this._ledger);
     }
   }
 
@@ -89,7 +94,7 @@ function drawRelease(release: IRelease): HTMLElement {
     ' · ',
     element('span', 'dpnb-release-status', release.status)
   );
-  const item = element('li', 'dpnb-release', element('div', 'dpnb-release-question', release.question), facts);
+  const item = element('li', 'dpnb-release', element('div', 'dpnb-release-question', `${release.id}. ${release.question}`), facts);
   item.dataset.status = release.status;
   return item;
 }

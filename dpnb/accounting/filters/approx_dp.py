@@ -93,8 +93,8 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     def rule(self) -> str:
         """What the filter holds to, in words."""
         return (
-            f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2, must stay within "
-            f"{decimal_down(self.epsilon)!r}"
+            f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2 or mu^2, must stay "
+            f"within {decimal_down(self.epsilon)!r}{self._delta_rule}"
         )
 
     def guarantee(self, delta: Number) -> float:

@@ -64,7 +64,7 @@ class GDPFilter(SumFilter[GDP]):
     @property
     def rule(self) -> str:
         """What the filter holds to, in words."""
-        return f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2"
+        return f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2{self._delta_rule}"
 
     def guarantee(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.

@@ -156,7 +156,10 @@ class RogersFilter:
     @property
     def rule(self) -> str:
         """What the filter holds to, in words."""
-        return f"K and the sum of delta must stay within {self.budget.words(up=False, with_delta=True)}"
+        return (
+            f"K must stay within {decimal_down(self.terms.epsilon)!r}, and the sum of the losses' deltas within "
+            f"{decimal_down(self.terms.deltas)!r}"
+        )
 
     def admits(self, loss: Loss) -> bool:
         """Whether `step` would accept the loss.

@@ -68,6 +68,11 @@ class SumFilter(Generic[L]):
         """
         raise NotImplementedError
 
+    @property
+    def _delta_rule(self) -> str:
+        delta = self.budget.delta
+        return f", and the sum of the losses' deltas within {decimal_down(delta)!r}" if delta else ""
+
     def _guarantee(self, delta: Number, epsilon: Callable[[Fraction], float]) -> float:
         """The epsilon at what the filter's own delta leaves of `delta`; infinite if it leaves nothing to speak of."""
         good = good_delta(checked_delta(delta), self.budget.delta)

@@ -43,7 +43,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
     @property
     def rule(self) -> str:
         """What the filter holds to, in words."""
-        return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}"
+        return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}{self._delta_rule}"
 
     def guarantee(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.

@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
-from dpnb.accounting.exact import binary_up, decimal_up, four_digits_up, from_text, to_text
+from dpnb.accounting.exact import binary_up, decimal_up, from_text, shown_up, to_text
 
 __all__ = ["accumulator_statement", "order_text", "time_uniform_statement"]
 
@@ -39,7 +39,7 @@ def time_uniform_statement(
         return "No number is known to bound the privacy loss so far."
     what = "the privacy loss of the answers and of the hidden coins behind them" if of_a_view else "the privacy loss"
     return (
-        f"With confidence {_confidence(failure)}, {what} so far is at most {four_digits_up(bound)},"
+        f"With confidence {_confidence(failure)}, {what} so far is at most {shown_up(bound)},"
         " at whatever moment you look."
     )
 
@@ -61,7 +61,7 @@ def accumulator_statement(bound: float, budget: str, measure: str) -> str:
         return f"No budget of {budget} is known to hold everything so far."
     return (
         f"Everything so far is inside every budget of {budget} that was fixed beforehand and whose {measure} is"
-        f" at least {four_digits_up(bound)}."
+        f" at least {shown_up(bound)}."
     )
 
 
