@@ -79,7 +79,7 @@ class Ledger:
             if stored.get(name) != promise.get(name):
                 raise LedgerError(
                     f"ledger {self.path!r}: was made for another {name}; it says {stored.get(name)}, the session says "
-                    f"{promise.get(name)}; a promise cannot change once it is made: give the {name} that it says, or give "
+                    f"{promise.get(name)}; a promise cannot change once it is made: give the {name} of the ledger, or "
                     "this session a ledger= of its own (its budget is then spent in addition)"
                 )
 

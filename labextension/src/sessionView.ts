@@ -94,7 +94,12 @@ function drawRelease(release: IRelease): HTMLElement {
     ' · ',
     element('span', 'dpnb-release-status', release.status)
   );
-  const item = element('li', 'dpnb-release', element('div', 'dpnb-release-question', `${release.id}. ${release.question}`), facts);
+  const item = element(
+    'li',
+    'dpnb-release',
+    element('div', 'dpnb-release-question', `${release.id}. ${release.question}`),
+    facts
+  );
   item.dataset.status = release.status;
   return item;
 }

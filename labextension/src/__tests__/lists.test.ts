@@ -84,7 +84,9 @@ describe('OdometersView', () => {
     const node = shown(mixture && [...others, mixture]);
     expect(readings(node)).toEqual(['time-uniform', 'accumulator']);
     const notes = [...node.querySelectorAll('.dpnb-reading-note')].map(note => note.textContent);
-    expect(notes[0]).toBe("time-uniform: true at any moment you look, and dearer than the filter's promise for that; choose one beforehand");
+    expect(notes[0]).toBe(
+      "time-uniform: true at any moment you look, and dearer than the filter's promise for that; choose one beforehand"
+    );
     expect(notes[1]).toBe('accumulator: inside every budget fixed beforehand that is at least this');
     const first = node.querySelector('ul');
     expect(first?.getAttribute('aria-label')).toBe('Odometers, time-uniform');
