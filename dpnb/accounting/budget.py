@@ -13,7 +13,7 @@ from dpnb.errors import InvalidValueError
 __all__ = ["Budget"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Budget:
     """How much may be learned about one privacy unit, over everything a session ever releases.
 

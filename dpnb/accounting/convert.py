@@ -127,6 +127,8 @@ def own_epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
     """
     if isinstance(loss, EpsilonLoss):
         return loss.epsilon, loss.delta
+    if isinstance(loss, GDP | ZCDP | RDP) and not loss:
+        return Fraction(0), Fraction(0)  # a release that costs nothing is (0, 0)-DP, whatever it is called
     raise ConversionError(
         f"loss: only PureDP, ApproxDP and PointwiseDP have an epsilon of their own, got {_named(loss)}; "
         "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"

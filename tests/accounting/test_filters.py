@@ -483,6 +483,14 @@ def test_share_is_what_headroom_loses_and_above_one_for_what_never_fits(fresh: A
         assert fresh.share(ApproxDP("0.001", 1e-9)) == math.inf  # no delta was set aside
 
 
+def test_release_that_costs_nothing_is_free_everywhere() -> None:
+    for fresh in (BasicFilter(1), RogersFilter(1, 1e-6)):
+        for free in (GDP(0), ZCDP(0), RDP({2: 0})):
+            assert fresh.step(free).spent == fresh.spent
+        with pytest.raises(ConversionError, match="epsilon of their own"):
+            fresh.step(GDP(0.1))
+
+
 def test_every_filter_is_a_filter() -> None:
     for fresh in (GDPFilter(1), RogersFilter(1, 1e-6), RDPFilter({2: 1})):
         assert isinstance(fresh, Filter)

@@ -19,7 +19,7 @@ __all__ = ["ApproxDPFilter"]
 _HALF = Fraction(1, 2)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ApproxDPFilter(SumFilter[ZCDP]):
     """Admits (epsilon, delta)-DP losses while sqrt(2 l V) + V/2 stays within epsilon, V the sum of their epsilon^2.
 

@@ -14,7 +14,7 @@ from dpnb.accounting.losses import ApproxDP, Loss
 __all__ = ["BasicFilter"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class BasicFilter(SumFilter[ApproxDP]):
     """Admits losses while the sums of epsilon and of delta stay within the budget's.
 

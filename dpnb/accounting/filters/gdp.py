@@ -13,7 +13,7 @@ from dpnb.accounting.losses import GDP, Loss
 __all__ = ["GDPFilter"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GDPFilter(SumFilter[GDP]):
     """Admits losses while the sum of mu squared stays within mu0 squared; then everything together is mu0-GDP.
 

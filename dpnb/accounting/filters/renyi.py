@@ -16,7 +16,7 @@ from dpnb.accounting.losses import RDP, Loss
 __all__ = ["RDPFilter"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RDPFilter(SumFilter[RDP]):
     """Admits losses while, at every order, the sum of Renyi losses stays within that order's budget.
 

@@ -81,7 +81,7 @@ def _terms(epsilon: Number, delta: Number, *, pure: bool) -> Terms:
     )
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RogersFilter:
     """Admits (epsilon, delta)-DP losses while K <= epsilon and the sum of their deltas is at most half of delta.
 

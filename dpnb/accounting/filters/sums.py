@@ -25,7 +25,7 @@ L = TypeVar("L", bound=Loss)
 _ZERO = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class SumFilter(Generic[L]):
     """Admits losses while every part of their sum stays within the budget's; the base of the filters below.
 

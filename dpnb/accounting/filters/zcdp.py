@@ -13,7 +13,7 @@ from dpnb.accounting.losses import ZCDP, Loss
 __all__ = ["ZCDPFilter"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ZCDPFilter(SumFilter[ZCDP]):
     """Admits losses while the sum of rho stays within the budget; then everything together is rho-zCDP.
 

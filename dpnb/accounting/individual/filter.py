@@ -21,7 +21,7 @@ __all__ = ["IndividualFilter", "OnExhausted"]
 OnExhausted = Literal["skip", "drop"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class IndividualFilter:
     """Each unit takes part in a question only if its own budget pays for it.
 

@@ -17,7 +17,7 @@ from dpnb.accounting.individual.units import budget_as_double, per_unit, read_on
 __all__ = ["NormFilter"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class NormFilter:
     """Each unit's vectors are clipped to a constant, and to what is left of the unit's budget of squared norms.
 

@@ -27,7 +27,7 @@ __all__ = ["Accumulator", "ApproxDPAccumulator", "GDPAccumulator", "RDPAccumulat
 _ZERO = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Accumulator(Frozen):
     """Base of the accumulators."""
 
@@ -51,7 +51,7 @@ class Accumulator(Frozen):
         return accumulator_statement(self.bound, self.budget, self.measure)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ApproxDPAccumulator(Accumulator):
     """The epsilon at delta of everything so far: sqrt(2 S log(1/conversion_delta)) + S/2.
 
@@ -117,7 +117,7 @@ class ApproxDPAccumulator(Accumulator):
         return self._changed(squares=self.squares + square, deltas=self.deltas + delta)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ZCDPAccumulator(Accumulator):
     """The sum of rho (Haney et al. 2023, Theorem 4.11).
 
@@ -156,7 +156,7 @@ class ZCDPAccumulator(Accumulator):
         return self._changed(rho=self.rho + counted.rho)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RDPAccumulator(Accumulator):
     """The sum of the Renyi losses of one order, fixed beforehand (Haney et al. 2023, Theorem 4.9).
 
@@ -207,7 +207,7 @@ class RDPAccumulator(Accumulator):
         return self._changed(rho=self.rho + renyi_loss(loss, self.order))
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GDPAccumulator(Accumulator):
     """The mu of everything so far, the root of the sum of mu^2 (Smith and Thakurta 2022, Theorem 1).
 

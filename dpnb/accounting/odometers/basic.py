@@ -14,7 +14,7 @@ from dpnb.accounting.odometers.time_uniform import TimeUniform
 __all__ = ["BasicOdometer"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class BasicOdometer(TimeUniform):
     """With confidence 1 - delta, the realised loss never exceeds the sum of epsilon.
 

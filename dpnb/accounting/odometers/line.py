@@ -13,7 +13,7 @@ from dpnb.errors import InvalidValueError
 __all__ = ["FilterOdometer"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class FilterOdometer(IntrinsicTimeOdometer):
     """With confidence 1 - delta, the realised loss never exceeds a line in V that touches the pointwise curve at y.
 
@@ -32,7 +32,7 @@ class FilterOdometer(IntrinsicTimeOdometer):
     delta : Number
         In [1e-300, 1): the chance that the statement is wrong at any moment.
     slack_delta : Number
-        At least 0: set aside for the deltas of losses that have one.
+        At least 0: set aside for the deltas of losses that have one; once they exceed it the bound is infinite.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ __all__ = ["MixtureOdometer", "Sided"]
 Sided = Literal["one", "two"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class MixtureOdometer(IntrinsicTimeOdometer):
     """With confidence 1 - delta, the realised loss never exceeds the mixture boundary in V.
 
@@ -39,7 +39,7 @@ class MixtureOdometer(IntrinsicTimeOdometer):
         In [1e-300, 1): the chance that the statement is wrong at any moment.
     sided : {"one", "two"}
     slack_delta : Number
-        At least 0: set aside for the deltas of losses that have one.
+        At least 0: set aside for the deltas of losses that have one; once they exceed it the bound is infinite.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class Odometer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Frozen:
     """A frozen state whose next state is a copy with some fields changed."""
 

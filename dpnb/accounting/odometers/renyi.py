@@ -14,7 +14,7 @@ from dpnb.errors import InvalidValueError
 __all__ = ["RenyiOdometer", "checked_order", "renyi_loss"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RenyiOdometer(TimeUniform):
     """With confidence 1 - delta, the realised loss never exceeds sum rho(order) + log(1/delta)/(order - 1).
 

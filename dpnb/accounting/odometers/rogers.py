@@ -23,7 +23,7 @@ _MOST_DELTA = Fraction(36787944, 10**8)
 _NO_MEAN = sys.float_info.max
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RogersOdometer(TimeUniform):
     """With confidence 1 - delta, the realised loss never exceeds the curve of the first paper.
 

@@ -16,7 +16,7 @@ __all__ = ["Below", "StitchedOdometer"]
 Below = Literal["value at v0", "infinity"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class StitchedOdometer(IntrinsicTimeOdometer):
     """With confidence 1 - delta, the realised loss never exceeds a curve that grows like sqrt(V log log V).
 
@@ -33,7 +33,7 @@ class StitchedOdometer(IntrinsicTimeOdometer):
     delta : Number
         In [1e-300, 1): the chance that the statement is wrong at any moment.
     slack_delta : Number
-        At least 0: set aside for the deltas of losses that have one.
+        At least 0: set aside for the deltas of losses that have one; once they exceed it the bound is infinite.
     below : {"value at v0", "infinity"}
         What to read while 0 < V < v0; "infinity" as the paper prints it.
 

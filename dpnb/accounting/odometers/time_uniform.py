@@ -29,7 +29,7 @@ _LEAST_DELTA = Fraction(1, 10**300)
 _ZERO = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class TimeUniform(Frozen):
     """Base of the time-uniform odometers.
 
@@ -96,7 +96,7 @@ class TimeUniform(Frozen):
         return self._changed(deltas=self.deltas + delta, pointwise=pointwise, **changes)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class IntrinsicTimeOdometer(TimeUniform):
     """Base of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V, see :func:`intrinsic_time`.
 

@@ -16,7 +16,7 @@ from dpnb.errors import InvalidValueError
 __all__ = ["RenyiTracker"]
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RenyiTracker(Accumulator):
     """The sum of Renyi losses of one order, rounded up to whole increments as blocks of losses fill.
 
