@@ -71,7 +71,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack))
 
     def _after(self, spent: ZCDP) -> Self:
-        new = super(ApproxDPFilter, self)._after(spent)
+        new = super()._after(spent)
         object.__setattr__(new, "epsilon", self.epsilon)
         object.__setattr__(new, "conversion_delta", self.conversion_delta)
         return new
