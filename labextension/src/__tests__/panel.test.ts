@@ -42,7 +42,10 @@ describe('LedgerPanel', () => {
     const text = panel.node.textContent;
     const { name, promise, spent, ledger, gauges, filters, odometers, releases } = sharedSession();
     const lists = [...filters, ...odometers].flatMap(line => [line.label, line.text, line.description]);
-    const others = [...gauges.map(gauge => gauge.text), ...releases.map(release => `${release.id}. ${release.question}`)];
+    const others = [
+      ...gauges.map(gauge => gauge.text),
+      ...releases.map(release => `${release.id}. ${release.question}`)
+    ];
     for (const part of [name, promise, spent, ledger, ...lists, ...others]) {
       expect(text).toContain(part);
     }
