@@ -11,6 +11,7 @@ ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, Pointwi
 GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
 RDP             GDP, ZCDP, PureDP, and RDP of other orders ((a - 1) D_a is convex in a); none with a delta
 PureDP          ApproxDP and PointwiseDP without a delta
+any             any that costs nothing
 ==============  ==============================================================================================
 
 What is not here is false or unknown.  ZCDP does not imply GDP for any mu, RDP of finitely many orders implies neither,
@@ -29,8 +30,8 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from dpnb.accounting.conversions import (
+    epsilon_from_curve,
     epsilon_from_pure,
-    epsilon_from_rdp,
     epsilon_from_rho,
     epsilon_of_gdp,
     mu_from_pure,
@@ -39,7 +40,7 @@ from dpnb.accounting.conversions import (
 )
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.exact import Number, shown
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PureDP
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP
 from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["convert", "for_group", "good_delta", "own_epsilon_delta"]
@@ -128,7 +129,7 @@ def own_epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
     if isinstance(loss, EpsilonLoss):
         return loss.epsilon, loss.delta
     if isinstance(loss, GDP | ZCDP | RDP) and not loss:
-        return Fraction(0), Fraction(0)  # a release that costs nothing is (0, 0)-DP, whatever it is called
+        return Fraction(0), Fraction(0)
     raise ConversionError(
         f"loss: only PureDP, ApproxDP and PointwiseDP have an epsilon of their own, got {_named(loss)}; "
         "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"
@@ -143,6 +144,8 @@ def good_delta(delta: Fraction, own: Fraction) -> Fraction | None:
 def _made(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
     if not isinstance(loss, Loss):
         return None
+    if not loss:
+        return _free(loss, to, delta, orders)
     if to is ApproxDP:
         return _approx(loss, delta)
     if to is RDP:
@@ -154,6 +157,16 @@ def _made(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[N
     if to is GDP:
         return _gdp(loss)
     return PureDP(loss.epsilon) if to is PureDP and isinstance(loss, EpsilonLoss) and not loss.delta else None
+
+
+def _free(loss: Loss, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
+    """A release that costs nothing, which is free in every kind: its outputs do not differ at all."""
+    if to is RDP:
+        return loss if orders is None and isinstance(loss, RDP) else RDP(dict.fromkeys(_orders(loss, orders), 0))
+    if to is ApproxDP:
+        return ApproxDP(0, checked_delta(delta) if delta is not None else 0)
+    kind = next((kind for kind in (GDP, ZCDP, PureDP, PointwiseDP) if to is kind), None)
+    return kind(0) if kind else loss if isinstance(loss, to) else None
 
 
 def _approx(loss: Loss, delta: Number | None) -> Loss | None:
@@ -182,7 +195,7 @@ def _epsilon(loss: Loss, delta: Fraction) -> Any:
         return epsilon_from_rho(loss.rho, delta=delta)
     if isinstance(loss, RDP):
         # One release, a curve that was fixed beforehand: all orders hold, so their smallest does.
-        return min(epsilon_from_rdp(order, rho, delta=delta) for order, rho in loss.curve)
+        return epsilon_from_curve(loss.curve, delta)
     if isinstance(loss, EpsilonLoss):
         return epsilon_from_pure(loss.epsilon, delta=delta) if delta else loss.epsilon
     return None
@@ -208,18 +221,18 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
     if isinstance(loss, RDP):
         if orders is None:
             return loss
-        return RDP({order: _between(loss, order) for order in _checked(orders)})
+        return RDP({order: _between(loss, order) for order in _orders(loss, orders)})
     if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
-    if orders is None:
-        raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")
-    checked = _checked(orders)
+    checked = _orders(loss, orders)
     if isinstance(loss, GDP | ZCDP):
         return RDP({order: order * loss.rho for order in checked})
     return RDP({order: rdp_from_pure(loss.epsilon, order=order) for order in checked})
 
 
-def _checked(orders: Iterable[Number]) -> tuple[Fraction, ...]:
+def _orders(loss: Loss, orders: Iterable[Number] | None) -> tuple[Fraction, ...]:
+    if orders is None:
+        raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")
     try:
         return RDP(dict.fromkeys(orders, 0)).orders
     except (TypeError, InvalidValueError) as error:

@@ -26,6 +26,17 @@ from dpnb.accounting.filters import (
 )
 from dpnb.accounting.filters.rogers import mean_loss
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
+from dpnb.accounting.odometers import (
+    ApproxDPAccumulator,
+    BasicOdometer,
+    GDPAccumulator,
+    MixtureOdometer,
+    RDPAccumulator,
+    RenyiOdometer,
+    RenyiTracker,
+    RogersOdometer,
+    ZCDPAccumulator,
+)
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 HAIR = Fraction(1, 10**60)
@@ -123,7 +134,8 @@ class TestApproxDPFilter(SumFilterContract):
 
     def larger(self, loss: ApproxDP) -> list[Loss]:
         following = math.nextafter(float(loss.epsilon), 2)
-        return [ApproxDP(following if exact(following) > loss.epsilon else math.nextafter(following, 2), 0)]
+        following = following if exact(following) > loss.epsilon else math.nextafter(following, 2)
+        return [ApproxDP(following, 0), ApproxDP(loss.epsilon, loss.delta + HAIR)]
 
 
 class TestApproxDPFilterWithSlack(TestApproxDPFilter):
@@ -132,6 +144,29 @@ class TestApproxDPFilterWithSlack(TestApproxDPFilter):
 
     def costing(self, share: Fraction) -> ZCDP:
         return ZCDP(share * self.fresh().budget.rho, share / 10**8)
+
+
+class OfItsOwnLosses(FilterContract):
+    """The epsilons that the theorem speaks of; their squares are no rational share of the budget."""
+
+    def larger(self, loss: ApproxDP) -> list[Loss]:
+        return TestApproxDPFilter().larger(loss)
+
+
+class TestApproxDPFilterOfPureLosses(OfItsOwnLosses):
+    def fresh(self) -> ApproxDPFilter:
+        return ApproxDPFilter(2, conversion_delta=1e-6)
+
+    def costing(self, share: Fraction) -> PureDP:
+        return PureDP(share * 36 / 100)
+
+
+class TestApproxDPFilterOfApproxLosses(OfItsOwnLosses):
+    def fresh(self) -> ApproxDPFilter:
+        return ApproxDPFilter(2, conversion_delta=1e-6, slack_delta=1e-8)
+
+    def costing(self, share: Fraction) -> ApproxDP:
+        return ApproxDP(share * 36 / 100, share * 8 / 10**9)
 
 
 class TestRogersFilter(FilterContract):
@@ -483,12 +518,30 @@ def test_share_is_what_headroom_loses_and_above_one_for_what_never_fits(fresh: A
         assert fresh.share(ApproxDP("0.001", 1e-9)) == math.inf  # no delta was set aside
 
 
-def test_release_that_costs_nothing_is_free_everywhere() -> None:
-    for fresh in (BasicFilter(1), RogersFilter(1, 1e-6)):
-        for free in (GDP(0), ZCDP(0), RDP({2: 0})):
-            assert fresh.step(free).spent == fresh.spent
-        with pytest.raises(ConversionError, match="epsilon of their own"):
-            fresh.step(GDP(0.1))
+@pytest.mark.parametrize(
+    "fresh",
+    [
+        GDPFilter(1),
+        ZCDPFilter(1),
+        RDPFilter({3: 1}),
+        BasicFilter(1),
+        RogersFilter(1, 1e-6),
+        ApproxDPFilter(1, conversion_delta=1e-6),
+        MixtureOdometer(1, 1e-6),
+        RenyiOdometer(3, 1e-6),
+        RogersOdometer(1000, 1e-6),
+        BasicOdometer(1e-6),
+        ApproxDPAccumulator(1e-6, 1e-6),
+        GDPAccumulator(),
+        ZCDPAccumulator(),
+        RDPAccumulator(3),
+        RenyiTracker(3, 1),
+    ],
+    ids=lambda fresh: type(fresh).__name__,
+)
+def test_release_that_costs_nothing_is_free_everywhere(fresh: Any) -> None:
+    for free in (GDP(0), ZCDP(0), RDP({2: 0}), PureDP(0), ApproxDP(0, 0), PointwiseDP(0, 0)):
+        assert fresh.step(free) == fresh
 
 
 def test_every_filter_is_a_filter() -> None:

@@ -7,10 +7,12 @@ Whitehouse et al. 2023
 Theorem 2                       test_filters: delta_is_not_spent_twice
 Theorem 3, y*                   reference: y_star_solves_f_for_epsilon_itself_not_for_half_of_it
 Theorem 3, losses with deltas   test_odometers: pointwise_dp_losses_as_small_as_their_deltas_stay_below_the_bound
-Theorems 5 and 6, hypotheses    test_losses_are_one_sided_only (here); statistical/test_odometers
+Theorems 5 and 6, hypotheses    statistical/test_odometers: hugging_adversary_never_crosses_more_often_than_delta
+                                (test_losses_are_one_sided_only, here, says why)
 Lemma 2                         conversions/test_pure: the_pointwise_delta_in_print_is_below_what_three_atoms_have
 Lemma 3, second branch          test_odometers: rogers_bound_is_beyond_the_quantile_of_a_gaussian_loss
 Definition 6                    test_bound_counts_the_release_that_it_is_read_after (here)
+Theorem 2, N                    test_first_release_may_be_refused_too (here)
 Rogers et al. 2016
 Lemma 2.3                       as Lemma 2 above
 Definition 3.1 with deltas      test_realised_loss_of_a_post_processed_mechanism_is_not_bounded_by_its_epsilon (here)
@@ -18,17 +20,24 @@ Theorem 6.2, union of events    test_union_over_a_fractional_number_of_scales_fi
 Haney et al. 2023
 Theorem 3.7, Example B.2        test_filter_goes_on_below_its_budget_and_stops_above_it (here)
 Algorithm 5, Definition 1.13    test_truncated_view_leaves_out_the_launch_that_exceeds (here)
+section 4, with deltas          test_accumulators_count_no_approximate_zcdp (here)
 Smith and Thakurta 2022
 footnote 1                      statistical/test_st_reduction: diagonal_is_the_square_root_that_the_footnote_omits
+footnote 1, rescaling           statistical/test_st_reduction: control_a_twentieth_too_much_is_caught
 Theorem 1, last sum             test_sum_runs_over_the_queries_not_over_the_rows (here)
 Feldman and Zrnic 2021
 Algorithms 6 and 7, noise       individual: noise_is_counted_once_and_not_divided_by_units
 Algorithm 7, radius             individual: clip_radius_is_the_square_root_of_what_is_left
 section 5, active set           individual: a_unit_is_active_only_while_its_radius_is_above_zero
 Theorem 1.2 or Algorithm 3      individual: a_skipped_unit_may_return_and_a_dropped_one_may_not
-Remark 4.4, several orders      statistical/test_renyi_orders: going_on_while_some_order_admits_breaks_the_promise
+Remark 4.4, several orders      statistical/test_renyi_orders: filter_refuses_what_only_one_order_admits, and
+                                going_on_while_some_order_admits_breaks_the_promise, which says why
+Theorems 1.1 and 3.1, order 1   test_order_one_has_no_bound_of_its_own (here)
 Algorithm 5                     test_odometers_accumulators: tracker_reads_one_increment_from_the_start
 section 4.3, log(1/delta)       test_quoted_form_of_the_first_filter_is_for_losses_without_deltas (here)
+In doubles
+y* for a small epsilon          test_y_star_does_not_cancel_for_a_small_epsilon (here)
+gamma for a small delta         test_tuned_gamma_survives_a_delta_whose_square_is_no_double (here)
 ==============================  ======================================================================================
 """
 
@@ -36,21 +45,26 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
 
 from dpnb.accounting.conversions import delta_from_mu, pointwise_delta, rho_from_pure
 from dpnb.accounting.filters import ApproxDPFilter, GDPFilter, RogersFilter
-from dpnb.accounting.losses import GDP, ZCDP, ApproxDP, PointwiseDP, PureDP
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, PointwiseDP, PureDP
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     FilterOdometer,
     MixtureOdometer,
+    RDPAccumulator,
+    RenyiOdometer,
+    RenyiTracker,
     RogersOdometer,
     StitchedOdometer,
     ZCDPAccumulator,
 )
+from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 
 def test_losses_are_one_sided_only() -> None:
@@ -117,6 +131,51 @@ def test_filter_goes_on_below_its_budget_and_stops_above_it() -> None:
     state = ApproxDPFilter(1, conversion_delta=1e-6)
     assert state.admits(PureDP("0.186"))
     assert not state.admits(PureDP("0.187"))
+    assert not state.step(PureDP("0.186")).admits(PureDP("0.186"))
+    with pytest.raises(BudgetExceeded):
+        state.step(PureDP("0.187"))
+
+
+def test_first_release_may_be_refused_too() -> None:
+    """The number of releases that fit counts from none."""
+    for state in (GDPFilter(1), ApproxDPFilter(1, conversion_delta=1e-6), RogersFilter(1, 1e-6)):
+        with pytest.raises(BudgetExceeded):
+            state.step(PureDP(5))
+
+
+def test_accumulators_count_no_approximate_zcdp() -> None:
+    """Concurrent composition of approximate zCDP and of Renyi with a delta is open: it is not offered."""
+    loss = ZCDP("0.1", 1e-9)
+    for accumulator in (ZCDPAccumulator(), RDPAccumulator(2), ApproxDPAccumulator(1e-6, 1e-5), RenyiTracker(2, 1)):
+        with pytest.raises(ConversionError):
+            accumulator.step(loss)
+
+
+@pytest.mark.parametrize("order", [1, "0.5", 0])
+def test_order_one_has_no_bound_of_its_own(order: Any) -> None:
+    """The proofs for Renyi orders divide by order - 1."""
+    for make in (lambda: RDP({order: 1}), lambda: RenyiOdometer(order, 1e-6), lambda: RDPAccumulator(order)):
+        with pytest.raises(InvalidValueError, match="order must"):
+            make()
+
+
+@pytest.mark.parametrize("epsilon", ["1e-10", "1e-30", "1e-100"])
+def test_y_star_does_not_cancel_for_a_small_epsilon(epsilon: str) -> None:
+    """As printed, two nearly equal roots are subtracted; here they are added."""
+    with mpmath.workdps(250):
+        twice_log, e = 2 * mpmath.log(10**6), mpmath.mpf(epsilon)
+        truth = (mpmath.sqrt(twice_log + 2 * e) - mpmath.sqrt(twice_log)) ** 2
+        assert mpmath.almosteq(FilterOdometer(epsilon, 1e-6).y, truth, rel_eps=mpmath.mpf("1e-14"))
+        budget = 2 * ApproxDPFilter(epsilon, conversion_delta=1e-6).budget.rho
+        assert mpmath.almosteq(mpmath.mpf(budget.numerator) / budget.denominator, truth, rel_eps=mpmath.mpf("1e-14"))
+
+
+@pytest.mark.parametrize("delta", ["1e-200", "1e-300"])
+def test_tuned_gamma_survives_a_delta_whose_square_is_no_double(delta: str) -> None:
+    """gamma = V/(r - 1) with r - 1 - log r = 2 log(1/delta): delta^2 itself would be 0."""
+    gamma = MixtureOdometer.tuned(1, delta, "two").gamma
+    r = 1 + 1 / gamma
+    assert r - 1 - math.log(r) == pytest.approx(-2 * math.log(float(delta)), rel=1e-9)
 
 
 def test_truncated_view_leaves_out_the_launch_that_exceeds() -> None:

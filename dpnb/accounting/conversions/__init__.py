@@ -8,7 +8,7 @@ rounded down.
 Function                Theorem
 ======================  =================================================================================
 delta_from_mu           Dong, Roth and Su 2022, Corollary 2.13; an equality
-epsilon_from_mu         the same, solved for epsilon
+epsilon_from_mu         the same, solved for epsilon; epsilon_of_gdp takes mu squared
 mu_from_epsilon         the same, solved for mu
 rho_from_mu             Bun and Steinke 2016, Proposition 1.6: mu^2/2
 rdp_from_mu             Mironov 2017, Proposition 7: order mu^2/2
@@ -17,6 +17,7 @@ delta_from_rho          the same, solved for delta
 rho_from_epsilon        the same, solved for rho; simple: Feldman and Zrnic 2021, Theorem 4.9
 optimal_order           the order at which rho_from_epsilon is attained
 epsilon_from_rdp        Canonne, Kamath and Steinke 2020, Proposition 12; simple: Mironov 2017, Proposition 3
+epsilon_from_curve      the same for several orders at once; Bretagnolle and Huber 1979 where rdp is tiny
 delta_from_rdp          the same, solved for delta
 rdp_from_epsilon        the same, solved for rdp
 rho_from_pure           epsilon tanh(epsilon/2), best possible; simple: Bun and Steinke 2016, Proposition 1.4
@@ -49,12 +50,19 @@ from dpnb.accounting.conversions.pure import (
     rdp_from_pure,
     rho_from_pure,
 )
-from dpnb.accounting.conversions.renyi import delta_from_rdp, epsilon_from_rdp, rdp_from_epsilon, rdp_from_mu
+from dpnb.accounting.conversions.renyi import (
+    delta_from_rdp,
+    epsilon_from_curve,
+    epsilon_from_rdp,
+    rdp_from_epsilon,
+    rdp_from_mu,
+)
 
 __all__ = [
     "delta_from_mu",
     "delta_from_rdp",
     "delta_from_rho",
+    "epsilon_from_curve",
     "epsilon_from_mu",
     "epsilon_from_pure",
     "epsilon_from_rdp",

@@ -7,12 +7,15 @@ If D_a(P, Q) <= r for all neighbours, then (epsilon, delta)-DP holds with
     "simple"  log delta = (a - 1)(r - epsilon)
               (Mironov 2017, *Renyi differential privacy*, Proposition 3)
 
-for every epsilon >= 0.  Each is linear in r and epsilon, so it is solved for either in closed form.
+for every epsilon >= 0.  Each is linear in r and epsilon, so it is solved for either in closed form.  Where r is tiny
+beside delta neither sees that epsilon is 0; `epsilon_from_curve` does: the divergence of order 1 is at most r, so the
+total variation is at most sqrt(1 - e^-r) (Bretagnolle and Huber 1979).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -29,7 +32,7 @@ from dpnb.accounting.conversions.directed import (
 )
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, non_negative
 
-__all__ = ["delta_from_rdp", "epsilon_from_rdp", "rdp_from_epsilon", "rdp_from_mu"]
+__all__ = ["delta_from_rdp", "epsilon_from_curve", "epsilon_from_rdp", "rdp_from_epsilon", "rdp_from_mu"]
 
 
 def epsilon_from_rdp(order: Number, rdp: Number, *, delta: Number, method: str = "tight") -> float:
@@ -160,6 +163,29 @@ def rdp_from_mu(mu: Number, *, order: Number) -> float:
     .. [1] Mironov 2017, Proposition 7, with data processing (Dong, Roth and Su 2022, Theorem 2.10).
     """
     return decimal_up(checked_order(order) * non_negative(mu, name="mu") ** 2 / 2)
+
+
+def epsilon_from_curve(curve: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> float:
+    """The smallest epsilon that divergences of several orders show together, all of them fixed beforehand.
+
+    Parameters
+    ----------
+    curve : iterable of (Fraction, Fraction)
+        Order and rdp.
+    delta : Fraction
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        Rounded up in its decimal meaning; 0 if delta is at least sqrt(1 - e^-rdp) for the least rdp.
+    """
+    points = list(curve)
+    least = min(rdp for _, rdp in points)
+    # 1 - e^-r <= r; where the bound itself decides, r and 1 - e^-r differ by less than r^2/2.
+    if least <= delta * delta or (least < 1 and least - least * least / 2 + least**3 / 6 <= delta * delta):
+        return 0.0
+    return min(_epsilon(order, rdp, delta, True) for order, rdp in points)
 
 
 @lru_cache(maxsize=4096)

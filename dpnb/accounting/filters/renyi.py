@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpnb.accounting.conversions import epsilon_from_rdp
+from dpnb.accounting.conversions import epsilon_from_curve
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number
 from dpnb.accounting.filters.sums import SumFilter
-from dpnb.accounting.losses import RDP, Loss
+from dpnb.accounting.losses import GDP, RDP, ZCDP, Loss
 
 __all__ = ["RDPFilter"]
 
@@ -42,6 +42,8 @@ class RDPFilter(SumFilter[RDP]):
         """The loss at the filter's orders."""
         if isinstance(loss, RDP) and loss.orders == self.budget.orders:
             return loss
+        if isinstance(loss, GDP | ZCDP) and not loss.delta:  # what `convert` does, without sorting the orders anew
+            return self.budget.with_parts(tuple([order * loss.rho for order in self.budget.orders]))
         return convert(loss, RDP, orders=self.budget.orders)
 
     @property
@@ -55,4 +57,4 @@ class RDPFilter(SumFilter[RDP]):
         The best of the orders, whose budgets were all fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).
         """
         number = checked_delta(delta)
-        return min(epsilon_from_rdp(order, rho, delta=number) for order, rho in self.budget.curve)
+        return epsilon_from_curve(self.budget.curve, number)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_negative, shown
-from dpnb.accounting.losses import GDP, ZCDP, EpsilonLoss, Loss, PointwiseDP
+from dpnb.accounting.losses import GDP, RDP, ZCDP, EpsilonLoss, Loss, PointwiseDP
 from dpnb.accounting.odometers.protocol import Frozen, Reading
 from dpnb.accounting.odometers.wording import time_uniform_statement
 from dpnb.errors import ConversionError, InvalidValueError
@@ -183,9 +183,11 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
         return 2 * loss.rho, loss.delta
     if isinstance(loss, EpsilonLoss):
         return loss.epsilon * loss.epsilon, loss.delta
+    if isinstance(loss, RDP) and not loss:
+        return _ZERO, _ZERO
     raise ConversionError(
-        f"loss: this odometer counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
-        f"{shown(loss)}; read RenyiOdometer for Renyi losses of one order"
+        f"loss: V counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
+        f"{shown(loss)}; RenyiOdometer and RDPAccumulator count Renyi losses of one order"
     )
 
 

@@ -19,6 +19,9 @@ from dpnb.accounting.conversions import (
     rdp_from_mu,
     rdp_from_pure,
 )
+from dpnb.accounting.convert import convert
+from dpnb.accounting.filters import RDPFilter
+from dpnb.accounting.losses import RDP, ApproxDP
 
 ORDERS = [1.25, 2.0, 7.5, 64.0]
 RDPS = [1e-4, 0.1, 2.0]
@@ -31,7 +34,6 @@ def test_renyi_conversions_agree(order: float, rdp: float) -> None:
     for delta in DELTAS:
         theirs, _ = compute_epsilon([order], [rdp], delta)
         ours = epsilon_from_rdp(order, rdp, delta=delta)
-        # Theirs is also never more than the simple conversion's, and never below 0; both hold for ours.
         assert math.isclose(ours, theirs, rel_tol=1e-12, abs_tol=1e-12)
     for epsilon in (0.1, 1.0, 5.0):
         theirs, _ = compute_delta([order], [rdp], epsilon)
@@ -39,6 +41,16 @@ def test_renyi_conversions_agree(order: float, rdp: float) -> None:
         # Theirs may also take the total variation that follows from the divergence (Bretagnolle and Huber).
         assert ours >= theirs * (1 - 1e-12)
         assert math.isclose(ours, theirs, rel_tol=1e-11) or theirs <= math.sqrt(-math.expm1(-rdp)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rdp", [0.0, 1e-30, 1e-14, 1e-12, 1e-9])
+def test_tiny_divergences_agree_as_losses(rdp: float) -> None:
+    """There the total variation is below delta: theirs takes it in at once, ours where a loss is converted."""
+    for delta in DELTAS:
+        theirs, _ = compute_epsilon([2.0], [rdp], delta)
+        ours = convert(RDP({2: rdp}), ApproxDP, delta=delta).epsilon
+        assert math.isclose(ours, theirs, rel_tol=1e-12)
+        assert RDPFilter({2: rdp}).guarantee(delta) == float(ours)
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0])

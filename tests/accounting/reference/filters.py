@@ -11,6 +11,7 @@ from dpnb.accounting.exact import decimal_sqrt_down
 from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss
 from dpnb.errors import BudgetExceeded
+from dpnb.mechanisms.calibration import sigma_for
 
 ORDER = 8
 
@@ -49,7 +50,7 @@ def _approx_dp_left(state: ApproxDPFilter, history: list[list[Fraction]]) -> lis
     if after is None:
         return [0, 0, state.budget.delta - sum(pair[1] for pair in history)]
     left = after.budget - after.spent
-    return [2 * left.rho, after.affordable().epsilon, left.delta]
+    return [2 * left.rho, after.affordable().epsilon, after.affordable().delta]
 
 
 def _rogers(eps_g: Fraction, delta_g: Fraction, pure_variant: bool) -> RogersFilter:
@@ -149,5 +150,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "gdp_filter": lambda mu_hist, mu_next, mu0: _admits(GDPFilter(mu0), map(GDP, mu_hist), GDP(mu_next)),
     "gdp_headroom": lambda mu_hist, mu0: _mu_left(mu0, mu_hist),
     "refine_mu": lambda mu_a, mu_b: _mu_left(mu_b, [mu_a]),
-    "refine_sigma": lambda sensitivity, mu_a, mu_b: float(sensitivity) / _mu_left(mu_b, [mu_a]),
+    "refine_sigma": lambda sensitivity, mu_a, mu_b: sigma_for(
+        sensitivity**2, GDPFilter(mu_b).step(GDP(mu_a)).affordable()
+    ),
 }
