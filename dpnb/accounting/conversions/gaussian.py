@@ -24,6 +24,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from scipy.special import log_ndtr
+
 from dpnb.accounting.conversions.directed import LEAST_DELTA, checked_delta, context, fraction, real, settle
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative
 
@@ -219,15 +221,18 @@ def _delta_up(ctx: Any, epsilon: Fraction, mu_squared: Fraction) -> Fraction:
 
 
 def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
-    """Newton's method for log delta(epsilon), which is concave, from the right, where it cannot overshoot.
+    """Newton's method for log delta(epsilon), which is concave: from the right it cannot overshoot, from the left once.
 
-    From the right: delta <= Q(a) <= exp(-a^2/2)/2, so the root is at most where that last figure is delta.
+    From the right: delta <= Q(a) <= exp(-a^2/2)/2, so the root is at most where that last figure is delta.  Doubles
+    take most of the way, where they can.
     """
     ctx.prec = 128
     start = ctx.sqrt(max(-2 * ctx.log(2 * real(ctx, delta)), 0))
     root = ctx.sqrt(real(ctx, mu_squared))
     _, mu = _set_precision(ctx, fraction(root * start) + mu_squared, mu_squared, spare=64)
     target, e = ctx.log(real(ctx, delta)), mu * (start + mu / 2)
+    if 1e-6 < mu < 1e3:
+        e = ctx.mpf(_near_epsilon(float(mu), float(target), float(e)))
     for _ in range(400):
         here, _, second = _terms(ctx, e, mu)
         step = (ctx.log(here) - target) * here / second  # d delta / d epsilon = -exp(epsilon) Q(b)
@@ -235,6 +240,21 @@ def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
         if abs(step) <= ctx.ldexp(e, -75):
             break
     return fraction(e)
+
+
+def _near_epsilon(mu: float, target: float, start: float) -> float:
+    """The same steps in doubles, until they bring nothing more; `start` itself where doubles are at their ends."""
+    e = start
+    for _ in range(50):
+        first, second = float(log_ndtr(mu / 2 - e / mu)), e + float(log_ndtr(-mu / 2 - e / mu))
+        if not 1e-12 < first - second < 700:
+            return start
+        here = first + math.log1p(-math.exp(second - first))
+        step = (here - target) * math.exp(here - second)
+        if abs(step) <= 1e-9 * e:
+            break
+        e = max(e + step, e / 2)
+    return e
 
 
 def _solve_mu(ctx: Any, epsilon: Fraction, delta: Fraction) -> Fraction:
