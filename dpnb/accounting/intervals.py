@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import Number, binary_down, binary_up, exact, positive, shown
 from dpnb.accounting.mixture import optimal_ratio
 from dpnb.errors import InvalidValueError
 
 __all__ = ["combine", "confidence_sequence_radius", "fixed_radius", "tuned_tau"]
 
-# About ten double operations, each within a few units of 2^-53; ndtri was within 8 units wherever it was compared.
-_MARGIN = 1 + 2.0**-45
 _LEAST_ALPHA = Fraction(1, 10**300)
 
 
@@ -105,7 +104,8 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     """
     # The absolute term is for alpha next to 1, where the quantile is a small difference.
     quantile = -float(ndtri(_level(alpha) / 2)) + 2.0**-50
-    return quantile * _combined(_scales(sigmas)) * _MARGIN
+    # ndtri was within 8 units of 2^-53 wherever it was compared; the margin has room for them.
+    return quantile * _combined(_scales(sigmas)) * MARGIN
 
 
 def confidence_sequence_radius(sigmas: ArrayLike, *, tau: Number, alpha: Number) -> float:
@@ -139,7 +139,7 @@ def confidence_sequence_radius(sigmas: ArrayLike, *, tau: Number, alpha: Number)
     log_ratio = -math.log(_double(tau, "tau")) - 2 * math.log(sigma)  # log(I/tau)
     log_r = float(np.logaddexp(0.0, log_ratio))
     factor = log_r - 2 * math.log(_level(alpha))
-    return sigma * math.exp((log_r - log_ratio) / 2) * math.sqrt(factor) * _MARGIN
+    return sigma * math.exp((log_r - log_ratio) / 2) * math.sqrt(factor) * MARGIN
 
 
 def tuned_tau(information: Number, *, alpha: Number) -> float:

@@ -95,9 +95,11 @@ class Promise:
     slack: Fraction | None = None
 
     @property
-    def is_lossless(self) -> bool:
-        """Whether refining an answer costs no more than asking once at the finer level."""
-        return self.slack is None
+    def refining(self) -> str | None:
+        """What refining an answer costs beyond asking once at the finer level, in words; None if nothing."""
+        if self.slack is None:
+            return None
+        return "costs more than asking at the finer level at once: this filter counts each answer's own epsilon"
 
     @property
     def words(self) -> str:

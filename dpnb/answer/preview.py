@@ -37,6 +37,8 @@ class Preview:
         How many questions at this cost the filter would still admit.
     contribution : str
         What one privacy unit can change, in words.
+    refining : str or None
+        What refining this answer later would cost, if that is more than asking at the finer level at once.
     assumption : str or None
         What the expected error rests on.
     notice : str or None
@@ -54,6 +56,7 @@ class Preview:
     largest: float | None
     times: int | None
     contribution: str
+    refining: str | None
     assumption: str | None
     notice: str | None
 

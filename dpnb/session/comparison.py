@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
+from dpnb.accounting.filters import RDPFilter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
@@ -18,6 +20,8 @@ from dpnb.accounting.odometers import (
     GDPAccumulator,
     MixtureOdometer,
     Odometer,
+    RDPAccumulator,
+    RenyiOdometer,
     RogersOdometer,
     StitchedOdometer,
     ZCDPAccumulator,
@@ -122,20 +126,34 @@ class Comparison:
 def _odometers(
     own: Promise, mixture: MixtureOdometer, standings: Mapping[str, Standing], public_size: int | None
 ) -> dict[str, Odometer]:
+    """All but the Renyi tracker: it needs an increment, and is never below the RDP accumulator.
+
+    What they are tuned to follows from the budget, whose mu0 squared the ledger keeps.  These rules must stay as they
+    are: with another one, a ledger that has answers would be read by an odometer that was not chosen before them.
+    """
     delta, v = mixture.delta, own.mu0_squared
+    order = _order(standings)
     makers: dict[str, Callable[[], Odometer]] = {
         "filter": lambda: FilterOdometer.tuned(v, delta),
         "stitched": lambda: StitchedOdometer(v / 100, delta),
         "rogers": lambda: RogersOdometer(public_size or 0, delta),
         "basic": lambda: BasicOdometer(delta),
+        "renyi": lambda: RenyiOdometer(order, delta),
         "gdp-accumulator": GDPAccumulator,
         "zcdp-accumulator": ZCDPAccumulator,
+        "rdp-accumulator": lambda: RDPAccumulator(order),
         "approx-dp-accumulator": lambda: ApproxDPAccumulator(delta, delta),
     }
     odometers: dict[str, Odometer] = {"mixture": mixture}
     for name, make in makers.items():
         if name in ("rogers", "basic") and name not in standings:
             continue  # no filter of that name tells which epsilon a release has
-        with suppress(InvalidValueError):  # left out where its theorem does not reach: a budget or size of 0 or 1e-200
+        with suppress(InvalidValueError):  # left out where its theorem does not reach: a budget, size or order of 0
             odometers[name] = make()
     return odometers
+
+
+def _order(standings: Mapping[str, Standing]) -> Fraction:
+    """The Renyi order at which this budget reaches furthest; 0 for a budget that has none."""
+    start = standings["rdp"].promise.start if "rdp" in standings else None
+    return start.budget.orders[0] if isinstance(start, RDPFilter) else Fraction(0)

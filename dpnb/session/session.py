@@ -227,6 +227,7 @@ class Session:
             largest=None if fits else self._account.largest(refinement.known),
             times=before.times(counted),
             contribution=explain(query, self.privacy_unit),
+            refining=promise.refining,
             assumption=_assumption(plan, rows),
             notice=self.notice,
         )

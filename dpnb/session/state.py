@@ -31,11 +31,14 @@ ODOMETERS = {
     "filter": "Filter (line)",
     "stitched": "Stitched",
     "rogers": "Rogers",
+    "renyi": "Renyi",
     "basic": "Basic",
     "gdp-accumulator": "GDP accumulator",
     "zcdp-accumulator": "zCDP accumulator",
+    "rdp-accumulator": "RDP accumulator",
     "approx-dp-accumulator": "approx. DP accumulator",
 }
+EACH_FILTER = "Same promise, each filter"
 READINGS: dict[Reading, str] = {
     "time-uniform": "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand",
     "accumulator": "inside every budget fixed beforehand that is at least this",
@@ -94,8 +97,8 @@ def text(state: dict[str, Any]) -> str:
     for gauge in state["gauges"]:
         filled = round(gauge["value"] * 20)
         lines.append(f"  {gauge['label']:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge['text']}")
-    lines.append("  Same promise, other filters:")
-    lines += [f"    {line['label']:<12}{line['text']}" for line in state["filters"]]
+    lines.append(f"  {EACH_FILTER}:")
+    lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for reading, note in READINGS.items():
         lines.append(f"  Odometers, {reading}: {note}")
         lines += [f"    {line['label']:<23}{line['description']}" for line in _read(state, reading)]
@@ -130,13 +133,16 @@ def _meter(gauge: dict[str, Any]) -> str:
 
 
 def _lists(state: dict[str, Any]) -> str:
-    """Other filters and the odometers, folded away."""
-    filters = [(line["label"] + (" (enforced)" if line["enforced"] else ""), line["text"]) for line in state["filters"]]
-    folds = [("Same promise, other filters", filters)]
+    """The filters and the odometers, folded away."""
+    folds = [(EACH_FILTER, _filters(state))]
     for reading, note in READINGS.items():
         odometers = [(line["label"], line["description"]) for line in _read(state, reading)]
         folds.append((f"Odometers, {reading}: {note}", odometers))
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
+
+
+def _filters(state: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(line["label"] + (" (enforced)" if line["enforced"] else ""), line["text"]) for line in state["filters"]]
 
 
 def _read(state: dict[str, Any], reading: Reading) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@ import { Fold } from './fold';
 import { levelOf } from './gauge';
 import type { IFilter } from './snapshot';
 
-const TITLE = 'Same promise, other filters';
+const TITLE = 'Same promise, each filter';
 
 /** What each filter would have left after the same history: a table, the enforced one first. */
 export class FiltersView implements IView<IFilter[]> {

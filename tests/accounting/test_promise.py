@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_mu
-from dpnb.accounting.exact import decimal_sqrt_down, exact
+from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.filters import RDPFilter
 from dpnb.accounting.losses import GDP, ApproxDP
 from dpnb.accounting.promise import FILTERS, promise
@@ -87,7 +87,7 @@ def test_filter_of_epsilons_is_given_the_epsilon_of_its_share_of_delta(mu: float
         made = promise(name, BUDGET)
         delta = slack * exact(mu) ** 2 / BUDGET.loss.mu_squared
         assert made.enters(GDP(mu)) == ApproxDP(epsilon_from_mu(mu, delta=delta), delta)
-        assert not made.is_lossless
+        assert made.refining
 
 
 def test_release_beyond_the_whole_gdp_budget_is_refused_by_filters_of_epsilons() -> None:
@@ -100,7 +100,7 @@ def test_release_beyond_the_whole_gdp_budget_is_refused_by_filters_of_epsilons()
 def test_other_filters_are_given_the_release_as_it_is() -> None:
     for name in ("gdp", "zcdp", "rdp", "approx-dp"):
         assert promise(name, BUDGET).enters(GDP(0.1)) == GDP(0.1)
-        assert promise(name, BUDGET).is_lossless
+        assert promise(name, BUDGET).refining is None
 
 
 def test_one_well_chosen_order_admits_as_much_as_the_whole_zcdp_curve() -> None:
@@ -121,11 +121,24 @@ def test_gdp_keeps_the_same_promise_with_more_budget_than_zcdp(
 
 @every_filter
 def test_words_name_what_is_kept_and_never_more(name: str) -> None:
-    words = promise(name, BUDGET).words
-    assert words.startswith("(1, 1e-06)-DP, kept as ")
-    if name == "gdp":
-        shown = float(words.removeprefix("(1, 1e-06)-DP, kept as ").removesuffix("-GDP"))
-        assert shown <= decimal_sqrt_down(BUDGET.loss.mu_squared)
+    made = promise(name, BUDGET)
+    assert made.words.startswith("(1, 1e-06)-DP, kept as ")
+    kept = made.words.removeprefix("(1, 1e-06)-DP, kept as ")
+    budget = made.start.budget
+    if name == "basic":
+        assert kept == "sums of epsilon and delta"
+        return
+    truth, before, after = {
+        "gdp": (BUDGET.loss.mu_squared, "", "-GDP"),
+        "zcdp": (budget.parts[0], "", "-zCDP"),
+        "rdp": (budget.parts[0], "", f"-RDP of order {decimal_up(getattr(budget, 'orders', [0])[0]):g}"),
+        "approx-dp": (2 * budget.parts[0], "V within ", ""),
+        "rogers": (budget.parts[0], "K within ", ""),
+    }[name]
+    assert kept.startswith(before)
+    assert kept.endswith(after)
+    shown = exact(float(kept.removeprefix(before).removesuffix(after))) ** (2 if name == "gdp" else 1)
+    assert truth * Fraction(998, 1000) < shown <= truth
 
 
 def test_gdp_budget_is_kept_by_the_gdp_filter_alone() -> None:

@@ -13,6 +13,13 @@ import pytest
 import dpnb
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, ApproxDP
+from dpnb.accounting.odometers import (
+    FilterOdometer,
+    MixtureOdometer,
+    RDPAccumulator,
+    RenyiOdometer,
+    StitchedOdometer,
+)
 from dpnb.accounting.promise import FILTERS, promise
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 from dpnb.session.state import snapshot
@@ -140,6 +147,7 @@ def test_refining_costs_what_asking_once_costs(make: Make, name: str, tmp_path: 
     question(twice, 0).release(mu=0.03).refine(mu=0.05)
     question(once, 0).release(mu=0.05)
     assert twice.spent == once.spent
+    assert "refining" not in repr(question(once, 0).preview(mu=0.06))
 
 
 @pytest.mark.parametrize("name", ["rogers", "basic"])
@@ -149,6 +157,7 @@ def test_refining_costs_more_where_epsilons_are_counted(make: Make, name: str, t
     question(once, 0).release(mu=2 * small(name))
     assert isinstance(twice.spent, ApproxDP)
     assert twice.spent.epsilon > once.spent.parts[0]
+    assert "costs more than asking at the finer level at once" in repr(question(once, 0).preview(mu=3 * small(name)))
 
 
 def test_nothing_is_left_to_take_a_share_of(make: Make) -> None:
@@ -211,7 +220,7 @@ def test_gdp_budget_is_compared_with_nothing(make: Make) -> None:
     session = make(budget=dpnb.Budget.gdp(1))
     question(session, 0).release(mu=0.5)
     assert list(lines(session, "filters")) == ["gdp"]
-    assert "rogers" not in lines(session, "odometers")
+    assert not {"rogers", "basic", "renyi", "rdp-accumulator"} & set(lines(session, "odometers"))
 
 
 def test_odometers_are_shown_with_their_readings_in_words(make: Make) -> None:
@@ -225,8 +234,10 @@ def test_odometers_are_shown_with_their_readings_in_words(make: Make) -> None:
         "stitched",
         "rogers",
         "basic",
+        "renyi",
         "gdp-accumulator",
         "zcdp-accumulator",
+        "rdp-accumulator",
         "approx-dp-accumulator",
     }
     for name, line in shown.items():
@@ -247,11 +258,25 @@ def test_rogers_odometer_keeps_the_public_size_that_the_ledger_was_made_with(mak
     assert "rogers" in lines(make(), "odometers")
 
 
-def test_opening_a_long_ledger_and_reading_the_gauges_is_quick_to_write_down(make: Make) -> None:
+def test_each_filter_and_odometer_is_in_the_text_and_in_the_still_picture(make: Make) -> None:
+    session = make(filter="zcdp")
+    question(session, 0).release(mu=0.01)
+    for face in (repr(session), session._repr_html_()):
+        assert "Same promise, each filter" in face
+        assert face.count("(enforced)") == 1
+        assert "zCDP (enforced)" in face
+        assert "Odometers, time-uniform" in face
+        assert "Odometers, accumulator" in face
+
+
+def test_odometers_are_tuned_to_the_promise_by_rules_that_never_change(make: Make) -> None:
+    # The ledger keeps mu0 squared, not these figures: another rule would be one chosen after the first answers.
     session = make()
-    for number in range(5):
-        question(session, number).release(mu=0.01)
-    text = repr(session)
-    assert "Same promise, other filters" in text
-    assert "Odometers" in text
-    assert "<details>" in session._repr_html_()
+    odometers = session._account.comparison.odometers
+    mu0_squared = session._account.promise.mu0_squared
+    assert odometers["mixture"] == session.odometer == MixtureOdometer.tuned(mu0_squared, BUDGET.delta)
+    assert odometers["filter"] == FilterOdometer.tuned(mu0_squared, BUDGET.delta)
+    assert odometers["stitched"] == StitchedOdometer(mu0_squared / 100, BUDGET.delta)
+    order = promise("rdp", BUDGET).start.budget.orders[0]
+    assert odometers["renyi"] == RenyiOdometer(order, BUDGET.delta)
+    assert odometers["rdp-accumulator"] == RDPAccumulator(order)

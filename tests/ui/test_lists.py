@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, expect
 from ui.conftest import NUMBER
 from ui.lab import Lab
 
-FILTERS, ODOMETERS = "Same promise, other filters", "Odometers"
+FILTERS, ODOMETERS = "Same promise, each filter", "Odometers"
 
 
 def folds(lab: Lab) -> list[Locator]:

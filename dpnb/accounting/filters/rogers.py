@@ -9,23 +9,20 @@ from fractions import Fraction
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
+from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN
 from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, exact, positive, shown
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
-__all__ = ["RogersFilter", "mean_loss"]
+__all__ = ["MOST_DELTA", "RogersFilter", "mean_loss"]
 
-# Some twenty double operations and elementary functions, each within 2 units of 2^-53 and none of them amplifying, are
-# off by less than 2^-47 together.
-_MARGIN = 1 + 2.0**-45
 _ZERO = Fraction(0)
 # Every double is a whole multiple of the smallest one, so doubles add up exactly as integers.
 _SMALLEST_BITS = 1074
 _ONE = 1 << _SMALLEST_BITS
-# A little below 1/e: the theorem's range of delta.
-_LEAST_DELTA = Fraction(1, 10**300)
-_MOST_DELTA = Fraction(36787944, 10**8)
+MOST_DELTA = Fraction(36787944, 10**8)
+"""A little below 1/e, where the theorem's range of delta ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class Terms:
         """K, rounded up; `means` in units of the smallest double."""
         s = _float(squares)
         deviation = math.sqrt(2 * (s + self.constant) * (1 + math.log1p(s / self.constant) / 2) * self.log)
-        return (_ratio(means, _ONE) + deviation) * _MARGIN
+        return (_ratio(means, _ONE) + deviation) * MARGIN
 
     def fits(self, squares: Fraction, means: int, deltas: Fraction) -> bool:
         """Whether these sums are within the bound."""
@@ -66,7 +63,7 @@ class Terms:
 
 def _terms(epsilon: Number, delta: Number, *, pure: bool) -> Terms:
     e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
-    if not _LEAST_DELTA <= d <= _MOST_DELTA:
+    if not LEAST_FAILURE <= d <= MOST_DELTA:
         raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
     if not Fraction(1, 10**150) <= e <= 10**150:
         raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
@@ -95,9 +92,9 @@ class RogersFilter:
     Parameters
     ----------
     epsilon : Number
-        Greater than 0, in nats; a float means its shortest decimal.
+        From 1e-150 to 1e150, in nats; a float means its shortest decimal.
     delta : Number
-        In (0, 1/e).
+        In [1e-300, 1/e).
     pure : bool
         For losses without deltas: log(1/delta) takes the place of log(2/delta), and no delta is admitted (the form that
         Feldman and Zrnic 2021 quote).
@@ -208,7 +205,7 @@ class RogersFilter:
         after = self.terms.k(squares, means)
         if after == math.inf:
             return math.inf
-        grown = Fraction(after) - Fraction(self.k) / exact(_MARGIN) if means > self.means else _ZERO
+        grown = Fraction(after) - Fraction(self.k) / exact(MARGIN) if means > self.means else _ZERO
         share = grown / self.terms.epsilon
         if self.terms.deltas:
             share = max(share, (deltas - self.deltas) / self.terms.deltas)
@@ -296,7 +293,7 @@ def mean_loss(epsilon: Fraction) -> float:
     e = _float(epsilon)
     try:
         # The margin covers the rounding of normal doubles, the next double that of the smallest ones.
-        mean = math.nextafter(e * math.expm1(e) / 2 * _MARGIN, math.inf)
+        mean = math.nextafter(e * math.expm1(e) / 2 * MARGIN, math.inf)
     except OverflowError:
         mean = math.inf
     return min(mean, sys.float_info.max)

@@ -1,7 +1,8 @@
 """Filters that hold an exact sum of losses to a bound; their decisions are comparisons of rationals.
 
 Nothing is lost in a sum, and nothing above the budget is ever admitted.  Where a bound is irrational it is rounded
-down, where a loss is converted it is rounded up.  A step takes constant time and memory.
+down, where a loss is converted it is rounded up.  A step takes the same time and memory however many came before, as
+long as the losses are decimals or doubles; Fractions with ever new denominators make ever longer sums.
 """
 
 from __future__ import annotations

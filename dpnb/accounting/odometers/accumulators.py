@@ -14,11 +14,11 @@ from typing import ClassVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
+from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
 from dpnb.accounting.losses import GDP, ZCDP, Loss
+from dpnb.accounting.odometers.counting import intrinsic_time, order_in_doubles, renyi_loss
 from dpnb.accounting.odometers.protocol import Frozen, Reading
-from dpnb.accounting.odometers.renyi import checked_order, renyi_loss
-from dpnb.accounting.odometers.time_uniform import MARGIN, failure_probability, intrinsic_time, log_inverse
 from dpnb.accounting.odometers.wording import accumulator_statement, order_text
 from dpnb.errors import ConversionError
 
@@ -180,7 +180,7 @@ class RDPAccumulator(Accumulator):
     rho: Fraction
 
     def __init__(self, order: Number) -> None:
-        self._set(order=checked_order(order), rho=_ZERO)
+        self._set(order=order_in_doubles(order), rho=_ZERO)
 
     @property
     def bound(self) -> float:

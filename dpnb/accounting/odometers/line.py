@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
 from dpnb.accounting.exact import Number, binary_up, positive, shown
-from dpnb.accounting.odometers.time_uniform import MARGIN, IntrinsicTimeOdometer, failure_probability, log_inverse
+from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer
 from dpnb.errors import InvalidValueError
 
 __all__ = ["FilterOdometer"]
@@ -38,7 +39,7 @@ class FilterOdometer(IntrinsicTimeOdometer):
     ----------
     y : float
     v : Fraction
-        See :func:`~dpnb.accounting.odometers.time_uniform.intrinsic_time`.
+        See :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
 
     Raises
     ------

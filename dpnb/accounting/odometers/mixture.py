@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
 from dpnb.accounting.exact import Number, binary_up, positive, shown
 from dpnb.accounting.mixture import log_half_of_one_plus_exp, optimal_ratio, optimal_ratio_onesided
-from dpnb.accounting.odometers.time_uniform import MARGIN, IntrinsicTimeOdometer, failure_probability, log_inverse
+from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer
 from dpnb.errors import InvalidValueError
 
 __all__ = ["MixtureOdometer", "Sided"]
@@ -44,7 +45,7 @@ class MixtureOdometer(IntrinsicTimeOdometer):
     Attributes
     ----------
     v : Fraction
-        See :func:`~dpnb.accounting.odometers.time_uniform.intrinsic_time`; the sum of mu squared for GDP losses.
+        See :func:`~dpnb.accounting.odometers.counting.intrinsic_time`; the sum of mu squared for GDP losses.
 
     Raises
     ------

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number, binary_down, binary_up, exact, shown
-from dpnb.accounting.losses import RDP, Loss
-from dpnb.accounting.odometers.time_uniform import MARGIN, TimeUniform, failure_probability, log_inverse
-from dpnb.errors import InvalidValueError
+from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
+from dpnb.accounting.exact import Number, binary_down, binary_up
+from dpnb.accounting.losses import Loss
+from dpnb.accounting.odometers.counting import order_in_doubles, renyi_loss
+from dpnb.accounting.odometers.time_uniform import TimeUniform
 
-__all__ = ["RenyiOdometer", "checked_order", "renyi_loss"]
+__all__ = ["RenyiOdometer"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -44,7 +44,7 @@ class RenyiOdometer(TimeUniform):
     rho: Fraction
 
     def __init__(self, order: Number, delta: Number) -> None:
-        number = checked_order(order)
+        number = order_in_doubles(order)
         self._start(failure_probability(delta))
         self._set(order=number, rho=Fraction(0))
 
@@ -62,32 +62,3 @@ class RenyiOdometer(TimeUniform):
         if not self.rho:
             return 0.0
         return (binary_up(self.rho) + log_inverse(self.delta) / binary_down(self.order - 1)) * MARGIN
-
-
-def renyi_loss(loss: Loss, order: Fraction) -> Fraction:
-    """The Renyi loss of one order.
-
-    Raises
-    ------
-    ConversionError
-        No theorem bounds it.
-    """
-    if isinstance(loss, RDP) and loss.orders == (order,):
-        return loss.parts[0]
-    return convert(loss, RDP, orders=[order]).parts[0]
-
-
-def checked_order(order: Number) -> Fraction:
-    """An order as an exact number.
-
-    Raises
-    ------
-    InvalidValueError
-        It is not above 1, beyond 1e300, so near to 1 that doubles do not tell, or no number.
-    """
-    number = exact(order, name="order")
-    if not Fraction(1, 10**300) <= number - 1 <= 10**300:
-        raise InvalidValueError(
-            f"order must be greater than 1 and at most 1e300, got {shown(order)}; give for example 2"
-        )
-    return number

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.convert import own_epsilon_delta
+from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
 from dpnb.accounting.exact import Number, binary_up, exact, shown
-from dpnb.accounting.filters.rogers import mean_loss
+from dpnb.accounting.filters.rogers import MOST_DELTA, mean_loss
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.time_uniform import MARGIN, TimeUniform, failure_probability, log_inverse
+from dpnb.accounting.odometers.time_uniform import TimeUniform
 from dpnb.errors import InvalidValueError
 
 __all__ = ["RogersOdometer"]
 
 _LOG_ROOT_3 = math.log(3) / 2
-# A little below 1/e: the theorem's range of delta.
-_MOST_DELTA = Fraction(36787944, 10**8)
 # What `mean_loss` returns where no double is large enough.
 _NO_MEAN = sys.float_info.max
 
@@ -77,7 +76,7 @@ class RogersOdometer(TimeUniform):
             raise InvalidValueError(
                 f"n must be a whole number from 2 to 10**150, got {shown(n)}; give a public bound on the number of rows"
             )
-        if exact(delta, name="delta") > _MOST_DELTA:
+        if exact(delta, name="delta") > MOST_DELTA:
             raise InvalidValueError(f"delta must be below 1/e, got {shown(delta)}; give for example 1e-6")
         self._start(failure_probability(delta))
         self._set(n=n, squares=Fraction(0), means=Fraction(0))

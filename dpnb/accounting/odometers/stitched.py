@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from dpnb.accounting.doubles import MARGIN, log_inverse
 from dpnb.accounting.exact import Number, binary_down, binary_up, positive, shown
-from dpnb.accounting.odometers.time_uniform import MARGIN, IntrinsicTimeOdometer, log_inverse
+from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer
 from dpnb.errors import InvalidValueError
 
 __all__ = ["Below", "StitchedOdometer"]
@@ -40,7 +41,7 @@ class StitchedOdometer(IntrinsicTimeOdometer):
     Attributes
     ----------
     v : Fraction
-        See :func:`~dpnb.accounting.odometers.time_uniform.intrinsic_time`.
+        See :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
 
     Raises
     ------

@@ -7,25 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_negative, shown
-from dpnb.accounting.losses import GDP, RDP, ZCDP, EpsilonLoss, Loss, PointwiseDP
+from dpnb.accounting.doubles import failure_probability
+from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
+from dpnb.accounting.losses import Loss, PointwiseDP
+from dpnb.accounting.odometers.counting import intrinsic_time
 from dpnb.accounting.odometers.protocol import Frozen, Reading
 from dpnb.accounting.odometers.wording import time_uniform_statement
-from dpnb.errors import ConversionError, InvalidValueError
+from dpnb.errors import InvalidValueError
 
-__all__ = [
-    "MARGIN",
-    "IntrinsicTimeOdometer",
-    "TimeUniform",
-    "failure_probability",
-    "intrinsic_time",
-    "log_inverse",
-]
+__all__ = ["IntrinsicTimeOdometer", "TimeUniform"]
 
-# Some twenty double operations and elementary functions, each within 2 units of 2^-53 and none of them amplifying
-# (logarithms of small numbers go through log1p and expm1), are off by less than 2^-47 together.
-MARGIN = 1 + 2.0**-45
-_LEAST_DELTA = Fraction(1, 10**300)
 _ZERO = Fraction(0)
 
 
@@ -98,14 +89,14 @@ class TimeUniform(Frozen):
 
 @dataclass(frozen=True, init=False, repr=False)
 class IntrinsicTimeOdometer(TimeUniform):
-    """Base of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V, see :func:`intrinsic_time`.
+    """Base of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V.
 
     Attributes
     ----------
     slack_delta : Fraction
         What is set aside for the losses' deltas; the confidence is 1 - delta - slack_delta.
     v : Fraction
-        The sum V.
+        The sum V, see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
     """
 
     slack_delta: Fraction
@@ -164,52 +155,3 @@ class IntrinsicTimeOdometer(TimeUniform):
             )
         self._start(number)
         self._set(slack_delta=slack, v=_ZERO)
-
-
-def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
-    """What a loss adds to V, and its delta.
-
-    mu^2 for GDP, 2 rho for zCDP and, as Whitehouse et al. 2023, Theorem 3 has it, epsilon^2 for a DP loss;
-    ``convert(loss, ZCDP)`` beforehand makes that 2 epsilon tanh(epsilon/2), which is smaller.
-
-    Raises
-    ------
-    ConversionError
-        The loss is RDP of some orders, or no loss that is known.
-    """
-    if isinstance(loss, GDP):
-        return loss.mu_squared, loss.delta
-    if isinstance(loss, ZCDP):
-        return 2 * loss.rho, loss.delta
-    if isinstance(loss, EpsilonLoss):
-        return loss.epsilon * loss.epsilon, loss.delta
-    if isinstance(loss, RDP) and not loss:
-        return _ZERO, _ZERO
-    raise ConversionError(
-        f"loss: V counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
-        f"{shown(loss)}; RenyiOdometer and RDPAccumulator count Renyi losses of one order"
-    )
-
-
-def failure_probability(delta: Number, *, name: str = "delta") -> Fraction:
-    """A delta in [1e-300, 1) as an exact number.
-
-    Raises
-    ------
-    InvalidValueError
-        It is outside, not finite or no number.
-    """
-    number = exact(delta, name=name)
-    if not _LEAST_DELTA <= number < 1:
-        raise InvalidValueError(
-            f"{name} must be at least 1e-300 and below 1, got {shown(delta)}; give for example 1e-6"
-        )
-    return number
-
-
-def log_inverse(delta: Fraction) -> float:
-    """log(1/delta), within two units in the last place, for delta in (0, 1)."""
-    # Near 1 the complement carries the digits.
-    if 2 * delta > 1:
-        return -math.log1p(-binary_up(1 - delta))
-    return -math.log(binary_down(delta))

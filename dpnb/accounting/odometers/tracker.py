@@ -9,7 +9,7 @@ from typing import ClassVar
 from dpnb.accounting.exact import Number, decimal_up, positive, shown
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import Accumulator
-from dpnb.accounting.odometers.renyi import checked_order, renyi_loss
+from dpnb.accounting.odometers.counting import order_in_doubles, renyi_loss
 from dpnb.accounting.odometers.wording import accumulator_statement, order_text
 from dpnb.errors import InvalidValueError
 
@@ -51,7 +51,7 @@ class RenyiTracker(Accumulator):
     block: Fraction
 
     def __init__(self, order: Number, increment: Number) -> None:
-        number = checked_order(order)
+        number = order_in_doubles(order)
         self._set(order=number, increment=positive(increment, name="increment"), blocks=1, block=Fraction(0))
 
     @property

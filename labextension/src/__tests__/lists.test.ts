@@ -17,7 +17,7 @@ describe('FiltersView', () => {
 
   it('is a table with a header for each row and column', () => {
     const table = shown().querySelector('table');
-    expect(table?.getAttribute('aria-label')).toBe('Same promise, other filters');
+    expect(table?.getAttribute('aria-label')).toBe('Same promise, each filter');
     expect(table?.querySelectorAll('th[scope=col]')).toHaveLength(2);
     expect(table?.querySelectorAll('th[scope=row]')).toHaveLength(filters.length);
   });

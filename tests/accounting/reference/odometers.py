@@ -123,5 +123,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mixture_gamma_opt": lambda V, delta1: MixtureOdometer.tuned(V, delta1, "two").gamma,
     "mixture_gamma_opt_onesided": lambda V, delta1: MixtureOdometer.tuned(V, delta1, "one").gamma,
     "whitehouse_eps": lambda V, delta1: ApproxDPAccumulator(delta1, delta1).step(ZCDP(V / 2)).bound,
-    "whitehouse_total_delta": lambda delta1, delta2: delta2 + (1 - delta2) * delta1,
 }

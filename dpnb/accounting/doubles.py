@@ -1,0 +1,44 @@
+"""Formulas in doubles: how far off they can be, and the logarithm that they start from."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dpnb.accounting.exact import Number, binary_down, binary_up, exact, shown
+from dpnb.errors import InvalidValueError
+
+__all__ = ["LEAST_FAILURE", "MARGIN", "failure_probability", "log_inverse"]
+
+MARGIN = 1 + 2.0**-45
+"""Times this, a formula of some twenty double operations and elementary functions is no less than its exact value.
+
+Each is within 2 units of 2^-53 and none of them amplifies (logarithms of small numbers go through log1p and expm1), so
+that together they are off by less than 2^-47.
+"""
+LEAST_FAILURE = Fraction(1, 10**300)
+"""The smallest delta whose figures doubles can hold."""
+
+
+def failure_probability(delta: Number, *, name: str = "delta") -> Fraction:
+    """A delta in [1e-300, 1) as an exact number.
+
+    Raises
+    ------
+    InvalidValueError
+        It is outside, not finite or no number.
+    """
+    number = exact(delta, name=name)
+    if not LEAST_FAILURE <= number < 1:
+        raise InvalidValueError(
+            f"{name} must be at least 1e-300 and below 1, got {shown(delta)}; give for example 1e-6"
+        )
+    return number
+
+
+def log_inverse(delta: Fraction) -> float:
+    """log(1/delta), within two units in the last place, for delta in (0, 1)."""
+    # Near 1 the complement carries the digits.
+    if 2 * delta > 1:
+        return -math.log1p(-binary_up(1 - delta))
+    return -math.log(binary_down(delta))

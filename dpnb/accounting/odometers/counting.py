@@ -1,0 +1,68 @@
+"""What a loss adds to the sums that odometers keep."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpnb.accounting.convert import convert
+from dpnb.accounting.exact import Number, exact, shown
+from dpnb.accounting.losses import GDP, RDP, ZCDP, EpsilonLoss, Loss
+from dpnb.errors import ConversionError, InvalidValueError
+
+__all__ = ["intrinsic_time", "order_in_doubles", "renyi_loss"]
+
+_ZERO = Fraction(0)
+
+
+def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
+    """What a loss adds to V, and its delta.
+
+    mu^2 for GDP, 2 rho for zCDP and, as Whitehouse et al. 2023, Theorem 3 has it, epsilon^2 for a DP loss;
+    ``convert(loss, ZCDP)`` beforehand makes that 2 epsilon tanh(epsilon/2), which is smaller.
+
+    Raises
+    ------
+    ConversionError
+        The loss is RDP of some orders, or no loss that is known.
+    """
+    if isinstance(loss, GDP):
+        return loss.mu_squared, loss.delta
+    if isinstance(loss, ZCDP):
+        return 2 * loss.rho, loss.delta
+    if isinstance(loss, EpsilonLoss):
+        return loss.epsilon * loss.epsilon, loss.delta
+    if isinstance(loss, RDP) and not loss:
+        return _ZERO, _ZERO
+    raise ConversionError(
+        f"loss: V counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
+        f"{shown(loss)}; read RenyiOdometer or RDPAccumulator, which count one order"
+    )
+
+
+def renyi_loss(loss: Loss, order: Fraction) -> Fraction:
+    """The Renyi loss of one order.
+
+    Raises
+    ------
+    ConversionError
+        No theorem bounds it.
+    """
+    if isinstance(loss, RDP) and loss.orders == (order,):
+        return loss.parts[0]
+    return convert(loss, RDP, orders=[order]).parts[0]
+
+
+def order_in_doubles(order: Number) -> Fraction:
+    """An order as an exact number.
+
+    Raises
+    ------
+    InvalidValueError
+        It is not above 1, beyond 1e300, so near to 1 that doubles do not tell, or no number.
+    """
+    number = exact(order, name="order")
+    if not Fraction(1, 10**300) <= number - 1 <= 10**300:
+        raise InvalidValueError(
+            f"order must be greater than 1 and at most 1e300, got {shown(order)}; give for example 2"
+        )
+    return number
