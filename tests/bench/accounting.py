@@ -1,14 +1,15 @@
 """How fast filters, odometers and conversions are: ``make bench``.
 
 Each figure is the best of several runs, beside what the same machine does in the same minute: a filter beside the bare
-comparison of a float sum with a bound, and beside dp-accounting composing the same event; reading after 10,000 steps
-beside reading after 10.
+comparison of a float sum with a bound, and beside dp-accounting composing the same event; losses that never repeat
+beside one that does; reading after 10,000 steps beside reading after 10.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from dp_accounting import dp_event
@@ -32,6 +33,14 @@ FILTERS: list[tuple[Any, Loss]] = [
     (RDPFilter({8: 100}), RDP({8: 0.001})),
     (RDPFilter({2: 100, 8: 100, 64: 100}), RDP({2: 0.001, 8: 0.001, 64: 0.001})),
     (GDPFilter(10), GDP(0.001)),
+]
+CONVERTED: list[tuple[Any, Loss]] = [
+    (BasicFilter(1000, 0.1), PureDP(0.001)),
+    (RogersFilter(100, 1e-6), ApproxDP(0.001, 1e-12)),
+    (ZCDPFilter(100), PureDP(0.001)),
+    (RDPFilter({2: 100, 8: 100, 64: 100}), GDP(0.001)),
+    (RDPFilter({2: 100, 8: 100, 64: 100}), PureDP(0.001)),
+    (GDPFilter(10), PureDP(0.001)),
 ]
 ODOMETERS: list[tuple[Any, Loss]] = [
     (FilterOdometer(1, 1e-6), GDP(0.001)),
@@ -67,6 +76,13 @@ def stepped(state: Any, loss: Loss, steps: int = STEPS) -> Any:
     return state
 
 
+def fed(state: Any, losses: list[GDP]) -> Any:
+    """The state after these losses."""
+    for loss in losses:
+        state = state.step(loss)
+    return state
+
+
 def reading(state: Any) -> float:
     """Seconds to read a filter's headroom or an odometer's bound."""
     name = "headroom" if hasattr(state, "headroom") else "bound"
@@ -97,10 +113,16 @@ def main() -> None:
     bare = seconds(float_sum) / STEPS
     peer = seconds(composed) / (STEPS // 100)
     print(f"{'step':<44}{'a second':>12}{'float sums':>12}{'dp-accounting':>15}")
-    for fresh, loss in [*FILTERS, *ODOMETERS]:
+    for fresh, loss in [*FILTERS, *CONVERTED, *ODOMETERS]:
         each = seconds(lambda fresh=fresh, loss=loss: stepped(fresh, loss)) / STEPS  # type: ignore[misc]
         name = f"{type(fresh).__name__} of {loss!r}"
-        print(f"{name[:43]:<44}{1 / each:>12,.0f}{each / bare:>11.0f}x{each / peer:>14.3f}x")
+        slow = "  below 100,000" if each > 1e-5 else ""
+        print(f"{name[:43]:<44}{1 / each:>12,.0f}{each / bare:>11.0f}x{each / peer:>14.3f}x{slow}")
+    print(f"\n{'step, no loss like another':<44}{'a second':>12}{'ratio':>12}")
+    different = [GDP(Fraction(1000 + i % 997, 10**6) + Fraction(i, 10**12)) for i in range(STEPS)]
+    for fresh in (GDPFilter(10), ZCDPFilter(100), RDPFilter({2: 100, 8: 100, 64: 100})):
+        same, other = seconds(lambda f=fresh: stepped(f, different[0])), seconds(lambda f=fresh: fed(f, different))  # type: ignore[misc]
+        print(f"{type(fresh).__name__:<44}{STEPS / other:>12,.0f}{other / same:>11.2f}x")
     print(f"\n{'reading, after 10,000 steps beside after 10':<44}{'a second':>12}{'ratio':>12}")
     for fresh, loss in [*FILTERS, *ODOMETERS]:
         few, many = stepped(fresh, loss, 10), stepped(fresh, loss, 10_000)
