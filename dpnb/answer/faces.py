@@ -148,7 +148,7 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         if preview.times is not None:
             facts.append(("affordable", f"{preview.times:,} time{'s' if preview.times != 1 else ''} at this cost"))
         if preview.refining:
-            facts.append(("refining it later", preview.refining))
+            facts.append(("refining later", preview.refining))
     else:
         facts.append(("headroom after", "does not fit: a release would be refused"))
         largest = f"mu {shown_down(preview.largest)}, or share=1" if preview.largest else "nothing is left"

@@ -147,7 +147,7 @@ def test_refining_costs_what_asking_once_costs(make: Make, name: str, tmp_path: 
     question(twice, 0).release(mu=0.03).refine(mu=0.05)
     question(once, 0).release(mu=0.05)
     assert twice.spent == once.spent
-    assert "refining" not in repr(question(once, 0).preview(mu=0.06))
+    assert "refining later" not in repr(question(once, 0).preview(mu=0.06))
 
 
 @pytest.mark.parametrize("name", ["rogers", "basic"])
