@@ -47,8 +47,11 @@ class Loss:
         InvalidValueError
             A part is negative: no release gives anything back.
         """
+        return self._of_same_kind(not_negative(parts))
+
+    def _of_same_kind(self, parts: tuple[Fraction, ...]) -> Self:
         new = object.__new__(type(self))
-        object.__setattr__(new, "parts", not_negative(parts))
+        object.__setattr__(new, "parts", parts)
         return new
 
     @classmethod
@@ -76,7 +79,7 @@ class Loss:
         """
         if not self.like(other):
             return NotImplemented
-        return self.with_parts(tuple([a + b if b else a for a, b in zip(self.parts, other.parts, strict=True)]))
+        return self._of_same_kind(tuple([a + b if b else a for a, b in zip(self.parts, other.parts, strict=True)]))
 
     def __sub__(self, other: Self) -> Self:
         """What is left of a budget after `other`, which it covers; otherwise an `InvalidValueError`."""
@@ -98,7 +101,7 @@ class Loss:
             )
         for part, most in zip(self.parts, budget.parts, strict=True):
             # The comparison of Fractions, without its search for the type of the other side.
-            if part.numerator * most.denominator > most.numerator * part.denominator:
+            if part and part.numerator * most.denominator > most.numerator * part.denominator:
                 return False
         return True
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, from_text, non_negative, shown, to_text
-from dpnb.accounting.losses.loss import Loss, not_negative
+from dpnb.accounting.losses.loss import Loss
 from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["RDP"]
@@ -66,11 +66,10 @@ class RDP(Loss):
         """Order and loss, by rising order."""
         return tuple(zip(self.orders, self.parts, strict=True))
 
-    def with_parts(self, parts: tuple[Fraction, ...]) -> RDP:
-        """Other losses at the same orders."""
+    def _of_same_kind(self, parts: tuple[Fraction, ...]) -> RDP:
         new = object.__new__(RDP)
         object.__setattr__(new, "orders", self.orders)
-        object.__setattr__(new, "parts", not_negative(parts))
+        object.__setattr__(new, "parts", parts)
         return new
 
     def like(self, other: object) -> bool:
