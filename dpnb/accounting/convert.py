@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -39,7 +40,7 @@ from dpnb.accounting.conversions import (
     rho_from_pure,
 )
 from dpnb.accounting.conversions.directed import checked_delta
-from dpnb.accounting.exact import Number, shown
+from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP
 from dpnb.errors import ConversionError, InvalidValueError
 
@@ -205,13 +206,13 @@ def _zcdp(loss: Loss) -> ZCDP | None:
     if isinstance(loss, GDP):
         return ZCDP.of(loss.rho, loss.delta)
     if isinstance(loss, EpsilonLoss):
-        return ZCDP(rho_from_pure(loss.epsilon), loss.delta)
+        return ZCDP.of(_rho_of_pure(loss.epsilon), loss.delta)
     return None
 
 
 def _gdp(loss: Loss) -> GDP | None:
     if isinstance(loss, EpsilonLoss):
-        return GDP(mu_from_pure(loss.epsilon), loss.delta)
+        return GDP.of(_mu_squared_of_pure(loss.epsilon), loss.delta)
     return None
 
 
@@ -227,7 +228,22 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
     checked = _orders(loss, orders)
     if isinstance(loss, GDP | ZCDP):
         return RDP({order: order * loss.rho for order in checked})
-    return RDP({order: rdp_from_pure(loss.epsilon, order=order) for order in checked})
+    return RDP({order: _rdp_of_pure(loss.epsilon, order) for order in checked})
+
+
+@lru_cache(maxsize=4096)
+def _rho_of_pure(epsilon: Fraction) -> Fraction:
+    return exact(rho_from_pure(epsilon))
+
+
+@lru_cache(maxsize=4096)
+def _mu_squared_of_pure(epsilon: Fraction) -> Fraction:
+    return exact(mu_from_pure(epsilon)) ** 2
+
+
+@lru_cache(maxsize=4096)
+def _rdp_of_pure(epsilon: Fraction, order: Fraction) -> Fraction:
+    return exact(rdp_from_pure(epsilon, order=order))
 
 
 def _orders(loss: Loss, orders: Iterable[Number] | None) -> tuple[Fraction, ...]:

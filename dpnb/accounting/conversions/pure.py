@@ -61,7 +61,13 @@ def rho_from_pure(epsilon: Number, method: str = "tight") -> float:
     ----------
     .. [1] Kairouz, Oh and Viswanath 2015, Theorem 3.1, as above; simple: Bun and Steinke 2016, Proposition 1.4.
     """
-    return _rho(non_negative(epsilon, name="epsilon"), is_tight(method))
+    e, tight = non_negative(epsilon, name="epsilon"), is_tight(method)
+    if not e or not tight:
+        return decimal_up(e * e / 2)
+    if e > _LARGE:
+        return decimal_up(e)
+    bound = directed(lambda ctx: (real(ctx, e) * ctx.tanh(real(ctx, e / 2)),), up=True)
+    return decimal_up(min(bound, e, e * e / 2))
 
 
 def mu_from_pure(epsilon: Number) -> float:
@@ -118,7 +124,17 @@ def rdp_from_pure(epsilon: Number, *, order: Number) -> float:
     ----------
     .. [1] Mironov 2017, Proposition 5, for randomised response; Kairouz, Oh and Viswanath 2015, Theorem 3.1, for all.
     """
-    return _rdp(non_negative(epsilon, name="epsilon"), checked_order(order) - 1)
+    e, m = non_negative(epsilon, name="epsilon"), checked_order(order) - 1
+    if not e or e > _LARGE:
+        return decimal_up(e)
+
+    def terms(ctx: Any) -> tuple[Any, ...]:
+        if m * e > _LARGE:  # (log(1 + exp(-(2m + 1) epsilon)) would come in here, below the margin
+            return real(ctx, e), -ctx.log1p(ctx.exp(-real(ctx, e))) / real(ctx, m)
+        half, rise = ctx.sinh(real(ctx, m * e / 2)), ctx.sinh(real(ctx, m * e))
+        return (ctx.log1p(2 * half * half + ctx.tanh(real(ctx, e / 2)) * rise) / real(ctx, m),)
+
+    return decimal_up(min(directed(terms, up=True), e))
 
 
 def epsilon_from_pure(epsilon: Number, *, delta: Number) -> float:
@@ -200,30 +216,6 @@ def pointwise_delta(epsilon: Number, *, delta: Number) -> float:
         return (real(ctx, d) * (1 + ctx.exp(-2 * x)) / -ctx.expm1(-x),)
 
     return decimal_up(min(directed(terms, up=True), Fraction(1)))
-
-
-@lru_cache(maxsize=4096)
-def _rho(e: Fraction, tight: bool) -> float:
-    if not e or not tight:
-        return decimal_up(e * e / 2)
-    if e > _LARGE:
-        return decimal_up(e)
-    bound = directed(lambda ctx: (real(ctx, e) * ctx.tanh(real(ctx, e / 2)),), up=True)
-    return decimal_up(min(bound, e, e * e / 2))
-
-
-@lru_cache(maxsize=4096)
-def _rdp(e: Fraction, m: Fraction) -> float:
-    if not e or e > _LARGE:
-        return decimal_up(e)
-
-    def terms(ctx: Any) -> tuple[Any, ...]:
-        if m * e > _LARGE:  # (log(1 + exp(-(2m + 1) epsilon)) would come in here, below the margin
-            return real(ctx, e), -ctx.log1p(ctx.exp(-real(ctx, e))) / real(ctx, m)
-        half, rise = ctx.sinh(real(ctx, m * e / 2)), ctx.sinh(real(ctx, m * e))
-        return (ctx.log1p(2 * half * half + ctx.tanh(real(ctx, e / 2)) * rise) / real(ctx, m),)
-
-    return decimal_up(min(directed(terms, up=True), e))
 
 
 @lru_cache(maxsize=4096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dpnb.accounting.conversions import epsilon_from_curve
@@ -43,7 +44,11 @@ class RDPFilter(SumFilter[RDP]):
         if isinstance(loss, RDP) and loss.orders == self.budget.orders:
             return loss
         if isinstance(loss, GDP | ZCDP) and not loss.delta:  # what `convert` does, without sorting the orders anew
-            return self.budget.with_parts(tuple([order * loss.rho for order in self.budget.orders]))
+            rho = loss.rho
+            n, d = rho.numerator, rho.denominator
+            return self.budget.with_parts(
+                tuple([Fraction(order.numerator * n, order.denominator * d) for order in self.budget.orders])
+            )
         return convert(loss, RDP, orders=self.budget.orders)
 
     @property
