@@ -89,6 +89,7 @@ def test_running_everything_again_after_a_restart_spends_nothing(quickstart: Lab
     spent = quickstart.value("repr(session.spent)")
     for theme in ("dark", "light"):
         quickstart.set_theme(f"JupyterLab {theme.title()}")
+        quickstart.places[1].scroll_into_view_if_needed()
         quickstart.screenshot(f"quickstart-{theme}")
     quickstart.restart()
     expect(quickstart.panel).to_contain_text("restarted")
