@@ -163,7 +163,7 @@ def _made(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[N
 def _free(loss: Loss, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
     """A release that costs nothing, which is free in every kind: its outputs do not differ at all."""
     if to is RDP:
-        return loss if orders is None and isinstance(loss, RDP) else RDP(dict.fromkeys(_orders(loss, orders), 0))
+        return loss if orders is None and isinstance(loss, RDP) else _free_at(loss, orders)
     if to is ApproxDP:
         return ApproxDP(0, checked_delta(delta) if delta is not None else 0)
     kind = next((kind for kind in (GDP, ZCDP, PureDP, PointwiseDP) if to is kind), None)
@@ -222,13 +222,20 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
     if isinstance(loss, RDP):
         if orders is None:
             return loss
-        return RDP({order: _between(loss, order) for order in _orders(loss, orders)})
+        free = _free_at(loss, orders)
+        return free.with_parts(tuple([_between(loss, order) for order in free.orders]))
     if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
-    checked = _orders(loss, orders)
+    free = _free_at(loss, orders)
     if isinstance(loss, GDP | ZCDP):
-        return RDP({order: order * loss.rho for order in checked})
-    return RDP({order: _rdp_of_pure(loss.epsilon, order) for order in checked})
+        n, d = loss.rho.as_integer_ratio()
+        return free.with_parts(tuple([Fraction(order.numerator * n, order.denominator * d) for order in free.orders]))
+    return free.with_parts(tuple([_rdp_of_pure(loss.epsilon, order) for order in free.orders]))
+
+
+@lru_cache(maxsize=1024)
+def _zero(orders: tuple[Fraction, ...]) -> RDP:
+    return RDP(dict.fromkeys(orders, 0))
 
 
 @lru_cache(maxsize=4096)
@@ -246,11 +253,12 @@ def _rdp_of_pure(epsilon: Fraction, order: Fraction) -> Fraction:
     return exact(rdp_from_pure(epsilon, order=order))
 
 
-def _orders(loss: Loss, orders: Iterable[Number] | None) -> tuple[Fraction, ...]:
+def _free_at(loss: Loss, orders: Iterable[Number] | None) -> RDP:
+    """No loss at these orders; what is asked again and again is checked and sorted once."""
     if orders is None:
         raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")
     try:
-        return RDP(dict.fromkeys(orders, 0)).orders
+        return _zero(tuple([exact(order, name="order") for order in orders]))
     except (TypeError, InvalidValueError) as error:
         raise InvalidValueError(
             f"orders must be different numbers above 1, at least one, got {shown(orders)}; give for example [2, 8, 32]"

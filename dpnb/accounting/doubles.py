@@ -1,4 +1,4 @@
-"""Formulas in doubles: how far off they can be, and the logarithm that they start from."""
+"""Formulas in doubles: how far off they can be, which arguments they can take, and the logarithm they start from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpnb.accounting.exact import Number, binary_down, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
 
-__all__ = ["LEAST_FAILURE", "MARGIN", "failure_probability", "log_inverse"]
+__all__ = ["LEAST_FAILURE", "MARGIN", "failure_probability", "log_inverse", "order_in_doubles"]
 
 MARGIN = 1 + 2.0**-45
 """Times this, a formula of some twenty double operations and elementary functions is no less than its exact value.
@@ -20,8 +20,8 @@ LEAST_FAILURE = Fraction(1, 10**300)
 """The smallest delta whose figures doubles can hold."""
 
 
-def failure_probability(delta: Number, *, name: str = "delta") -> Fraction:
-    """A delta in [1e-300, 1) as an exact number.
+def failure_probability(delta: Number, *, name: str = "delta", example: str = "1e-6") -> Fraction:
+    """A delta or alpha in [1e-300, 1) as an exact number.
 
     Raises
     ------
@@ -31,7 +31,23 @@ def failure_probability(delta: Number, *, name: str = "delta") -> Fraction:
     number = exact(delta, name=name)
     if not LEAST_FAILURE <= number < 1:
         raise InvalidValueError(
-            f"{name} must be at least 1e-300 and below 1, got {shown(delta)}; give for example 1e-6"
+            f"{name} must be at least 1e-300 and below 1, got {shown(delta)}; give for example {example}"
+        )
+    return number
+
+
+def order_in_doubles(order: Number) -> Fraction:
+    """A Renyi order as an exact number.
+
+    Raises
+    ------
+    InvalidValueError
+        It is not above 1, beyond 1e300, so near to 1 that doubles do not tell, or no number.
+    """
+    number = exact(order, name="order")
+    if not Fraction(1, 10**300) <= number - 1 <= 10**300:
+        raise InvalidValueError(
+            f"order must be greater than 1 and at most 1e300, got {shown(order)}; give for example 2"
         )
     return number
 

@@ -15,21 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import Number, binary_down, binary_up, exact, positive, shown
+from dpnb.accounting.doubles import MARGIN, failure_probability
+from dpnb.accounting.exact import Number, binary_down, binary_up, positive, shown
 from dpnb.accounting.mixture import optimal_ratio
 from dpnb.errors import InvalidValueError
 
 __all__ = ["combine", "confidence_sequence_radius", "fixed_radius", "tuned_tau"]
-
-_LEAST_ALPHA = Fraction(1, 10**300)
 
 
 @overload
@@ -185,10 +182,7 @@ def _combined(scales: NDArray[np.float64]) -> float:
 
 def _level(alpha: Number) -> float:
     """The double below alpha: a smaller alpha is a wider interval."""
-    number = exact(alpha, name="alpha")
-    if not _LEAST_ALPHA <= number < 1:
-        raise InvalidValueError(f"alpha must be at least 1e-300 and below 1, got {shown(alpha)}; give for example 0.05")
-    return binary_down(number)
+    return binary_down(failure_probability(alpha, name="alpha", example="0.05"))
 
 
 def _double(value: Number, name: str) -> float:

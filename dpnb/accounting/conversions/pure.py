@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from scipy.special import ndtri_exp
@@ -94,7 +93,33 @@ def mu_from_pure(epsilon: Number) -> float:
     ----------
     .. [1] Dong, Roth and Su 2022, Proposition 2.5 (epsilon-DP as a trade-off curve) and Definition 2.6.
     """
-    return _mu(non_negative(epsilon, name="epsilon"))
+    number = non_negative(epsilon, name="epsilon")
+    if not number:
+        return 0.0
+    if number > _LARGE:
+        # P(N > x) <= exp(-x^2/2)/2 <= 1/(1 + e^epsilon) at x = sqrt(2 epsilon).
+        return decimal_sqrt_up(8 * number)
+    ctx = context()
+    ctx.prec = _BITS
+    root8, e = ctx.sqrt(8), real(ctx, number)
+    tail, middle = 2 / (1 + ctx.exp(e)), ctx.tanh(e / 2)
+
+    def holds(mu: float) -> bool:
+        ctx.prec = _BITS
+        x = real(ctx, exact(mu)) / root8
+        # Near 0 the two tails cancel and the middle does not; each side is right to far fewer units than this.
+        if number < 1:
+            return bool(ctx.erf(x) >= middle * (1 + real(ctx, _TINY)))
+        return bool(ctx.erfc(x) <= tail * (1 - real(ctx, _TINY)))
+
+    if number < 1:  # Phi(mu/2) = 1/2 + tanh(epsilon/2)/2
+        x = ctx.erfinv(middle)
+    else:
+        x = ctx.mpf(-float(ndtri_exp(-float(ctx.log1p(ctx.exp(e)))))) / ctx.sqrt(2)
+        for _ in range(4):  # Newton's method for log erfc, which is concave
+            here = ctx.erfc(x)
+            x += (ctx.log(here) - ctx.log(tail)) * here * ctx.exp(x * x) * ctx.sqrt(ctx.pi) / 2
+    return settle(decimal_up(fraction(root8 * x)), holds, math.inf)
 
 
 def rdp_from_pure(epsilon: Number, *, order: Number) -> float:
@@ -216,33 +241,3 @@ def pointwise_delta(epsilon: Number, *, delta: Number) -> float:
         return (real(ctx, d) * (1 + ctx.exp(-2 * x)) / -ctx.expm1(-x),)
 
     return decimal_up(min(directed(terms, up=True), Fraction(1)))
-
-
-@lru_cache(maxsize=4096)
-def _mu(epsilon: Fraction) -> float:
-    if not epsilon:
-        return 0.0
-    if epsilon > _LARGE:
-        # P(N > x) <= exp(-x^2/2)/2 <= 1/(1 + e^epsilon) at x = sqrt(2 epsilon).
-        return decimal_sqrt_up(8 * epsilon)
-    ctx = context()
-    ctx.prec = _BITS
-    root8, e = ctx.sqrt(8), real(ctx, epsilon)
-    tail, middle = 2 / (1 + ctx.exp(e)), ctx.tanh(e / 2)
-
-    def holds(mu: float) -> bool:
-        ctx.prec = _BITS
-        x = real(ctx, exact(mu)) / root8
-        # Near 0 the two tails cancel and the middle does not; each side is right to far fewer units than this.
-        if epsilon < 1:
-            return bool(ctx.erf(x) >= middle * (1 + real(ctx, _TINY)))
-        return bool(ctx.erfc(x) <= tail * (1 - real(ctx, _TINY)))
-
-    if epsilon < 1:  # Phi(mu/2) = 1/2 + tanh(epsilon/2)/2
-        x = ctx.erfinv(middle)
-    else:
-        x = ctx.mpf(-float(ndtri_exp(-float(ctx.log1p(ctx.exp(e)))))) / ctx.sqrt(2)
-        for _ in range(4):  # Newton's method for log erfc, which is concave
-            here = ctx.erfc(x)
-            x += (ctx.log(here) - ctx.log(tail)) * here * ctx.exp(x * x) * ctx.sqrt(ctx.pi) / 2
-    return settle(decimal_up(fraction(root8 * x)), holds, math.inf)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dpnb.accounting.conversions import epsilon_from_curve
@@ -12,7 +11,7 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number
 from dpnb.accounting.filters.sums import SumFilter
-from dpnb.accounting.losses import GDP, RDP, ZCDP, Loss
+from dpnb.accounting.losses import RDP, Loss
 
 __all__ = ["RDPFilter"]
 
@@ -43,12 +42,6 @@ class RDPFilter(SumFilter[RDP]):
         """The loss at the filter's orders."""
         if isinstance(loss, RDP) and loss.orders == self.budget.orders:
             return loss
-        if isinstance(loss, GDP | ZCDP) and not loss.delta:  # what `convert` does, without sorting the orders anew
-            rho = loss.rho
-            n, d = rho.numerator, rho.denominator
-            return self.budget.with_parts(
-                tuple([Fraction(order.numerator * n, order.denominator * d) for order in self.budget.orders])
-            )
         return convert(loss, RDP, orders=self.budget.orders)
 
     @property

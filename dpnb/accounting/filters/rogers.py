@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
-from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN
+from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN, log_inverse
 from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, exact, positive, shown
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
@@ -67,7 +67,7 @@ def _terms(epsilon: Number, delta: Number, *, pure: bool) -> Terms:
         raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
     if not Fraction(1, 10**150) <= e <= 10**150:
         raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
-    log = -math.log(binary_down(d))
+    log = log_inverse(d)
     return Terms(
         e,
         d,

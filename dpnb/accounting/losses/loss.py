@@ -50,6 +50,7 @@ class Loss:
         return self._of_same_kind(not_negative(parts))
 
     def _of_same_kind(self, parts: tuple[Fraction, ...]) -> Self:
+        """The same without the check, for parts that cannot be negative."""
         new = object.__new__(type(self))
         object.__setattr__(new, "parts", parts)
         return new

@@ -67,6 +67,7 @@ class RDP(Loss):
         return tuple(zip(self.orders, self.parts, strict=True))
 
     def _of_same_kind(self, parts: tuple[Fraction, ...]) -> RDP:
+        """Other losses at the same orders."""
         new = object.__new__(RDP)
         object.__setattr__(new, "orders", self.orders)
         object.__setattr__(new, "parts", parts)

@@ -14,10 +14,10 @@ from typing import ClassVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
-from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
+from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
 from dpnb.accounting.losses import GDP, ZCDP, Loss
-from dpnb.accounting.odometers.counting import intrinsic_time, order_in_doubles, renyi_loss
+from dpnb.accounting.odometers.counting import intrinsic_time, renyi_loss
 from dpnb.accounting.odometers.protocol import Frozen, Reading
 from dpnb.accounting.odometers.wording import accumulator_statement, order_text
 from dpnb.errors import ConversionError

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number, exact, shown
+from dpnb.accounting.exact import shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, EpsilonLoss, Loss
-from dpnb.errors import ConversionError, InvalidValueError
+from dpnb.errors import ConversionError
 
-__all__ = ["intrinsic_time", "order_in_doubles", "renyi_loss"]
+__all__ = ["intrinsic_time", "renyi_loss"]
 
 _ZERO = Fraction(0)
 
@@ -50,19 +50,3 @@ def renyi_loss(loss: Loss, order: Fraction) -> Fraction:
     if isinstance(loss, RDP) and loss.orders == (order,):
         return loss.parts[0]
     return convert(loss, RDP, orders=[order]).parts[0]
-
-
-def order_in_doubles(order: Number) -> Fraction:
-    """An order as an exact number.
-
-    Raises
-    ------
-    InvalidValueError
-        It is not above 1, beyond 1e300, so near to 1 that doubles do not tell, or no number.
-    """
-    number = exact(order, name="order")
-    if not Fraction(1, 10**300) <= number - 1 <= 10**300:
-        raise InvalidValueError(
-            f"order must be greater than 1 and at most 1e300, got {shown(order)}; give for example 2"
-        )
-    return number

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
+from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_down, binary_up
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.counting import order_in_doubles, renyi_loss
+from dpnb.accounting.odometers.counting import renyi_loss
 from dpnb.accounting.odometers.time_uniform import TimeUniform
 
 __all__ = ["RenyiOdometer"]

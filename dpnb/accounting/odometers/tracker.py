@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from dpnb.accounting.doubles import order_in_doubles
 from dpnb.accounting.exact import Number, decimal_up, positive, shown
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import Accumulator
-from dpnb.accounting.odometers.counting import order_in_doubles, renyi_loss
+from dpnb.accounting.odometers.counting import renyi_loss
 from dpnb.accounting.odometers.wording import accumulator_statement, order_text
 from dpnb.errors import InvalidValueError
 
