@@ -258,7 +258,11 @@ def _free_at(loss: Loss, orders: Iterable[Number] | None) -> RDP:
     if orders is None:
         raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")
     try:
-        return _zero(tuple([exact(order, name="order") for order in orders]))
+        checked = tuple([exact(order, name="order") for order in orders])
+        free = _zero(checked)
+        if len(free.orders) < len(checked):
+            raise InvalidValueError("an order was given twice")
+        return free
     except (TypeError, InvalidValueError) as error:
         raise InvalidValueError(
             f"orders must be different numbers above 1, at least one, got {shown(orders)}; give for example [2, 8, 32]"

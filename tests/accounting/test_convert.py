@@ -93,7 +93,7 @@ def test_what_is_no_kind_of_loss_is_refused(kind: Any) -> None:
         convert(GDP(1), kind)
 
 
-@pytest.mark.parametrize("orders", [5, [], [[2]], [2, "2"], [1], ["two"]])
+@pytest.mark.parametrize("orders", [5, [], [[2]], [2, "2"], [2, 2], [1], ["two"]])
 def test_orders_that_are_none_are_refused_by_that_name(orders: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"^orders must be different numbers above 1"):
         convert(GDP(1), RDP, orders=orders)
