@@ -5,10 +5,11 @@ from typing import Any
 
 from dpnb import errors
 from dpnb.accounting.budget import Budget
-from dpnb.query.schema import Bounded, Categories
+from dpnb.query.frame import cut
+from dpnb.query.schema import Bounded, Categories, Dates, Text
 from dpnb.session import Session
 
-__all__ = ["Bounded", "Budget", "Categories", "Session", "errors"]
+__all__ = ["Bounded", "Budget", "Categories", "Dates", "Session", "Text", "cut", "errors"]
 __version__ = _version("dpnb")
 
 

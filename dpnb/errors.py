@@ -31,6 +31,13 @@ class PlanError(DpnbError, ValueError):
     """A question that the query layer cannot ask."""
 
 
+class UnsupportedError(PlanError, AttributeError):
+    """Something that pandas has and a private table has not; the message says what to do instead.
+
+    An `AttributeError` too, so that ``hasattr`` and completion work as everywhere.
+    """
+
+
 class RequestError(DpnbError, ValueError):
     """A preview or release that says too little, too much, or something impossible."""
 

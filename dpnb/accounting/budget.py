@@ -23,14 +23,25 @@ class Budget:
         Greater than 0, in nats; a float means the decimal that is written.
     delta : Number
         Between 0 and 1, both excluded; choose it far below one over the number of units.
+    discovery_delta : Number
+        The part of delta that is set aside for discovering groups; 0 if groups are always given.
 
     Attributes
     ----------
     loss : GDP
-        The same in GDP: the largest mu0 for which mu0-GDP implies (epsilon, delta)-DP (Dong, Roth and Su 2022,
-        Corollary 2.13), rounded down; or the mu of :meth:`gdp`.  What the GDP filter keeps.
+        The same in GDP: the largest mu0 for which mu0-GDP implies (epsilon, delta - discovery_delta)-DP (Dong, Roth and
+        Su 2022, Corollary 2.13), rounded down; or the mu of :meth:`gdp`.  What the GDP filter keeps, with
+        discovery_delta as its delta.
     epsilon, delta : Fraction or None
         What was written; None for :meth:`gdp`.
+    discovery_delta : Fraction
+
+    Notes
+    -----
+    A release that discovers groups is delta_m-approximate mu_m-GDP: both neighbours' outputs are mixtures with the same
+    weight 1 - delta_m of a part that is mu_m-GDP.  Along a path the good parts keep a weight of at least the product of
+    the 1 - delta_m, hence at least 1 - sum delta_m; so with sum mu_m^2 <= mu0^2 and sum delta_m <= discovery_delta
+    everything is (epsilon, discovery_delta + delta')-DP for delta' = delta - discovery_delta.
 
     Raises
     ------
@@ -48,8 +59,9 @@ class Budget:
     loss: GDP
     epsilon: Fraction | None
     delta: Fraction | None
+    discovery_delta: Fraction
 
-    def __init__(self, epsilon: Number, delta: Number) -> None:
+    def __init__(self, epsilon: Number, delta: Number, discovery_delta: Number = 0) -> None:
         exact_epsilon = positive(epsilon, name="epsilon")
         exact_delta = exact(delta, name="delta")
         if not 0 < exact_delta < 1:
@@ -57,13 +69,19 @@ class Budget:
                 f"delta must lie between 0 and 1, both excluded, got {shown(delta)}; Gaussian noise cannot promise "
                 "delta = 0; take for example 1e-6"
             )
-        mu = mu_from_epsilon(exact_epsilon, delta=exact_delta)
+        discovery = exact(discovery_delta, name="discovery_delta")
+        if not 0 <= discovery < exact_delta:
+            raise InvalidValueError(
+                f"discovery_delta must be at least 0 and below delta, got {shown(discovery_delta)} of "
+                f"{shown(delta)}; give for example a tenth of delta"
+            )
+        mu = mu_from_epsilon(exact_epsilon, delta=exact_delta - discovery)
         if mu == 0:
             raise InvalidValueError(
                 f"epsilon and delta are too small to answer anything, got {shown(epsilon)}, {shown(delta)}; "
                 "give for example epsilon=1, delta=1e-6"
             )
-        self._set(GDP(mu), exact_epsilon, exact_delta)
+        self._set(GDP(mu, discovery), exact_epsilon, exact_delta, discovery)
 
     @classmethod
     def gdp(cls, mu: Number) -> Budget:
@@ -75,21 +93,24 @@ class Budget:
             mu is not a positive number.
         """
         budget = object.__new__(cls)
-        budget._set(GDP(positive(mu, name="mu")), None, None)
+        budget._set(GDP(positive(mu, name="mu")), None, None, Fraction(0))
         return budget
 
-    def _set(self, loss: GDP, epsilon: Fraction | None, delta: Fraction | None) -> None:
+    def _set(self, loss: GDP, epsilon: Fraction | None, delta: Fraction | None, discovery_delta: Fraction) -> None:
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "discovery_delta", discovery_delta)
 
     def to_json(self) -> dict[str, str]:
         """The budget as texts, equal for equal promises."""
         if self.epsilon is None or self.delta is None:
             return {"mu_squared": to_text(self.loss.mu_squared)}
-        return {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta)}
+        discovery = {"discovery_delta": to_text(self.discovery_delta)} if self.discovery_delta else {}
+        return {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta), **discovery}
 
     def __repr__(self) -> str:
         if self.epsilon is None or self.delta is None:
             return f"Budget.gdp(mu={self.loss.mu!r})"
-        return f"Budget(epsilon={decimal_up(self.epsilon)!r}, delta={decimal_up(self.delta)!r})"
+        discovery = f", discovery_delta={decimal_up(self.discovery_delta)!r}" if self.discovery_delta else ""
+        return f"Budget(epsilon={decimal_up(self.epsilon)!r}, delta={decimal_up(self.delta)!r}{discovery})"

@@ -224,15 +224,23 @@ def promise(name: str, budget: Budget) -> Promise:
             f"filter: {name!r} keeps an (epsilon, delta), not GDP; got {budget!r}; give Budget(epsilon=, delta=), or "
             "filter='gdp'"
         )
+    discovery = budget.discovery_delta
+    if discovery and name not in ("zcdp", "approx-dp"):
+        raise InvalidValueError(
+            f"filter: {name!r} keeps no discovery_delta; got {budget!r}; take filter='gdp', 'zcdp' or 'approx-dp', or "
+            "give the groups' keys"
+        )
     if name == "zcdp":
-        return Promise(name, budget, ZCDPFilter(rho_from_epsilon(epsilon, delta=delta)), mu0_squared)
+        rho = rho_from_epsilon(epsilon, delta=delta - discovery)
+        return Promise(name, budget, ZCDPFilter(rho, discovery), mu0_squared)
     if name == "rdp":
         order = exact(optimal_order(epsilon, delta=delta))
         return Promise(
             name, budget, RDPFilter({order: rdp_from_epsilon(epsilon, order=order, delta=delta)}), mu0_squared
         )
     if name == "approx-dp":
-        return Promise(name, budget, ApproxDPFilter(epsilon, conversion_delta=delta), mu0_squared)
+        filter_ = ApproxDPFilter(epsilon, conversion_delta=delta - discovery, slack_delta=discovery)
+        return Promise(name, budget, filter_, mu0_squared)
     if name == "rogers":
         return Promise(name, budget, RogersFilter(epsilon, delta), mu0_squared, slack=delta / 2)
     return Promise(name, budget, BasicFilter(epsilon, delta), mu0_squared, slack=delta)

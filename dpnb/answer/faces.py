@@ -11,8 +11,8 @@ from dpnb.accounting.exact import decimal_sqrt_down, shown_down, shown_up
 from dpnb.accounting.losses import GDP
 
 if TYPE_CHECKING:
-    from dpnb.answer.answer import Answer
-    from dpnb.answer.preview import Preview
+    from dpnb.answer.figures import Figures
+    from dpnb.answer.preview import Preview, Previews
 
 STYLE = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.5;"
@@ -62,36 +62,37 @@ def price(cost: GDP, share: float) -> str:
     return f"mu {mu_up(cost)}, {ceil_percent(share)} of the budget"
 
 
-def answer_text(answer: Answer) -> str:
-    """The answer for a terminal."""
-    lines = [answer.plan.words]
-    if answer.plan.by:
-        head, *body = [(answer.plan.by[0], "estimate", interval_name(answer)), *_rows(answer)]
-        widths = [max(len(row[place]) for row in (head, *body)) for place in range(3)]
-        for row in (head, *body):
-            lines.append("  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)))
+def figures_text(figures: Figures) -> str:
+    """Estimates for a terminal."""
+    lines, rows = [figures.words], _rows(figures)
+    if figures.single:
+        ((_, value, interval),) = rows
+        lines.append(f"  {value}   {interval_name(figures)} {interval}")
     else:
-        ((_, value, interval),) = _rows(answer)
-        lines.append(f"  {value}   {interval_name(answer)} {interval}")
-    lines.append(f"  {footer(answer)}")
-    return "\n".join([*([answer.notice] if answer.notice else []), *lines])
+        table = [[*_head(figures), "estimate", interval_name(figures)], *([*key, *rest] for key, *rest in rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for row in table:
+            lines.append("  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)))
+    if figures.footer:
+        lines.append(f"  {'; '.join(figures.footer)}")
+    return "\n".join([*([figures.notice] if figures.notice else []), *lines])
 
 
-def answer_html(answer: Answer) -> str:
-    """The answer for a notebook."""
-    rows = _rows(answer)
-    picture = _Picture(answer) if answer.plan.by else None
-    head = [*([answer.plan.by[0]] if answer.plan.by else []), "estimate", interval_name(answer)]
+def figures_html(figures: Figures) -> str:
+    """Estimates for a notebook."""
+    rows = _rows(figures)
+    # Statistics of different units have no common scale.
+    picture = None if figures.single or (figures.outputs and figures.outputs[0] != "quantile") else _Picture(figures)
+    head = [*_head(figures), "estimate", interval_name(figures)]
     cells = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in head) + ("<th></th>" if picture else "")
     body = ""
     for place, (key, value, interval) in enumerate(rows):
-        texts = [*([key] if answer.plan.by else []), value, interval]
-        body += "<tr>" + "".join(f'<td style="{NUMBER}">{escape(text)}</td>' for text in texts)
+        body += "<tr>" + "".join(f'<td style="{NUMBER}">{escape(text)}</td>' for text in (*key, value, interval))
         body += (f"<td>{picture.bar(place)}</td>" if picture else "") + "</tr>"
     return (
-        f'<div style="{STYLE}">{_notice_html(answer.notice)}<div><b>{escape(answer.plan.words)}</b></div>'
+        f'<div style="{STYLE}">{_notice_html(figures.notice)}<div><b>{escape(figures.words)}</b></div>'
         f'<table style="margin:4px 0"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>'
-        f'<div style="{FAINT}">{escape(footer(answer))}</div></div>'
+        f'<div style="{FAINT}">{escape("; ".join(figures.footer))}</div></div>'
     )
 
 
@@ -100,25 +101,14 @@ def percent(share: float) -> str:
     return f"{share * 100:.6g}%"
 
 
-def interval_name(answer: Answer) -> str:
+def interval_name(figures: Figures) -> str:
     """Heading of the intervals."""
-    return f"{percent(answer.confidence)} interval"
-
-
-def footer(answer: Answer) -> str:
-    """Cost and provenance in one line."""
-    when = answer.time[:16].replace("T", " ")
-    parts = [f"cost {price(answer.cost, answer.cost_share)}", f"asked {when} UTC"]
-    if answer.looks > 1:
-        parts.append(f"{answer.looks} looks combined")
-    if answer.plan.by:
-        parts.append("each interval by itself")
-    return "; ".join(parts)
+    return f"{percent(figures.confidence)} interval"
 
 
 def preview_text(preview: Preview) -> str:
     """The preview for a terminal."""
-    lines = [f"{preview.plan.words} (not released)"]
+    lines = [f"{preview.words} (not released)"]
     lines += [f"  {name + ':':<16} {text}" for name, text in _facts(preview)]
     return "\n".join([*([preview.notice] if preview.notice else []), *lines])
 
@@ -130,16 +120,64 @@ def preview_html(preview: Preview) -> str:
         for name, text in _facts(preview)
     )
     return (
-        f'<div style="{STYLE}">{_notice_html(preview.notice)}<div><b>{escape(preview.plan.words)}</b> '
+        f'<div style="{STYLE}">{_notice_html(preview.notice)}<div><b>{escape(preview.words)}</b> '
         f'<span style="{FAINT}">not released</span></div>'
         f'<table style="margin:4px 0"><tbody>{rows}</tbody></table></div>'
     )
 
 
-def _facts(preview: Preview) -> list[tuple[str, str]]:
+def previews_text(previews: Previews) -> str:
+    """Several previews for a terminal."""
+    first = previews.previews[0]
+    table = [PREVIEW_COLUMNS, *map(_preview_row, previews.previews)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in table]
+    return "\n".join([*([first.notice] if first.notice else []), f"{first.words} (not released)", *lines])
+
+
+def previews_html(previews: Previews) -> str:
+    """Several previews for a notebook."""
+    first = previews.previews[0]
+    head = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in PREVIEW_COLUMNS)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{NUMBER}">{escape(text)}</td>' for text in _preview_row(preview)) + "</tr>"
+        for preview in previews.previews
+    )
+    return (
+        f'<div style="{STYLE}">{_notice_html(first.notice)}<div><b>{escape(first.words)}</b> '
+        f'<span style="{FAINT}">not released</span></div>'
+        f'<table style="margin:4px 0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+PREVIEW_COLUMNS = ("asked", "cost", "expected error", "headroom after")
+
+
+def _preview_row(preview: Preview) -> tuple[str, ...]:
+    after = f"{floor_percent(preview.headroom_after)} left" if preview.fits else "would be refused"
+    return preview.asked, price(preview.cost, preview.cost_share), _expected(preview), after
+
+
+def _expected(preview: Preview) -> str:
+    """The errors to expect in few words: of the worst group, or of each statistic."""
+    if preview.errors is None:
+        return "unknown"
+    unit = f" {preview.error_unit}" if preview.error_unit else ""
+    level = f" at {percent(preview.confidence)}"
     error = preview.expected_error
-    known = "unknown" if error is None else f"± {figure(error, error)} at {percent(preview.confidence)}"
-    facts = [("cost", price(preview.cost, preview.cost_share)), ("expected error", known)]
+    if error is not None:
+        worst = " or better" if preview.errors.min() < error * (1 - 1e-9) else ""
+        return f"± {figure(error, error)}{unit}{level}{worst}"
+    labels = preview.outputs[1] if preview.outputs else ()
+    each = (
+        f"{_label(label)} ± {figure(worst, worst)}"
+        for label, worst in zip(labels, preview.errors.max(axis=0), strict=True)
+    )
+    return f"{', '.join(each)}{level}"
+
+
+def _facts(preview: Preview) -> list[tuple[str, str]]:
+    facts = [("cost", price(preview.cost, preview.cost_share)), ("expected error", _expected(preview))]
     if preview.assumption:
         facts.append(("this rests on", preview.assumption))
     facts.append(("contribution", preview.contribution))
@@ -165,29 +203,40 @@ def _notice_html(notice: str | None) -> str:
     return f'<div style="{LOUD}">{escape(notice)}</div>' if notice else ""
 
 
-def _rows(answer: Answer) -> list[tuple[str, str, str]]:
-    """Key, estimate and interval of each cell."""
-    keys = [str(key) for key in answer.keys] if answer.plan.by else [""]
-    cells = answer.cells
+def _head(figures: Figures) -> list[str]:
+    return [*figures.names, *([figures.outputs[0]] if figures.outputs else [])]
+
+
+def _rows(figures: Figures) -> list[tuple[list[str], str, str]]:
+    """Labels, estimate and interval of each number."""
+    labels = figures.outputs[1] if figures.outputs else (None,)
+    names = [[*map(str, key), *([] if label is None else [_label(label)])] for key in figures.keys for label in labels]
+    cells = figures.cells
     rows = []
-    for key, value, low, high in zip(keys, cells.value, cells.low, cells.high, strict=True):
+    for key, value, low, high in zip(names, cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), strict=True):
         error = (high - low) / 2
         rows.append((key, figure(value, error), f"{figure(low, error)} to {figure(high, error)}"))
     return rows
 
 
+def _label(label: object) -> str:
+    return f"{label:g}" if isinstance(label, float) else str(label)
+
+
 class _Picture:
     """Estimates with their intervals on one common scale."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._cells = answer.cells
-        ends = [x for x in (*answer.cells.low, *answer.cells.high) if math.isfinite(x)]
+    def __init__(self, figures: Figures) -> None:
+        self._value, self._lower, self._upper = (
+            array.ravel().tolist() for array in (figures.cells.value, figures.cells.low, figures.cells.high)
+        )
+        ends = [x for x in (*self._lower, *self._upper) if math.isfinite(x)]
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
 
     def bar(self, place: int) -> str:
-        low, high = self._at(self._cells.low[place]), self._at(self._cells.high[place])
-        value = self._cells.value[place]
+        low, high = self._at(self._lower[place]), self._at(self._upper[place])
+        value = self._value[place]
         dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
         return (
             f'<svg width="{PICTURE_WIDTH}" height="16" aria-hidden="true"><line x1="{low:.1f}" x2="{high:.1f}" y1="8" '

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpnb.accounting.losses import GDP
 from dpnb.answer import faces
-from dpnb.query.plan import Plan
+from dpnb.answer.estimates.noisy import Cells
+from dpnb.query.schema import Key
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, repr=False)
@@ -15,8 +22,10 @@ class Preview:
 
     Parameters
     ----------
-    plan : Plan
+    words : str
         The question.
+    asked : str
+        The target as it was written.
     target : GDP
         How well the question would be known.
     cost : GDP
@@ -24,9 +33,13 @@ class Preview:
     cost_share : float
         The same as a share of the whole budget, rounded up; above 1 for what no fresh budget would cover.
     confidence : float
-    expected_error : float or None
-        Half-width of the interval to expect, in the answer's units; of the smallest group.  None where it hangs on a
-        count that nobody has released.
+    errors : float64 array or None
+        Half-widths of the intervals to expect, shape (groups, outputs); None where they hang on what nobody has
+        released.
+    error_unit : str or None
+        Unit of the errors if it is not the answer's: quantiles have theirs in rows of rank.
+    names, keys, outputs
+        What the groups and outputs are called, as in the answer.
     headroom_after : float
         Share of the budget that would be left, rounded down; 0 when it does not fit.
     fits : bool
@@ -40,17 +53,22 @@ class Preview:
     refining : str or None
         What refining this answer later would cost, if that is more than asking at the finer level at once.
     assumption : str or None
-        What the expected error rests on.
+        What the expected errors rest on.
     notice : str or None
         Says loudly if the session is not real or not private.
     """
 
-    plan: Plan
+    words: str
+    asked: str
     target: GDP
     cost: GDP
     cost_share: float
     confidence: float
-    expected_error: float | None
+    errors: Cells | None
+    error_unit: str | None
+    names: tuple[str, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    outputs: tuple[str, tuple[Key, ...]] | None
     headroom_after: float
     fits: bool
     largest: float | None
@@ -60,8 +78,68 @@ class Preview:
     assumption: str | None
     notice: str | None
 
+    @property
+    def expected_error(self) -> float | None:
+        """Half-width of the interval to expect, of the worst group; None where nobody can know, or for mixed units."""
+        if self.errors is None or (self.outputs and self.outputs[0] == "statistic"):
+            return None
+        return float(np.max(self.errors))
+
+    @property
+    def expected_errors(self) -> pd.Series | None:
+        """The same of each group and output; None where nobody can know."""
+        import pandas as pd  # imported when first used
+
+        if self.errors is None:
+            return None
+        labels = [(label,) for label in self.outputs[1]] if self.outputs else [()]
+        rows = [(*key, *label) for key in self.keys for label in labels]
+        names = [*self.names, *([self.outputs[0]] if self.outputs else [])]
+        index: Any = pd.MultiIndex.from_tuples(rows, names=names) if names else pd.RangeIndex(1)
+        if len(names) == 1:
+            index = pd.Index([row[0] for row in rows], name=names[0])
+        return pd.Series(self.errors.ravel().copy(), index=index, name="expected error")
+
     def __repr__(self) -> str:
         return faces.preview_text(self)
 
     def _repr_html_(self) -> str:
         return faces.preview_html(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Previews:
+    """The prices of several targets side by side.
+
+    Parameters
+    ----------
+    previews : tuple of Preview
+        Of one question.
+    """
+
+    previews: tuple[Preview, ...]
+
+    def __len__(self) -> int:
+        return len(self.previews)
+
+    def __getitem__(self, place: int) -> Preview:
+        return self.previews[place]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each target: cost, expected error (of the worst group), headroom after, and whether it fits."""
+        import pandas as pd  # imported when first used
+
+        columns = {
+            "mu": [preview.cost.mu for preview in self.previews],
+            "cost_share": [preview.cost_share for preview in self.previews],
+            "expected_error": [preview.expected_error for preview in self.previews],
+            "headroom_after": [preview.headroom_after for preview in self.previews],
+            "fits": [preview.fits for preview in self.previews],
+        }
+        return pd.DataFrame(columns, index=pd.Index([preview.asked for preview in self.previews], name="asked"))
+
+    def __repr__(self) -> str:
+        return faces.previews_text(self)
+
+    def _repr_html_(self) -> str:
+        return faces.previews_html(self)

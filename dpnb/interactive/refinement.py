@@ -5,11 +5,18 @@ on S only through the inverse-variance mean, whose variance is 1/I with I = sum 
 exactly as private as one look with that variance: mu^2 = C^2 I = sum mu_j^2, and going from mu_a to mu_b costs
 mu_b^2 - mu_a^2, also when the s_j were chosen from earlier answers (Smith and Thakurta 2022, Theorem 1).
 
+A look may be at some of the groups only.  A cell's information is then that of the looks which it is in, and a look at
+some cells costs mu^2 = C'^2/s^2 with C' the most that one unit can change *those* cells by.
+
 The analyst decides from the answers whether to look again, and a fixed-design interval is then wrong (it can miss nine
 times in ten).  So the error alpha is split: the first look has the fixed-design interval at 0.8 alpha, and from the
 second look on a normal-mixture confidence sequence at 0.2 alpha holds for all looks at once (Howard et al. 2021;
 proof: E exp(t S_n - t^2 I_n / 2) = 1 for S_n = sum (y_j - q)/s_j^2, mix t over N(0, 1/tau), Ville).  Together they miss
-with probability at most alpha.  tau is fixed by the first look's scale, before anything is seen.
+with probability at most alpha.  tau is fixed by the first look's scale, before anything is seen.  A first look that was
+asked for as final has the whole alpha and no tau: it is never refined.
+
+Any linear functional of the sums has the same property with its own scale, so intervals of all kinds of answers use the
+half-width in multiples of the noise scale.
 
 As an interactive mechanism: charged step by step through the session's filter, nothing reserved, state = its released
 looks, which are in the ledger.
@@ -18,6 +25,7 @@ looks, which are in the ledger.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,6 +36,8 @@ from dpnb.accounting.intervals import combine, confidence_sequence_radius, fixed
 from dpnb.accounting.losses import GDP
 from dpnb.mechanisms.measurement import Measurement
 
+Floats = NDArray[np.float64]
+
 FIRST_LOOK_SHARE = Fraction(4, 5)
 """Share of the error that the first look's interval has; the rest is for all later looks."""
 
@@ -37,10 +47,27 @@ TUNED_FOR = 4.0
 
 @dataclass(frozen=True)
 class Look:
-    """One released measurement and what it cost."""
+    """One released measurement and what it cost.
+
+    Parameters
+    ----------
+    loss : GDP
+    measurement : Measurement
+    sensitivity_squared : int
+        C squared of what was measured.
+    cells : tuple of int or None
+        Which cells, ascending; None for all.
+    """
 
     loss: GDP
     measurement: Measurement
+    sensitivity_squared: int = 1
+    cells: tuple[int, ...] | None = None
+
+    @property
+    def information(self) -> Fraction:
+        """What was paid for, as 1/s^2 of one sum; the noise has at least this scale s."""
+        return self.loss.mu_squared / self.sensitivity_squared
 
 
 @dataclass(frozen=True)
@@ -50,66 +77,116 @@ class Refinement:
     Parameters
     ----------
     looks : tuple of Look
-        In the order in which they were taken.
+        In the order in which they were taken; the first one is at all cells.
     tau : float, optional
-        Of the confidence sequence, as stored with the first look; None before it.
+        Of the confidence sequence, as stored with the first look; None before it, and after a final one.
+    count : int
+        Number of cells.
     """
 
     looks: tuple[Look, ...] = ()
     tau: float | None = None
+    count: int = 1
 
     @property
-    def known(self) -> GDP:
-        """Loss of all looks together."""
-        return sum((look.loss for look in self.looks), GDP(0))
+    def final(self) -> bool:
+        """Whether the first look was asked for as the last."""
+        return bool(self.looks) and self.tau is None
 
-    def missing(self, target: GDP) -> GDP:
-        """What a look must cost so that the query is known at least as well as by one look at `target`."""
-        return GDP.from_squared(max(target.mu_squared - self.known.mu_squared, Fraction(0)))
+    def known(self, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
+        """How well the worst known of some cells is known, as the loss of one look at them.
 
-    def combined(self) -> tuple[NDArray[np.float64], float]:
-        """Inverse-variance mean of the looks, shape (cells,), and its noise scale, in grid units."""
-        return combine(np.stack([look.measurement.to_floats() for look in self.looks]), self.sigmas)
+        Parameters
+        ----------
+        sensitivity_squared : int
+            C squared of these cells.
+        cells : sequence of int, optional
+            All of them if left out.
+        """
+        looks_at = {} if all(look.cells is None for look in self.looks) else self._looks_of_cells(cells)
+        every = [self.looks] if not looks_at else list(looks_at)
+        least = min(sum((look.information for look in looks), Fraction(0)) for looks in every)
+        return GDP.from_squared(least * sensitivity_squared)
 
-    @property
-    def sigmas(self) -> list[float]:
-        """Noise scales of the looks, in grid units."""
-        return [look.measurement.sigma for look in self.looks]
+    def missing(self, target: GDP, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
+        """What a look at some cells must cost so that they are known at least as well as by one look at `target`."""
+        known = self.known(sensitivity_squared, cells)
+        return GDP.from_squared(max(target.mu_squared - known.mu_squared, Fraction(0)))
 
-    def radius(self, alpha: Fraction, further: float | None = None) -> float:
-        """Half-width of the interval of one cell, in grid units, missed with probability at most `alpha` overall.
+    def combined(self) -> tuple[Floats, Floats]:
+        """Inverse-variance means of the looks, shape (cells, slots), and their noise scales, shape (cells,)."""
+        values, scales = None, np.empty(self.count)
+        for looks, at in self._looks_of_cells(None).items():
+            mean, sigma = combine(np.stack([self._rows(look, at) for look in looks]), [_sigma(look) for look in looks])
+            values = np.empty((self.count, mean.shape[1])) if values is None else values
+            values[at], scales[at] = mean, sigma
+        if values is None:
+            raise ValueError("no look was taken")
+        return values, scales
+
+    def radius(self, alpha: Fraction, further: float | None = None, cells: Sequence[int] | None = None) -> Floats:
+        """Half-widths of the intervals of one sum, missed with probability at most `alpha` overall; shape (cells,).
 
         Parameters
         ----------
         alpha : Fraction
         further : float, optional
             Scale of one more look that is about to be taken.
+        cells : sequence of int, optional
+            The cells of that look; all if left out.
         """
-        sigmas = [*self.sigmas, *([] if further is None else [further])]
+        radii = np.empty(self.count)
+        touched = np.zeros(self.count, np.bool_)
+        touched[slice(None) if cells is None else list(cells)] = further is not None
+        for looks, at in self._looks_of_cells(None).items():
+            for more in (False, True):
+                here = at[touched[at] == more]
+                if len(here):
+                    sigmas = [_sigma(look) for look in looks]
+                    extra = [further] if more and further is not None else []
+                    radii[here] = self._radius([*sigmas, *extra], alpha)
+        return radii
+
+    def _radius(self, sigmas: list[float], alpha: Fraction) -> float:
+        if self.final:
+            return fixed_radius(sigmas, alpha=alpha)
         if len(sigmas) == 1 or self.tau is None:
             return fixed_radius(sigmas, alpha=FIRST_LOOK_SHARE * alpha)
         return confidence_sequence_radius(sigmas, tau=self.tau, alpha=(1 - FIRST_LOOK_SHARE) * alpha)
 
-    def sigma_within(self, radius: float, alpha: Fraction) -> float:
-        """The combined scale, after one more look, at which the half-width is at most `radius`.
+    def radius_at(self, sigma: float, alpha: Fraction, *, final: bool = False) -> float:
+        """Half-width of the interval of one sum once it is known with scale `sigma`, by one more look.
 
-        The first look's half-width is proportional to its scale.  A confidence sequence's depends on the looks through
-        their combined scale alone and grows with it, so a bisection finds the scale.
+        A confidence sequence depends on the looks through their combined scale alone.
         """
-        if self.tau is None:
-            return radius / fixed_radius([1.0], alpha=FIRST_LOOK_SHARE * alpha)
-        tau = self.tau
+        if final or self.final:
+            return fixed_radius([sigma], alpha=alpha)
+        return self._radius([sigma] if not self.looks else [sigma * math.sqrt(2)] * 2, alpha)
 
-        def reaches(sigma: float) -> bool:
-            return confidence_sequence_radius([sigma], tau=tau, alpha=(1 - FIRST_LOOK_SHARE) * alpha) <= radius
+    def _looks_of_cells(self, cells: Sequence[int] | None) -> dict[tuple[Look, ...], NDArray[np.int64]]:
+        """Which cells are in which looks."""
+        wanted = np.arange(self.count) if cells is None else np.asarray(cells, np.int64)
+        inside = np.ones((len(self.looks), self.count), np.bool_)
+        for place, look in enumerate(self.looks):
+            if look.cells is not None:
+                inside[place] = np.isin(np.arange(self.count), look.cells)
+        if inside.all():
+            return {self.looks: wanted}
+        patterns, at = np.unique(inside[:, wanted], axis=1, return_inverse=True)
+        return {
+            tuple(look for look, there in zip(self.looks, pattern, strict=True) if there): wanted[at.ravel() == place]
+            for place, pattern in enumerate(patterns.T)
+        }
 
-        low = high = self.combined()[1]
-        while not reaches(low):
-            high, low = low, low / 2
-        while high / low > 1 + 1e-9:
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if reaches(middle) else (low, middle)
-        return low
+    def _rows(self, look: Look, at: NDArray[np.int64]) -> Floats:
+        """What a look says of some of its cells, shape (cells, slots)."""
+        if look.cells is None:
+            return look.measurement.to_floats().reshape(self.count, -1)[at]
+        return look.measurement.to_floats().reshape(len(look.cells), -1)[np.searchsorted(look.cells, at)]
+
+
+def _sigma(look: Look) -> float:
+    return look.measurement.sigma
 
 
 def first_tau(sigma: float, alpha: Fraction) -> float:

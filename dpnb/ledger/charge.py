@@ -59,6 +59,8 @@ class Charge:
         ``reserved``, ``released`` or ``failed``.
     measurement : Measurement or None
         The released values.
+    keys : tuple of tuple, or None
+        Keys of the released values, where the question was which there are.
     """
 
     id: int
@@ -74,6 +76,7 @@ class Charge:
     looks: tuple[int, ...]
     state: str
     measurement: Measurement | None
+    keys: tuple[tuple[Any, ...], ...] | None = None
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
@@ -85,7 +88,8 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
         A column does not hold what a ledger writes.
     """
     try:
-        measurement = stored["measurement"]
+        measurement = None if stored["measurement"] is None else json.loads(stored["measurement"])
+        keys = (measurement or {}).get("keys")
         return Charge(
             id=stored["id"],
             time=stored["time"],
@@ -99,7 +103,8 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
             looks=tuple(json.loads(stored["looks"])),
             state=stored["state"],
-            measurement=None if measurement is None else Measurement.from_json(json.loads(measurement)),
+            measurement=None if measurement is None else Measurement.from_json(measurement),
+            keys=None if keys is None else tuple(tuple(key) for key in keys),
         )
     except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerError(

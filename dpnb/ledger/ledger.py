@@ -17,7 +17,8 @@ from dpnb.ledger.charge import Charge, chained_hash, charge_of, digest, result_h
 from dpnb.ledger.durable import DurableFile
 from dpnb.mechanisms.measurement import Measurement
 
-FORMAT = 1
+FORMAT = 2
+"""1 was a development version's, whose plans this one cannot read."""
 TABLES = f"""
 CREATE TABLE promise (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -195,12 +196,15 @@ class Ledger:
         self._file.run("UPDATE last SET id = ?, hash = ?", number, stored["hash"])
         return charge_of(stored)
 
-    def release(self, charge: Charge, measurement: Measurement) -> Charge:
-        """Write the released values of a charge, unless it has some; return the row as it stands.
+    def release(
+        self, charge: Charge, measurement: Measurement, keys: tuple[tuple[Any, ...], ...] | None = None
+    ) -> Charge:
+        """Write the released values of a charge, and their keys if those are released too; return the row as it stands.
 
         Two kernels may answer one charge; the first to write wins, and the other's values are never shown.
         """
-        self._finish(charge, "released", json.dumps(measurement.to_json()))
+        content = {**measurement.to_json(), **({} if keys is None else {"keys": keys})}
+        self._finish(charge, "released", json.dumps(content))
         return self.by_id((charge.id,))[0]
 
     def fail(self, charge: Charge) -> None:

@@ -1,12 +1,15 @@
 """What may be asked, and how much one privacy unit can change the answer.  Knows sensitivity, never noise.
 
-``schema``        what the curator declares of a column, and of the privacy unit
-``expressions``   the small tree that says which rows count
-``plan``          one question as a frozen, serialisable value
-``frame``         pandas verbs that build plans
-``linear``        plan -> the linear query it is: features of a row, sensitivity
+``schema``        what the curator declares of a column
+``unit``          whom the promise protects, and how much one of them may contribute
+``expressions/``  what a row gives, as a small tree with bounds
+``plan``          one question as frozen values: what is measured, and what is read off
+``frame/``        pandas verbs that build plans
+``linear/``       plan -> the linear query it is: features of a row, sensitivity
 ``grid``          real numbers -> integers, toward zero
-``prepare``       a data frame -> columns on the grid (reads rows)
-``contribution``  which rows of a unit count
+``prepare``       data frames -> columns on the grid (reads rows)
+``join``          two prepared tables side by side (reads rows)
+``contribution``  which rows and groups of a unit count
 ``execute``       linear query x prepared columns -> exact integer sums (reads rows)
+``discover``      which groups there are, and how many units each (reads rows)
 """

@@ -31,8 +31,8 @@ MULTIPLIER = 742938285
 LIMB = 2**16
 
 
-def first_rows(units: Integers, names: Integers, contents: list[Integers], most: int) -> Integers:
-    """Positions of the rows that count, in ascending order.
+def ranks(units: Integers, names: Integers, contents: list[Integers]) -> Integers:
+    """The place of each row among its unit's rows: 0 for the one that counts first.
 
     Parameters
     ----------
@@ -42,22 +42,44 @@ def first_rows(units: Integers, names: Integers, contents: list[Integers], most:
         The unit's name as `name_number` gives it.
     contents : list of int64 arrays, shape (rows,)
         The row's columns as non-negative integers below 2**33, in a fixed order.
-    most : int
-        Rows of one unit that count.
     """
-    crowded = (np.bincount(units) > most)[units] if len(units) else np.empty(0, np.bool_)
-    rows = np.flatnonzero(crowded)
-    if not len(rows):
-        return np.arange(len(units))
-    units, names, contents = units[rows], names[rows], [column[rows] for column in contents]
     content_hash = row_hash([names, *contents])
     order = np.lexsort((*reversed(contents), content_hash, units))
     new_unit, new_content = _starts(order, [units]), _starts(order, [units, *contents])
-    final_hash = row_hash([content_hash[order], _running_number(new_content)])
+    final_hash = row_hash([content_hash[order], running_number(new_content)])
     # The sort is stable: rows whose final hashes tie stay in the order of their content.
     ranked = np.lexsort((final_hash, units[order]))
-    chosen = order[ranked[_running_number(new_unit) < most]]
-    return np.sort(np.r_[np.flatnonzero(~crowded), rows[chosen]])
+    rank = np.empty(len(units), np.int64)
+    rank[order[ranked]] = running_number(new_unit)
+    return rank
+
+
+def first_groups(
+    units: Integers, names: Integers, groups: Integers, contents: Integers, most: int
+) -> NDArray[np.bool_]:
+    """Which rows are in one of the first `most` groups of their unit, by the same hash; one bool a row.
+
+    Parameters
+    ----------
+    units, names : int64 arrays, shape (rows,)
+        As for `ranks`.
+    groups : int64 array, shape (rows,)
+        The row's group; the order of two groups does not depend on other units.
+    contents : int64 array, shape (rows,)
+        A number for the group, to be hashed, that does not depend on other units.
+    most : int
+    """
+    pairs, place, pair = np.unique(np.stack([units, groups]), axis=1, return_index=True, return_inverse=True)
+    chosen = ranks(pairs[0], names[place], [contents[place]]) < most
+    return np.asarray(chosen[pair.ravel()])
+
+
+def first_in_groups(units: Integers, groups: Integers, rank: Integers, most: int) -> NDArray[np.bool_]:
+    """Which rows are among the first `most` of their unit in their group, by `rank`; one bool a row."""
+    order = np.lexsort((rank, groups, units))
+    first = np.empty(len(units), np.bool_)
+    first[order] = running_number(_starts(order, [units, groups])) < most
+    return first
 
 
 def name_number(name: Any) -> int:
@@ -91,7 +113,7 @@ def _starts(order: Integers, keys: list[Integers]) -> NDArray[np.bool_]:
     return starts
 
 
-def _running_number(starts: NDArray[np.bool_]) -> Integers:
+def running_number(starts: NDArray[np.bool_]) -> Integers:
     """0, 1, 2, ... from each start on."""
     places = np.arange(len(starts))
     return places - np.maximum.accumulate(np.where(starts, places, 0))

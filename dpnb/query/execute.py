@@ -2,60 +2,131 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb.query.expressions import And, Column, Compare, Condition, Not, Operator, Or
-from dpnb.query.linear import Feature, LinearQuery
+from dpnb.query import grid
+from dpnb.query.contribution import first_groups, first_in_groups
+from dpnb.query.expressions.evaluate import Rows, combined_codes
+from dpnb.query.expressions.kinds import Category, Truth
+from dpnb.query.expressions.nodes import Column, Expression, Lookup
+from dpnb.query.linear.features import BRANCHING, Nodes, Ones, Present, Value
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.plan import Group, Plan
 from dpnb.query.prepare import Prepared
-from dpnb.query.schema import Categories, Schema
+from dpnb.query.schema import Schema
+from dpnb.query.unit import Limits
 
+Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 CHUNK = 2**21
-"""Rows added up at a time.  A feature is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
-(which `numpy.bincount` uses) adds them exactly, and so does int64.  Chunks are added as Python integers."""
+"""Rows added up at a time.  A row's value is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
+(which `numpy.bincount` uses) adds them exactly, and so does int64.  Chunks are added up in int64: up to 2**31 rows."""
 
-COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+SCALING_MARGIN = 2.0**-40
+SUMMING_MARGIN = 2.0**-52
+"""A unit's vector is scaled down to a little less than the allowed norm: the doubles that scale it are off by less than
+the first, and a sum of n squares is off by less than n times the second."""
 
 
-def execute(query: LinearQuery, table: Prepared, schema: Schema) -> list[int]:
-    """Sum the features of the rows that count, cell by cell.
+def execute(query: LinearQuery, table: Prepared, schema: Schema) -> NDArray[np.int64] | NDArray[np.object_]:
+    """Sum what the rows that count give, cell by cell.
 
     Returns
     -------
-    list of int, length ``cells * features``
-        The features of the first cell, of the second, ...; exact.
+    array of int, shape (measured cells * slots,)
+        The slots of the first cell, of the second, ...; exact: int64, or Python integers where one needs more bits.
     """
     with np.errstate(all="ignore"):
-        cells = _cells(query, table)
-        counts = cells >= 0
-        if query.plan.where is not None:
-            counts &= evaluate(query.plan.where, table, schema)[0]
-        for name in _needed(query):
-            counts &= _present(name, table)
-        if query.distinct:
-            pairs = np.unique(table.units[counts] * query.cells + cells[counts])
-            return cell_sums(None, (pairs % query.cells).astype(np.int64), query.cells)
-        chosen = None if counts.all() else np.flatnonzero(counts)
-        cells = cells if chosen is None else cells[chosen]
-        sums = [_feature_sums(feature, table, chosen, cells, query.cells) for feature in query.features]
-        return [value for cell in zip(*sums, strict=True) for value in cell]
+        rows = Rows(table, schema)
+        cells = cell_codes(query.plan, rows)
+        chosen = counted_rows(query.plan.where, query.given, cells, query.limits, rows, table)
+        cells = cells[chosen]
+        if query.clip_squared is not None:
+            sums = _clipped(query, rows, table, chosen, cells)
+        else:
+            sums = np.concatenate(
+                [
+                    _weighted(_sums(feature, query.cells, rows, table, chosen, cells), feature.weight)
+                    for feature in query.features
+                ],
+                axis=1,
+            )
+        return (sums if query.only is None else sums[list(query.only)]).ravel()
 
 
-def cell_sums(values: NDArray[np.int64] | None, cells: NDArray[np.int64], count: int) -> list[int]:
-    """Exact sums of `values` (of ones for None) by cell, for any number of rows.
+def counted_rows(
+    where: Expression | None,
+    given: tuple[Expression, ...],
+    cells: Integers,
+    limits: Limits,
+    rows: Rows,
+    table: Prepared,
+    *,
+    contents: Integers | None = None,
+) -> Integers | slice:
+    """Positions of the rows that count; a slice where all do.
+
+    Parameters
+    ----------
+    where : expression, optional
+    given : tuple of expression
+        Rows have something in all of them.
+    cells : int64 array
+        The row's group, or -1 for none.
+    limits : Limits
+    rows : Rows
+    table : Prepared
+    contents : int64 array, optional
+        For `first_groups`; the cells themselves if left out.
+    """
+    counts = cells >= 0
+    if where is not None:
+        counts &= rows.truth(where)[0]
+    for node in given:
+        counts &= rows.present(node)
+    chosen = np.flatnonzero(counts)
+    if limits.rows is not None and (table.most is None or limits.rows < table.most):
+        units = table.units[chosen]
+        chosen = chosen[first_in_groups(units, np.zeros_like(units), table.ranks[chosen], limits.rows)]
+    if limits.groups is not None:
+        numbers = cells if contents is None else contents
+        units, names = table.units[chosen], table.names[chosen]
+        chosen = chosen[first_groups(units, names, cells[chosen], numbers[chosen], limits.groups)]
+    if limits.rows_per_group is not None:
+        units = table.units[chosen]
+        chosen = chosen[first_in_groups(units, cells[chosen], table.ranks[chosen], limits.rows_per_group)]
+    return slice(None) if len(chosen) == table.rows else chosen
+
+
+def cell_codes(plan: Plan, rows: Rows) -> Integers:
+    """The cell of each row's group; -1 for a row in none."""
+    if not plan.by:
+        return rows.zeros
+    if plan.keys is not None:
+        return rows.looked_up(Lookup(tuple(group.of for group in plan.by), plan.keys, ()))
+    levels = [_level_codes(group, rows) for group in plan.by]
+    return combined_codes([codes for codes, _ in levels], [size for _, size in levels])[0]
+
+
+def _level_codes(group: Group, rows: Rows) -> tuple[Integers, int]:
+    kind = rows.kind(group.of)
+    if isinstance(kind, Category):
+        return rows.codes(group.of).astype(np.int64), len(kind.values)
+    if isinstance(kind, Truth):
+        true, false = rows.truth(group.of)
+        return np.where(true, 1, np.where(false, 0, -1)), 2
+    numbers = rows.numbers(group.of)
+    low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
+    codes = np.where(np.isnan(numbers) | (numbers < low) | (numbers > high), low - 1, numbers) - low
+    return codes.astype(np.int64), high - low + 1
+
+
+def cell_sums(values: Integers | None, cells: Integers, count: int) -> Integers:
+    """Exact sums of `values` (of ones for None) by cell, for up to 2**31 rows.
 
     Parameters
     ----------
@@ -66,74 +137,129 @@ def cell_sums(values: NDArray[np.int64] | None, cells: NDArray[np.int64], count:
     count : int
         Number of cells.
     """
-    totals = [0] * count
+    totals = np.zeros(count, np.int64)
     for start in range(0, len(cells), CHUNK):
         part = slice(start, start + CHUNK)
         if count == 1:
-            sums = [len(cells[part]) if values is None else int(values[part].sum(dtype=np.int64))]
+            totals += len(cells[part]) if values is None else values[part].sum(dtype=np.int64)
         else:
             weights = None if values is None else values[part]
-            sums = [int(value) for value in np.bincount(cells[part], weights, minlength=count)]
-        totals = [total + value for total, value in zip(totals, sums, strict=True)]
+            totals += np.bincount(cells[part], weights, minlength=count).astype(np.int64)
     return totals
 
 
-def evaluate(condition: Condition, table: Prepared, schema: Schema) -> tuple[Mask, Mask]:
-    """Where a condition is true and where it is false; a row in neither lacks what the condition asks about."""
-    match condition:
-        case And(left, right):
-            a, b = evaluate(left, table, schema), evaluate(right, table, schema)
-            return a[0] & b[0], a[1] | b[1]
-        case Or(left, right):
-            a, b = evaluate(left, table, schema), evaluate(right, table, schema)
-            return a[0] | b[0], a[1] & b[1]
-        case Not(inner):
-            true, false = evaluate(inner, table, schema)
-            return false, true
-        case Compare():
-            true = _compare(condition, table, schema)
-            known = _present(condition.left.name, table)
-            if isinstance(condition.right, Column):
-                known = known & _present(condition.right.name, table)
-            return true & known, ~true & known
+def _sums(
+    feature: Ones | Value | Nodes | Present,
+    count: int,
+    rows: Rows,
+    table: Prepared,
+    chosen: Integers | slice,
+    cells: Integers,
+) -> Integers:
+    """Sums of one feature, shape (cells, slots), before weighting."""
+    if isinstance(feature, Present):
+        pairs = np.unique(table.units[chosen] * count + cells)
+        return cell_sums(None, pairs % count, count)[:, None]
+    if isinstance(feature, Nodes):
+        leaves, known = _leaves(feature, rows, chosen)
+        counts = cell_sums(None, (cells * feature.leaves + leaves)[known], count * feature.leaves)
+        levels = [counts.reshape(count, feature.leaves)]
+        for _ in range(feature.levels - 1):
+            levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
+        return np.concatenate(levels[::-1], axis=1)
+    there = _there(feature.given, rows, chosen)
+    if isinstance(feature, Ones):
+        return cell_sums(None, cells if there is None else cells[there], count)[:, None]
+    values = _steps(feature, rows, table)[chosen]
+    if there is not None:
+        values, cells = values[there], cells[there]
+    return cell_sums(values - feature.centre, cells, count)[:, None]
 
 
-def _compare(comparison: Compare, table: Prepared, schema: Schema) -> Mask:
-    compare = COMPARE[comparison.operator]
-    name, right = comparison.left.name, comparison.right
-    declared = schema[name]
-    if isinstance(right, Column):
-        mask: Mask = compare(table.numbers[name], table.numbers[right.name])
-    elif isinstance(declared, Categories):
-        outcome = np.array([bool(compare(key, right.value)) for key in declared.values] + [False])
-        mask = outcome[table.codes[name]]
-    else:
-        mask = compare(table.numbers[name], float(right.value))
-    return mask
+def _there(given: tuple[Expression, ...], rows: Rows, chosen: Integers | slice) -> Mask | None:
+    """Which of the chosen rows have something in all of the given expressions; None for all of them."""
+    there: Mask | None = None
+    for node in given:
+        here = rows.present(node)[chosen]
+        there = here if there is None else there & here
+    return None if there is None or there.all() else there
 
 
-def _present(name: str, table: Prepared) -> Mask:
-    if name in table.codes:
-        return table.codes[name] >= 0
-    present: Mask = ~np.isnan(table.numbers[name])
-    return present
+def _steps(feature: Value, rows: Rows, table: Prepared) -> Integers:
+    if isinstance(feature.of, Column) and feature.of.name in table.steps:
+        return table.steps[feature.of.name]
+    return grid.to_grid(rows.numbers(feature.of), feature)
 
 
-def _needed(query: LinearQuery) -> list[str]:
-    column = getattr(query.plan.aggregation, "column", None)
-    return [] if column is None else [column]
+def _leaves(feature: Nodes, rows: Rows, chosen: Integers | slice) -> tuple[Integers, Mask]:
+    """The leaf of each chosen row, and which rows have one."""
+    numbers = rows.numbers(feature.of)[chosen]
+    there = ~np.isnan(numbers)
+    places = np.floor((np.where(there, numbers, feature.low) - feature.low) / feature.width)
+    return np.clip(places, 0, feature.leaves - 1).astype(np.int64), there
 
 
-def _cells(query: LinearQuery, table: Prepared) -> NDArray[np.int64]:
-    if not query.plan.by:
-        return np.zeros(table.rows, np.int64)
-    return table.codes[query.plan.by[0]].astype(np.int64)
+def _weighted(sums: Integers, weight: int) -> NDArray[np.int64] | NDArray[np.object_]:
+    largest = int(np.abs(sums).max(initial=0))
+    return sums * weight if largest * weight < 2**62 else sums.astype(object) * weight
 
 
-def _feature_sums(
-    feature: Feature, table: Prepared, chosen: NDArray[np.int64] | None, cells: NDArray[np.int64], count: int
-) -> list[int]:
-    if feature.column is None:
-        return [feature.limit * total for total in cell_sums(None, cells, count)]
-    steps = table.steps[feature.column]
-    return cell_sums((steps if chosen is None else steps[chosen]) - feature.centre, cells, count)
+# --- unit by unit ----------------------------------------------------------------------------------------------------
+
+
+def _clipped(
+    query: LinearQuery, rows: Rows, table: Prepared, chosen: Integers | slice, cells: Integers
+) -> NDArray[np.int64] | NDArray[np.object_]:
+    """The sums when each unit's vector of row features is scaled down, toward zero, to the allowed norm."""
+    units = table.units[chosen]
+    entries: list[tuple[Integers, Integers, Integers]] = []
+    start = 0
+    whole = np.zeros((query.cells, query.slots), np.int64)
+    for feature in query.features:
+        place = cells * query.slots + start
+        if isinstance(feature, Present):
+            whole[:, start] = _sums(feature, query.cells, rows, table, chosen, cells)[:, 0] * feature.weight
+        else:
+            entries += _entries(feature, rows, table, chosen, units, place)
+        start += feature.slots
+    owner, slot, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    order = np.lexsort((slot, owner))
+    owner, slot, value = owner[order], slot[order], value[order]
+    first = np.flatnonzero(np.r_[True, (owner[1:] != owner[:-1]) | (slot[1:] != slot[:-1])][: len(owner)])
+    if len(first):
+        owner, slot, value = owner[first], slot[first], np.add.reduceat(value, first)
+        values = value.astype(np.float64)
+        starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
+        norms = np.sqrt(np.add.reduceat(values**2, starts))
+        sizes = np.diff(np.r_[starts, len(owner)])
+        allowed = math.sqrt(query.clip_squared or 0) * (1 - SCALING_MARGIN - SUMMING_MARGIN * sizes)
+        long = np.repeat(norms > allowed, sizes)
+        shrunk = np.trunc(values * np.repeat(allowed / np.maximum(norms, 1), sizes)).astype(np.int64)
+        value = np.where(long, shrunk, value)
+        np.add.at(whole.reshape(-1), slot, value)
+    return whole
+
+
+def _entries(
+    feature: Ones | Value | Nodes,
+    rows: Rows,
+    table: Prepared,
+    chosen: Integers | slice,
+    units: Integers,
+    place: Integers,
+) -> list[tuple[Integers, Integers, Integers]]:
+    """What single rows add: unit, place in the answer, weighted value."""
+    if isinstance(feature, Nodes):
+        leaves, there = _leaves(feature, rows, chosen)
+        entries, start = [], 0
+        for level in range(1, feature.levels + 1):
+            node = leaves // BRANCHING ** (feature.levels - level)
+            entries.append((units[there], (place + start + node)[there], np.full(there.sum(), feature.weight)))
+            start += BRANCHING**level
+        return entries
+    there_or_all = _there(feature.given, rows, chosen)
+    there = np.ones(len(units), np.bool_) if there_or_all is None else there_or_all
+    if isinstance(feature, Ones):
+        return [(units[there], place[there], np.full(there.sum(), feature.weight))]
+    values = (_steps(feature, rows, table)[chosen] - feature.centre) * feature.weight
+    return [(units[there], place[there], values[there])]

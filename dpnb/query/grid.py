@@ -8,26 +8,44 @@ larger.  With 31 bits a square fits 64 bits and 2**32 rows add up without overfl
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb.query.schema import Bounded
-
 BITS = 31
 
 
-def exponent(column: Bounded) -> int:
+class Range(Protocol):
+    """What has bounds."""
+
+    @property
+    def low(self) -> float:
+        """The lower bound."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """The upper bound."""
+        ...
+
+    @property
+    def magnitude(self) -> float:
+        """Largest absolute value."""
+        ...
+
+
+def exponent(column: Range) -> int:
     """Binary exponent of the column's grid step."""
     return math.frexp(column.magnitude)[1] - BITS
 
 
-def steps(value: float, column: Bounded) -> int:
+def steps(value: float, column: Range) -> int:
     """A number within the bounds, in whole grid steps, toward zero."""
     return math.trunc(math.ldexp(value, -exponent(column)))
 
 
-def to_grid(values: NDArray[np.float64], column: Bounded) -> NDArray[np.int64]:
+def to_grid(values: NDArray[np.float64], column: Range) -> NDArray[np.int64]:
     """Clamped values in whole grid steps, toward zero; what is not a number becomes 0 (the caller masks it)."""
     finite = np.where(np.isnan(values), 0.0, np.clip(values, column.low, column.high))
     return np.trunc(np.ldexp(finite, -exponent(column))).astype(np.int64)

@@ -1,22 +1,36 @@
-"""One question as a frozen value: what is computed, of which rows, for which groups.  Holds no data."""
+"""One question as frozen values: what is measured, of which rows, for which groups, and what is read off.  No data.
+
+A `Plan` is what is measured: it decides the noise, the charge and what can be combined with earlier looks.  A `View` is
+what is read off the noisy sums, and is free: variance and standard deviation of a column are two views of one plan, and
+so are all of its quantiles.
+"""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import msgspec
 
 from dpnb.errors import PlanError
-from dpnb.query.expressions import Condition, check_condition, column_type, words
-from dpnb.query.schema import Bounded, Categories, Schema
+from dpnb.query.expressions.kinds import MOST_KEYS, Truth, Words, keys_of, kind_of, number_of
+from dpnb.query.expressions.nodes import Column, Expression
+from dpnb.query.expressions.words import words
+from dpnb.query.schema import Key, Schema
+from dpnb.query.unit import Limits, limit_words
+
+T = TypeVar("T")
+
+# --- what is measured ------------------------------------------------------------------------------------------------
 
 
-class Aggregation(msgspec.Struct, frozen=True, tag_field="of"):
-    """Base of what can be computed."""
+class Aggregation(msgspec.Struct, frozen=True, tag_field="of", omit_defaults=True):
+    """Base of what can be measured."""
 
 
 class Count(Aggregation, frozen=True, tag="count"):
-    """Rows; with a column, rows that have something in it."""
+    """Rows; with an expression, rows for which it gives something."""
 
-    column: str | None = None
+    column: Expression | None = None
 
 
 class Units(Aggregation, frozen=True, tag="units"):
@@ -24,32 +38,164 @@ class Units(Aggregation, frozen=True, tag="units"):
 
 
 class Sum(Aggregation, frozen=True, tag="sum"):
-    """Sum of a bounded column."""
+    """Sum of a bounded expression."""
 
-    column: str
+    column: Expression
 
 
 class Mean(Aggregation, frozen=True, tag="mean"):
-    """Mean of a bounded column."""
+    """Count and centred sum of a bounded expression."""
 
-    column: str
+    column: Expression
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """A question.
+class Ratio(Aggregation, frozen=True, tag="ratio"):
+    """Two sums, over the rows that have both."""
+
+    column: Expression
+    denominator: Expression
+
+
+class Moments(Aggregation, frozen=True, tag="moments"):
+    """Count, sums, and sums of squares and products, over the rows that have all of the columns."""
+
+    columns: tuple[Expression, ...]
+
+
+class Tree(Aggregation, frozen=True, tag="tree"):
+    """Rows in each node of a tree over the range of an expression."""
+
+    column: Expression
+
+
+class Weighted(msgspec.Struct, frozen=True):
+    """A part of a joint question, and its share of the charge relative to the other parts."""
+
+    aggregation: Count | Units | Sum | Mean | Ratio | Moments | Tree
+    weight: float = 1.0
+
+
+class Joint(Aggregation, frozen=True, tag="joint"):
+    """Several measurements in one charge; each gets its share of mu squared."""
+
+    parts: tuple[Weighted, ...]
+
+
+class Discovery(Aggregation, frozen=True, tag="discovery"):
+    """The groups that enough units have, found with a failure probability of `delta` (a decimal text)."""
+
+    delta: str
+
+
+Single = Count | Units | Sum | Mean | Ratio | Moments | Tree
+Measured = Single | Joint | Discovery
+
+# --- what is read off ------------------------------------------------------------------------------------------------
+
+
+class View(msgspec.Struct, frozen=True, tag_field="show", omit_defaults=True):
+    """Base of what can be read off."""
+
+
+class Plain(View, frozen=True, tag="plain"):
+    """The measured quantity itself."""
+
+
+class Shares(View, frozen=True, tag="shares"):
+    """Each group's count as a share of all of them."""
+
+
+class FromMoments(View, frozen=True, tag="from moments"):
+    """``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr`` or ``regression`` (on all the others) of moments.
 
     Parameters
     ----------
-    aggregation : Count, Units, Sum or Mean
-    where : condition, optional
-        Only rows for which it is true count.
-    by : tuple of str
-        Columns with declared categories; every category gets an answer, also one without rows.
+    statistic : str
+    columns : tuple of int
+        Which of the measured columns; for a regression the outcome.
     """
 
-    aggregation: Count | Units | Sum | Mean
-    where: Condition | None = None
-    by: tuple[str, ...] = ()
+    statistic: str
+    columns: tuple[int, ...] = (0,)
+
+
+class FromMean(View, frozen=True, tag="from mean"):
+    """The count that a mean measures too."""
+
+
+class Quantiles(View, frozen=True, tag="quantiles"):
+    """Quantiles of a tree; with `single` it is one number a group and not a list."""
+
+    at: tuple[float, ...]
+    single: bool = False
+
+
+SingleView = Plain | FromMoments | FromMean | Quantiles
+"""What can be read off one part of a joint question."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A column of a joint answer: which part, and what is read off it."""
+
+    name: str
+    part: int
+    view: SingleView = Plain()
+
+
+class Columns(View, frozen=True, tag="columns"):
+    """The named columns of a joint answer."""
+
+    columns: tuple[Named, ...]
+
+
+AnyView = Plain | Shares | FromMoments | FromMean | Quantiles | Columns
+
+# --- the question ----------------------------------------------------------------------------------------------------
+
+
+class Joined(msgspec.Struct, frozen=True, tag="joined"):
+    """Every pair of rows that one unit has in two tables."""
+
+    left: Source
+    right: Source
+    suffixes: tuple[str, str] = ("_x", "_y")
+
+
+Source = str | Joined
+"""A table of the session by its name (empty for the only one), or a join of two."""
+
+
+class Group(msgspec.Struct, frozen=True):
+    """One level of groups: a name for it, and the expression whose values make the groups."""
+
+    name: str
+    of: Expression
+
+
+class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is measured.
+
+    Parameters
+    ----------
+    aggregation : Measured
+    where : expression, optional
+        Only rows for which it is true count.
+    by : tuple of Group
+        Every key gets an answer, also one without rows.
+    keys : tuple of tuple, optional
+        The groups' public keys, one value a level; left out, every combination of the levels' public values.
+    limits : Limits
+        Tighter limits of a unit's contribution than the session's.
+    source : str or Joined
+        Which table.
+    """
+
+    aggregation: Measured
+    where: Expression | None = None
+    by: tuple[Group, ...] = ()
+    keys: tuple[tuple[Key, ...], ...] | None = None
+    limits: Limits = Limits()
+    source: Source = ""
 
     def to_json(self) -> str:
         """The plan as JSON, the same text for equal plans."""
@@ -64,32 +210,47 @@ class Plan(msgspec.Struct, frozen=True):
         PlanError
             The text is not a plan.
         """
-        try:
-            return msgspec.json.decode(text, type=Plan)
-        except msgspec.MsgspecError as error:
-            raise PlanError(
-                f"plan: the text is not a plan that this version of dpnb knows ({error}); write one with to_json()"
-            ) from None
+        return _decoded(text, Plan)
 
     @property
     def words(self) -> str:
         """The question in words, for example ``mean of mdvis by coins where female == 1``."""
-        match self.aggregation:
-            case Count(None):
-                text = "count of rows"
-            case Count(column):
-                text = f"count of {column}"
-            case Units():
-                text = "count of privacy units"
-            case Sum(column):
-                text = f"sum of {column}"
-            case Mean(column):
-                text = f"mean of {column}"
+        return question_words(self, Plain())
+
+    @property
+    def scope(self) -> str:
+        """Groups, rows and limits in words."""
+        text = ""
         if self.by:
-            text += f" by {', '.join(self.by)}"
+            text += f" by {', '.join(group.name for group in self.by)}"
+        if self.source:
+            text += f" in {source_words(self.source)}"
         if self.where is not None:
             text += f" where {words(self.where)}"
+        if self.limits != Limits():
+            text += f" ({limit_words(self.limits)})"
         return text
+
+
+def view_to_json(view: AnyView) -> str:
+    """The view as JSON, the same text for equal views."""
+    return msgspec.json.encode(view, order="deterministic").decode()
+
+
+def view_from_json(text: str) -> AnyView:
+    """The view that `view_to_json` wrote.
+
+    Raises
+    ------
+    PlanError
+        The text is not a view.
+    """
+    return _decoded(text, AnyView)  # type: ignore[arg-type]  # a union is a type to msgspec
+
+
+def column(name: str) -> Group:
+    """A level of groups that is a column itself."""
+    return Group(name, Column(name))
 
 
 def check_plan(plan: Plan, schema: Schema) -> None:
@@ -98,25 +259,138 @@ def check_plan(plan: Plan, schema: Schema) -> None:
     Raises
     ------
     PlanError
-        An unknown column, a sum or mean of a column without bounds, groups that are not declared.
+        An unknown column, a sum or mean of something without bounds, groups that are not public.
     """
-    aggregation = plan.aggregation
-    if isinstance(aggregation, Sum | Mean):
-        name = aggregation.column
-        if not isinstance(column_type(name, schema), Bounded):
+    parts = plan.aggregation.parts if isinstance(plan.aggregation, Joint) else (Weighted(plan.aggregation),)  # type: ignore[arg-type]
+    for part in parts:
+        _check_aggregation(part.aggregation, schema)
+    names = [group.name for group in plan.by]
+    for name in names:
+        if names.count(name) > 1:
+            raise PlanError(f"{plan.words}: groups must have different names; got {name!r} twice; .assign() one anew")
+    if isinstance(plan.aggregation, Discovery):
+        for group in plan.by:
+            keys_of(group.of, schema)
+    elif plan.by:
+        group_keys(plan, schema)
+    if plan.where is not None and not isinstance(kind_of(plan.where, schema), Truth):
+        raise PlanError(f"{words(plan.where)}: rows are chosen by a condition, such as df['x'] > 1")
+
+
+def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
+    """The keys of the groups, in order.
+
+    Raises
+    ------
+    PlanError
+        They are not public, or too many.
+    """
+    listed = [keys_of(group.of, schema) for group in plan.by]
+    if plan.keys is not None:
+        return plan.keys
+    total = 1
+    for group, values in zip(plan.by, listed, strict=True):
+        if values is None:
             raise PlanError(
-                f"{plan.words}: {name!r} has declared categories, so nothing bounds what one row adds; "
-                f"declare it as dpnb.Bounded(low, high) to sum it"
+                f"groups of {group.name!r}: are texts, and which there are is private; give the public ones as "
+                f"groupby({group.name!r}, keys=[...]), or ask .discover({group.name!r}) for the common ones first"
             )
-    elif isinstance(aggregation, Count) and aggregation.column is not None:
-        column_type(aggregation.column, schema)
-    if len(plan.by) > 1:
-        raise PlanError(f"{plan.words}: groups are made by one column; got {len(plan.by)}")
-    for name in plan.by:
-        if not isinstance(column_type(name, schema), Categories):
-            raise PlanError(
-                f"{plan.words}: {name!r} has bounds, not categories, so its groups are not public; "
-                f"declare it as dpnb.Categories([...]) to group by it"
-            )
-    if plan.where is not None:
-        check_condition(plan.where, schema)
+        total *= len(values)
+    if total > MOST_KEYS:
+        raise PlanError(f"{plan.words}: has {total:,} groups, and {MOST_KEYS:,} are the most; give keys=[...]")
+    keys: list[tuple[Key, ...]] = [()]
+    for values in listed:
+        keys = [(*key, value) for key in keys for value in values or ()]
+    return tuple(keys)
+
+
+def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
+    match aggregation:
+        case Count(node) if node is not None:
+            kind_of(node, schema)
+        case Ratio(node, denominator):
+            for side in (node, denominator):
+                number_of(side, schema, "ratio")
+        case Moments(columns):
+            for node in columns:
+                number_of(node, schema, "moments")
+        case Sum(node) | Mean(node) | Tree(node):
+            number_of(node, schema, {Sum: "sum", Mean: "mean", Tree: "quantiles"}[type(aggregation)])
+
+
+def texts_in(plan: Plan, schema: Schema) -> bool:
+    """Whether a level of groups is of texts."""
+    return any(isinstance(kind_of(group.of, schema), Words) for group in plan.by)
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def question_words(plan: Plan, view: AnyView) -> str:
+    """Plan and view in words, for example ``median of mdvis by coins``."""
+    if isinstance(plan.aggregation, Joint):
+        parts = [part.aggregation for part in plan.aggregation.parts]
+        columns = view.columns if isinstance(view, Columns) else ()
+        shown = [_words(parts[named.part], named.view) for named in columns] or [
+            _words(part, Plain()) for part in parts
+        ]
+        return ", ".join(dict.fromkeys(shown)) + plan.scope
+    return _words(plan.aggregation, view) + plan.scope
+
+
+def _words(aggregation: Single | Discovery, view: AnyView) -> str:
+    match aggregation:
+        case Count(node) if node is not None:
+            return f"{'shares' if isinstance(view, Shares) else 'count'} of {words(node)}"
+        case Count():
+            return "shares of rows" if isinstance(view, Shares) else "count of rows"
+        case Units():
+            return "shares of privacy units" if isinstance(view, Shares) else "count of privacy units"
+        case Sum(node):
+            return f"{'shares of the sum' if isinstance(view, Shares) else 'sum'} of {words(node)}"
+        case Mean(node):
+            return f"{'count' if isinstance(view, FromMean) else 'mean'} of {words(node)}"
+        case Ratio(node, denominator):
+            return f"ratio of {words(node)} to {words(denominator)}"
+        case Moments(columns):
+            return _moment_words(columns, view)
+        case Tree(node):
+            return f"{_quantile_words(view)} of {words(node)}"
+        case Discovery():
+            return "groups that enough privacy units have,"
+
+
+def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
+    if not isinstance(view, FromMoments):
+        return f"moments of {', '.join(map(words, columns))}"
+    chosen = [words(columns[at]) for at in view.columns]
+    if view.statistic == "regression":
+        others = [words(node) for at, node in enumerate(columns) if at not in view.columns]
+        return f"regression of {chosen[0]} on {', '.join(others)}"
+    name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
+    return f"{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
+
+
+def _quantile_words(view: AnyView) -> str:
+    if not isinstance(view, Quantiles):
+        return "quantiles"
+    if view.single:
+        special = {0.0: "smallest", 0.5: "median", 1.0: "largest"}
+        return special.get(view.at[0], f"quantile {view.at[0]:g}")
+    return f"quantiles {', '.join(f'{at:g}' for at in view.at)}"
+
+
+def source_words(source: Source) -> str:
+    """A table by its name, a join by both."""
+    if isinstance(source, Joined):
+        return f"{source_words(source.left)} joined with {source_words(source.right)}"
+    return source
+
+
+def _decoded(text: str, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.MsgspecError as error:
+        raise PlanError(
+            f"plan: the text is not one that this version of dpnb knows ({error}); write one with to_json()"
+        ) from None

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -18,9 +20,12 @@ from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
-from dpnb.query.contribution import first_rows, name_number
+from dpnb.query.contribution import name_number, ranks
 from dpnb.query.guard import guarded
-from dpnb.query.schema import Bounded, Categories, ColumnType, PrivacyUnit, Schema
+from dpnb.query.schema import Bounded, Categories, Dates, Schema, iso_time, plain, seconds_of, text_of
+from dpnb.query.unit import PrivacyUnit
+
+Integers = NDArray[np.int64]
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -31,34 +36,81 @@ class Prepared:
 
     Parameters
     ----------
-    rows : int
-        Number of rows that count.
-    numbers : dict of str to float64 array
-        Bounded columns, clamped; NaN where there is nothing.
-    steps : dict of str to int64 array
-        The same columns in grid steps.
-    codes : dict of str to int32 array
-        Categories columns; position in the declared list, or -1.
-    units : int64 array
+    units : int64 array, shape (rows,)
         Whose row it is, 0, 1, ...
+    names : int64 array, shape (rows,)
+        The unit's name as a portable integer; all 0 where each row is a unit.
+    most : int or None
+        No unit has more rows than this.
+    numbers : dict of str to float64 array
+        Bounded columns, clamped, and dates in seconds, clamped; NaN where there is nothing.
+    steps : dict of str to int64 array
+        Bounded columns in grid steps.
+    codes : dict of str to int32 array
+        Categories columns: position in the declared list; text columns: position in the table's list; -1 for nothing.
+    texts : dict of str to dict
+        The table's list of each text column: position by text.
     """
 
-    rows: int
+    units: Integers
+    names: Integers
+    most: int | None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    steps: dict[str, Integers] = field(default_factory=dict)
     codes: dict[str, NDArray[np.int32]] = field(default_factory=dict)
-    units: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    texts: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that count."""
+        return len(self.units)
+
+    @cached_property
+    def ranks(self) -> Integers:
+        """The place of each row among its unit's rows."""
+        return ranks(self.units, self.names, [self._content(name) for name in sorted({*self.numbers, *self.codes})])
+
+    def _content(self, name: str) -> Integers:
+        """A column as non-negative integers, 0 for nothing; of texts what does not depend on other units."""
+        if name in self.texts:
+            numbers = np.array([*(name_number(text) % 2**32 + 1 for text in self.texts[name]), 0], np.int64)
+            return np.asarray(numbers[self.codes[name]])
+        if name in self.codes:
+            return self.codes[name].astype(np.int64) + 1
+        if name in self.steps:
+            return np.where(np.isnan(self.numbers[name]), 0, self.steps[name] + 2**grid.BITS + 1)
+        seconds = self.numbers[name]
+        return np.where(np.isnan(seconds), 0, np.floor(np.nan_to_num(seconds)).astype(np.int64) % 2**32 + 1)
+
+    def taken(self, rows: Integers) -> Prepared:
+        """Some of the rows, in the given order; a row may be taken several times."""
+        return Prepared(
+            self.units[rows],
+            self.names[rows],
+            self.most,
+            {name: values[rows] for name, values in self.numbers.items()},
+            {name: values[rows] for name, values in self.steps.items()},
+            {name: values[rows] for name, values in self.codes.items()},
+            self.texts,
+        )
 
 
 def prepare(table: Any, schema: Schema, unit: PrivacyUnit) -> Prepared:
-    """Copy what the schema describes out of a data frame.
+    """Copy what the schema describes out of one data frame; see `prepare_all`."""
+    return prepare_all({"": table}, {"": schema}, {"": unit})[""]
+
+
+def prepare_all(
+    tables: Mapping[str, Any], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
+) -> dict[str, Prepared]:
+    """Copy what the schemas describe out of data frames that share a privacy unit.
 
     Parameters
     ----------
-    table : data frame
-        pandas; anything narwhals can read column by column works too.  It is copied: later changes change nothing.
-    schema : dict
-    unit : PrivacyUnit
+    tables : mapping of str to data frame
+        pandas; anything narwhals can read column by column works too.  Copied: later changes change nothing.
+    schemas : mapping of str to dict
+    units : mapping of str to PrivacyUnit
 
     Raises
     ------
@@ -67,10 +119,14 @@ def prepare(table: Any, schema: Schema, unit: PrivacyUnit) -> Prepared:
     ExecutionError
         Anything else, with one constant text.
     """
-    if not hasattr(table, "columns") or not hasattr(table, "__len__"):
-        raise SchemaError(f"table: must be a pandas DataFrame; got {type(table).__name__}; pass the frame itself")
-    columns = _columns(table, [*schema, *([unit.column] if unit.column else [])])
-    return guarded(lambda: _prepare(columns, schema, unit), READING_FAILED)
+    columns = {}
+    for name, table in tables.items():
+        if not hasattr(table, "columns") or not hasattr(table, "__len__"):
+            of = f"table {name!r}" if name else "table"
+            raise SchemaError(f"{of}: must be a pandas DataFrame; got {type(table).__name__}; pass the frame itself")
+        unit = units[name].column
+        columns[name] = _columns(table, [*schemas[name], *([unit] if unit else [])])
+    return guarded(lambda: _prepare_all(columns, schemas, units), READING_FAILED)
 
 
 def _columns(table: Any, wanted: list[str]) -> dict[str, NDArray[Any]]:
@@ -84,38 +140,37 @@ def _columns(table: Any, wanted: list[str]) -> dict[str, NDArray[Any]]:
     return guarded(lambda: {name: frame.get_column(name).to_numpy() for name in wanted}, READING_FAILED)
 
 
-def _prepare(columns: dict[str, NDArray[Any]], schema: Schema, unit: PrivacyUnit) -> Prepared:
+def _prepare_all(
+    columns: dict[str, dict[str, NDArray[Any]]], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
+) -> dict[str, Prepared]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        length = len(next(iter(columns.values())))
-        units, names = _units(columns[unit.column]) if unit.column else (np.arange(length), np.empty(0, np.int64))
-        read = {name: _read(columns[name], column) for name, column in schema.items()}
-        kept = np.flatnonzero(units >= 0)
-        if unit.column:
-            contents = [_integers(read[name], schema[name])[kept] for name in sorted(schema)]
-            kept = kept[first_rows(units[kept], names[kept], contents, unit.max_rows)]
-        numbers, steps, codes = {}, {}, {}
-        for name, column in schema.items():
-            values = read[name][kept]
-            if isinstance(column, Bounded):
-                numbers[name], steps[name] = values, grid.to_grid(values, column)
-            else:
-                codes[name] = values
-        return Prepared(len(kept), numbers, steps, codes, units[kept])
+        numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
+        return {name: _prepare(columns[name], schemas[name], units[name].max_rows, *numbered[name]) for name in columns}
 
 
-def _read(values: NDArray[Any], column: ColumnType) -> NDArray[Any]:
-    """A column as the schema sees it: clamped float64 with NaN for nothing, or int32 codes with -1 for nothing."""
-    if isinstance(column, Bounded):
-        return np.clip(_floats(values), column.low, column.high)
-    return _codes(values, column)
-
-
-def _integers(values: NDArray[Any], column: ColumnType) -> NDArray[np.int64]:
-    """A read column as non-negative integers, 0 for nothing: what a row is, for choosing among a unit's rows."""
-    if isinstance(column, Bounded):
-        return np.where(np.isnan(values), 0, grid.to_grid(values, column) + 2**grid.BITS + 1)
-    return values.astype(np.int64) + 1
+def _prepare(
+    columns: dict[str, NDArray[Any]], schema: Schema, most: int | None, units: Integers, names: Integers
+) -> Prepared:
+    table = Prepared(units, names, None)
+    for name, column in schema.items():
+        values = columns[name]
+        if isinstance(column, Bounded):
+            numbers = np.clip(_floats(values), column.low, column.high)
+            table.numbers[name], table.steps[name] = numbers, grid.to_grid(numbers, column)
+        elif isinstance(column, Dates):
+            table.numbers[name] = np.clip(_seconds(values), column.low, column.high)
+        elif isinstance(column, Categories):
+            table.codes[name] = _codes(values, column)
+        else:
+            table.codes[name], table.texts[name] = _texts(values)
+    table = table.taken(np.flatnonzero(units >= 0))
+    if most is not None:
+        crowded = np.flatnonzero((np.bincount(table.units) > most)[table.units]) if table.rows else table.units[:0]
+        kept = np.ones(table.rows, np.bool_)
+        kept[crowded] = table.taken(crowded).ranks < most
+        table = replace(table if kept.all() else table.taken(np.flatnonzero(kept)), most=most)
+    return table
 
 
 def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -137,6 +192,37 @@ def _float(value: Any) -> float:
         return math.nan
 
 
+def _seconds(values: NDArray[Any]) -> NDArray[np.float64]:
+    if values.dtype.kind == "M":
+        seconds = values.astype("datetime64[us]").astype(np.int64) / 1e6
+        return np.where(np.isnat(values), np.nan, seconds)
+    if values.dtype.kind in "OUS":
+        return np.fromiter((_second(value) for value in values), np.float64, len(values))
+    return np.full(len(values), np.nan)
+
+
+def _second(value: Any) -> float:
+    try:
+        return seconds_of(iso_time(value, ""))
+    except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
+        return math.nan
+
+
+def _texts(values: NDArray[Any]) -> tuple[NDArray[np.int32], dict[str, int]]:
+    texts: dict[str, int] = {}
+    codes = np.fromiter((_text(value, texts) for value in values.astype(object)), np.int32, len(values))
+    return codes, texts
+
+
+def _text(value: Any, texts: dict[str, int]) -> int:
+    try:
+        text = text_of(plain(value))
+        # Half of a surrogate pair cannot be written to a ledger, so it is no text.
+        return -1 if text is None or text.encode() is None else texts.setdefault(text, len(texts))
+    except Exception:  # noqa: BLE001  (an odd object: no text)
+        return -1
+
+
 def _codes(values: NDArray[Any], column: Categories) -> NDArray[np.int32]:
     code_of = {key: code for code, key in enumerate(column.values)}
     if values.dtype.kind in "biuf":
@@ -153,6 +239,28 @@ def _code(value: Any, code_of: dict[Any, int]) -> int:
         return code_of.get(value, -1)
     except Exception:  # noqa: BLE001  (not hashable, or an odd object: no category)
         return -1
+
+
+def _unit_values(columns: dict[str, NDArray[Any]], unit: PrivacyUnit) -> NDArray[Any] | int:
+    """What names each row's unit; the number of rows where each row is one."""
+    return columns[unit.column] if unit.column else len(next(iter(columns.values())))
+
+
+def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers, Integers]]:
+    """Number the units of all tables 0, 1, ..., -1 where there is none, and give their names as portable integers."""
+    numbered = {
+        name: (np.arange(rows), np.zeros(rows, np.int64)) for name, rows in values.items() if isinstance(rows, int)
+    }
+    named = {name: column for name, column in values.items() if not isinstance(column, int)}
+    if named:
+        kinds = {column.dtype.kind for column in named.values()}
+        together = [column if len(kinds) == 1 else column.astype(object) for column in named.values()]
+        codes, names = _units(np.concatenate(together))
+        ends = np.cumsum([len(column) for column in together])
+        for name, end, column in zip(named, ends, together, strict=True):
+            part = slice(end - len(column), end)
+            numbered[name] = codes[part], names[part]
+    return numbered
 
 
 def _units(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,10 +1,11 @@
-"""What the curator declares: the columns an analyst may use, and the privacy unit."""
+"""What the curator declares of the columns that an analyst may use."""
 
 from __future__ import annotations
 
 import math
 import numbers
 from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 import msgspec
@@ -82,32 +83,55 @@ class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"
         return all(isinstance(value, int | float) for value in self.values)
 
 
-ColumnType = Bounded | Categories
+class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
+    """A column of texts that are not public: names, codes, whatever was typed in.
+
+    It may be compared with texts that the analyst already knows, and its groups may be given, or discovered under
+    privacy.  A number counts as its decimal text; nothing else counts.
+    """
 
 
-class PrivacyUnit(msgspec.Struct, frozen=True):
-    """Whose presence is protected.
+class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type"):
+    """A column of dates or points in time, clamped to ``[first, last]``.
 
     Parameters
     ----------
-    column : str, optional
-        The column that says whose a row is; None when every row is its own unit.
-    max_rows : int
-        At most this many rows of a unit count; 1 for rows.
+    first, last : str or date
+        ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is taken
+        too.  A time zone is converted to UTC.  A day alone means its first second.
+
+    Raises
+    ------
+    SchemaError
+        A bound is no date, or they are reversed or equal.
     """
 
-    column: str | None = None
-    max_rows: int = 1
+    first: str
+    last: str
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            msgspec.structs.force_setattr(self, name, iso_time(getattr(self, name), f"Dates: {name}"))
+        if not self.low < self.high:
+            raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")
 
     @property
-    def words(self) -> str:
-        """The unit in words, for example ``one zper (at most 5 rows)``."""
-        if self.column is None:
-            return "one row"
-        return f"one {self.column} (at most {self.max_rows} row{'s' if self.max_rows > 1 else ''})"
+    def low(self) -> float:
+        """The first point in time, in seconds since 1970."""
+        return seconds_of(self.first)
+
+    @property
+    def high(self) -> float:
+        """The last point in time, in seconds since 1970."""
+        return seconds_of(self.last)
+
+
+ColumnType = Bounded | Categories | Text | Dates
 
 
 Schema = dict[str, ColumnType]
+
+COLUMN_TYPES = "dpnb.Bounded(low, high), dpnb.Categories([...]), dpnb.Dates(first, last) or dpnb.Text()"
 
 
 def schema_from(columns: object) -> Schema:
@@ -120,56 +144,56 @@ def schema_from(columns: object) -> Schema:
     """
     if not isinstance(columns, Mapping) or not columns:
         raise SchemaError(
-            "schema: must map at least one column name to dpnb.Bounded(low, high) or dpnb.Categories([...]); "
+            f"schema: must map at least one column name to {COLUMN_TYPES}; "
             f"got {type(columns).__name__}{' (empty)' if isinstance(columns, Mapping) else ''}"
         )
     for name, column in columns.items():
         if not isinstance(name, str) or not name:
             raise SchemaError(f"schema: a column name must be a non-empty str; got {name!r}; rename the column")
-        if not isinstance(column, Bounded | Categories):
-            raise SchemaError(
-                f"schema[{name!r}]: must be dpnb.Bounded(low, high) or dpnb.Categories([...]); got {column!r}"
-            )
+        if not isinstance(column, ColumnType):
+            raise SchemaError(f"schema[{name!r}]: must be {COLUMN_TYPES}; got {column!r}")
     return dict(columns)
 
 
-def privacy_unit_from(column: object, max_rows_per_unit: object, schema: Schema) -> PrivacyUnit:
-    """Check ``privacy_unit`` and ``max_rows_per_unit`` against each other and the schema.
+def iso_time(value: object, what: str) -> str:
+    """A date or point in time as ISO text in UTC, without a zone.
 
     Raises
     ------
     SchemaError
-        One is given without the other, the number of rows is not a positive integer, or the unit is also a column
-        of the schema.
+        It is none.
     """
-    if column is None:
-        if max_rows_per_unit is not None:
-            raise SchemaError(
-                f"max_rows_per_unit: needs privacy_unit; got max_rows_per_unit={max_rows_per_unit!r} alone; "
-                "name the column that says whose a row is, or leave both out to protect single rows"
-            )
-        return PrivacyUnit()
-    if not isinstance(column, str) or not column:
-        raise SchemaError(f"privacy_unit: must be a column name; got {column!r}")
-    if max_rows_per_unit is None:
-        raise SchemaError(
-            f"max_rows_per_unit: required with privacy_unit={column!r}; say how many rows of one unit may count"
-        )
-    most = whole_number(max_rows_per_unit)
-    if most is None or not 1 <= most <= 2**31:
-        raise SchemaError(f"max_rows_per_unit: must be a whole number from 1 to 2**31; got {max_rows_per_unit!r}")
-    if column in schema:
-        raise SchemaError(
-            f"privacy_unit: {column!r} is also in the schema; leave it out of the schema, since what names a person "
-            "is not something to ask about"
-        )
-    return PrivacyUnit(column, most)
+    value = getattr(value, "to_pydatetime", lambda: value)()  # pandas' own kind
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(moment, datetime):
+            moment = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+            return moment.date().isoformat() if moment.time() == time() else moment.isoformat()
+        if isinstance(moment, date):
+            return moment.isoformat()
+    except (ValueError, OverflowError):
+        pass
+    raise SchemaError(f"{what}: must be a date such as '1974-11-01', or a point in time; got {value!r}")
+
+
+def seconds_of(iso: str) -> float:
+    """Seconds from the beginning of 1970 to an ISO text that :func:`iso_time` made."""
+    return (datetime.fromisoformat(iso) - datetime(1970, 1, 1)).total_seconds()
 
 
 def whole_number(value: object) -> int | None:
     """An integer of any library as an int; None for anything else, truth values included."""
     value = plain(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text_of(value: object) -> str | None:
+    """A value of a text column as text: a number as its shortest decimal, so that 7 and 7.0 are one; else None."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        value = int(value) if value.is_integer() else value
+    return str(value) if isinstance(value, bool | int | float | str) else None
 
 
 def plain(value: Any) -> Any:

@@ -1,6 +1,8 @@
 """The only place where plan, noise, filter and ledger meet.
 
-``session``     the object an analyst holds; the order charge, read, noise, release
+``session``     the object an analyst holds
+``releases``    previews and releases: the order charge, read, noise, release
+``tables``      its private tables, declared and prepared
 ``query``       a question that can be previewed and released
 ``target``      what a release is asked for: mu=, rho=, epsilon=, share= or within=
 ``knowledge``   what the ledger already knows of a question, and of how many rows there are

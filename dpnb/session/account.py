@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import decimal_sqrt_down, from_text, to_text
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, from_text, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.accounting.promise import AnyFilter, Promise, promise
@@ -128,6 +128,9 @@ class Account:
         asked = GDP.from_squared(known.mu_squared + loss.mu_squared)
         paid = f", of which mu={known.mu!r} is paid already" if known.mu_squared else ""
         remedy = f"the largest that fits is mu={largest!r}, or share=1" if largest else "nothing is left"
+        if loss.delta:
+            left = decimal_down(self.budget.discovery_delta - filter_.spent.delta)
+            remedy += f"; of discovery_delta {left!r} is left, and this takes {decimal_up(loss.delta)!r}"
         raise BudgetExceeded(
             f"{question}: {filter_.rule}; asked for mu={asked.mu!r}{paid}; {remedy}; "
             "nothing was charged and the session goes on"
@@ -146,7 +149,9 @@ class Account:
 
 def _settings(made: Promise, public_size: int | None) -> dict[str, str]:
     """Computed figures, kept as first written: another version of a library may differ in the last digit."""
-    odometer = MixtureOdometer.tuned(made.mu0_squared, made.budget.delta or ODOMETER_DELTA)
+    slack = made.budget.discovery_delta
+    delta = ODOMETER_DELTA if made.budget.delta is None else made.budget.delta - slack
+    odometer = MixtureOdometer.tuned(made.mu0_squared, delta, slack_delta=slack)
     return {
         **made.to_json(),
         "odometer_gamma": odometer.gamma.hex(),
@@ -161,7 +166,8 @@ def _restored(ledger: Ledger, made: Promise) -> tuple[Promise, State, Comparison
     try:
         kept = made.with_figures(settings)
         gamma = Fraction(float.fromhex(settings["odometer_gamma"]))
-        odometer = MixtureOdometer(gamma, from_text(settings["odometer_delta"]))
+        slack = made.budget.discovery_delta
+        odometer = MixtureOdometer(gamma, from_text(settings["odometer_delta"]), slack_delta=slack)
         size = int(settings["public_size"]) if "public_size" in settings else None
     except (KeyError, ValueError, DpnbError) as error:
         raise LedgerError(

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from dpnb.accounting.budget import Budget
-from dpnb.errors import InvalidValueError
+from dpnb.accounting.exact import decimal_down, positive, to_text
+from dpnb.errors import InvalidValueError, PlanError
 from dpnb.query.schema import whole_number
+
+DISCOVERY_SHARE = Fraction(1, 10)
+"""Of the budget's discovery_delta that one discovery takes, unless it says otherwise."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -42,6 +48,28 @@ def checked_size(size: object) -> int | None:
     if size is None or (number is not None and number > 0):
         return number
     raise InvalidValueError(f"public_size: must be a positive whole number of units, or left out; got {size!r}")
+
+
+def discovery_delta(delta: Any, budget: Budget) -> str:
+    """What a discovery of groups takes of the budget's discovery_delta, as a decimal text.
+
+    Raises
+    ------
+    PlanError
+        The budget has none.
+    InvalidValueError
+        It is not above 0, or more than all of it.
+    """
+    whole = budget.discovery_delta
+    if not whole:
+        raise PlanError(
+            "discover: which groups there are is private, and the budget has set nothing aside to find them; make it "
+            "dpnb.Budget(epsilon=, delta=, discovery_delta=), or give the public groups as groupby(..., keys=[...])"
+        )
+    part = whole * DISCOVERY_SHARE if delta is None else positive(delta, name="delta")
+    if part > whole:
+        raise InvalidValueError(f"delta: must be at most discovery_delta={decimal_down(whole)!r}; got {delta!r}")
+    return to_text(part)
 
 
 def ledger_path(ledger: object, name: str) -> str:

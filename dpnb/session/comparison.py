@@ -6,7 +6,7 @@ the session's own releases; one that would have refused a release stays at that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,7 +27,7 @@ from dpnb.accounting.odometers import (
     ZCDPAccumulator,
 )
 from dpnb.accounting.promise import FILTERS, AnyFilter, Promise, promise
-from dpnb.errors import BudgetExceeded, InvalidValueError
+from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 __all__ = ["Comparison", "Standing"]
 
@@ -113,10 +113,16 @@ class Comparison:
         return Comparison(
             self.enforced,
             {name: standing.after(number, loss) for name, standing in self.standings.items()},
-            {name: odometer.step(self._counted(name, loss)) for name, odometer in self.odometers.items()},
+            dict(self._stepped(loss)),
             loss if loss.mu_squared else self.last,
             number,
         )
+
+    def _stepped(self, loss: GDP) -> Iterator[tuple[str, Odometer]]:
+        for name, odometer in self.odometers.items():
+            # Left out from the first loss on that its theorem does not reach: one with a delta.
+            with suppress(ConversionError):
+                yield name, odometer.step(self._counted(name, loss))
 
     def _counted(self, odometer: str, loss: GDP) -> Loss:
         """An odometer of epsilons is given what the filter of the same name is given."""
@@ -131,18 +137,18 @@ def _odometers(
     What they are tuned to follows from the budget, whose mu0 squared the ledger keeps.  These rules must stay as they
     are: with another one, a ledger that has answers would be read by an odometer that was not chosen before them.
     """
-    delta, v = mixture.delta, own.mu0_squared
+    delta, slack, v = mixture.delta, mixture.slack_delta, own.mu0_squared
     order = _order(standings)
     makers: dict[str, Callable[[], Odometer]] = {
-        "filter": lambda: FilterOdometer.tuned(v, delta),
-        "stitched": lambda: StitchedOdometer(v / 100, delta),
+        "filter": lambda: FilterOdometer.tuned(v, delta, slack_delta=slack),
+        "stitched": lambda: StitchedOdometer(v / 100, delta, slack_delta=slack),
         "rogers": lambda: RogersOdometer(public_size or 0, delta),
         "basic": lambda: BasicOdometer(delta),
         "renyi": lambda: RenyiOdometer(order, delta),
         "gdp-accumulator": GDPAccumulator,
         "zcdp-accumulator": ZCDPAccumulator,
         "rdp-accumulator": lambda: RDPAccumulator(order),
-        "approx-dp-accumulator": lambda: ApproxDPAccumulator(delta, delta),
+        "approx-dp-accumulator": lambda: ApproxDPAccumulator(delta, delta + slack),
     }
     odometers: dict[str, Odometer] = {"mixture": mixture}
     for name, make in makers.items():

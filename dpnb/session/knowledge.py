@@ -7,88 +7,137 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpnb.answer.estimate import released_rows
+from dpnb.answer.estimates.noisy import noisy_features
 from dpnb.errors import UnknownErrorSize
-from dpnb.interactive.refinement import Look, Refinement
-from dpnb.ledger import Charge
+from dpnb.interactive.refinement import Refinement
 from dpnb.query.linear import LinearQuery
-from dpnb.query.plan import Count, Mean, Plan
+from dpnb.query.linear.features import Ones
+from dpnb.query.plan import (
+    AnyView,
+    Columns,
+    Count,
+    Discovery,
+    FromMoments,
+    Joint,
+    Mean,
+    Measured,
+    Moments,
+    Plan,
+    Shares,
+    Single,
+    question_words,
+)
+
+Floats = NDArray[np.float64]
+
+CLEAR = 2.0
+"""A released count serves if it exceeds its noise scale this many times."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """How many rows an error may rest on.
+    """How many rows errors may rest on.
 
     Parameters
     ----------
-    smallest : float
-        Rows of the smallest group.
+    each : float64 array, shape (cells,)
+        Rows of each group.
     source : str
-        Where the figure comes from, in words.
+        Where the figures come from, in words.
     """
 
-    smallest: float
+    each: Floats
     source: str
-
-
-def refinement_of(looks: list[Charge]) -> Refinement:
-    """What released rows of the ledger say about one question."""
-    taken = tuple(Look(look.loss, look.measurement) for look in looks if look.measurement is not None)
-    return Refinement(taken, looks[0].tau if taken else None)
 
 
 Known = Callable[[Plan], tuple[LinearQuery, Refinement]]
 """Compiles a plan and finds what is known of it."""
 
 
-def known_rows(query: LinearQuery, public_size: int | None, known: Known) -> Rows | None:
-    """Rows that the error of `query` depends on; None when it depends on none or nobody knows.
+def rows_needed(plan: Plan, view: AnyView) -> Single | None:
+    """The aggregation whose error depends on a number of rows, if that number is all it depends on."""
+    parts = [part.aggregation for part in plan.aggregation.parts] if isinstance(plan.aggregation, Joint) else []
+    shown: list[tuple[Measured, AnyView]] = [(plan.aggregation, view)]
+    if isinstance(view, Columns):
+        shown = [(parts[named.part], named.view) for named in view.columns]
+    for aggregation, single in shown:
+        if isinstance(aggregation, Joint | Discovery):
+            continue
+        if isinstance(aggregation, Mean) or isinstance(single, Shares):
+            return aggregation
+        if isinstance(aggregation, Moments) and isinstance(single, FromMoments) and single.statistic in ("mean", "var"):
+            return aggregation
+    return None
 
-    Tried in this order: the count inside earlier looks at the mean itself, a released count of the column, a released
-    count of rows, `public_size` (of units, each of which has a row; shared equally among groups; a filter leaves an
-    unknown part of it, so it does not serve there).
+
+def known_rows(query: LinearQuery, view: AnyView, public_size: int | None, known: Known) -> Rows | None:
+    """Rows that the errors of a question depend on; None when they depend on none or nobody knows.
+
+    Tried in this order: the count inside earlier looks at the question itself, a released count of the column, a
+    released count of rows, `public_size` (of units, each of which has a row; shared equally among groups; a filter
+    leaves an unknown part of it, so it does not serve there).
 
     Parameters
     ----------
     query : LinearQuery
+    view : View
     public_size : int, optional
     known : callable
     """
     plan = query.plan
-    if not isinstance(plan.aggregation, Mean):
+    needed = rows_needed(plan, view)
+    if needed is None:
         return None
-    column = plan.aggregation.column
-    for counted in (plan.aggregation, Count(column), Count()):
-        rows = _released(Plan(counted, plan.where, plan.by), known)
+    columns = needed.columns if isinstance(needed, Moments) else (getattr(needed, "column", None),)
+    counts = [plan.aggregation, *(Count(column) for column in columns if column is not None), Count()]
+    for counted in dict.fromkeys(counts):
+        rows = _released(replace_aggregation(plan, counted), known)
         if rows is not None:
             return rows
-    if public_size is not None and plan.where is None:
+    if public_size is not None and plan.where is None and plan.keys is None:
         shared = f", shared equally by {query.cells} groups" if plan.by else ""
-        return Rows(public_size / query.cells, f"public_size={public_size}{shared}, a row each")
+        each = np.full(query.cells, public_size / query.cells)
+        return Rows(each, f"public_size={public_size}{shared}, a row each")
     return None
+
+
+def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
+    """The same rows and groups, measured otherwise."""
+    return Plan(aggregation, plan.where, plan.by, plan.keys, plan.limits, plan.source)  # type: ignore[arg-type]
 
 
 def _released(counted: Plan, known: Known) -> Rows | None:
     query, refinement = known(counted)
     if not refinement.looks:
         return None
-    rows = released_rows(query, *refinement.combined())
-    if rows is None or np.isnan(rows).any():
-        return None
-    return Rows(float(rows.min()), f"the released {counted.words}")
+    sums, sigma = refinement.combined()
+    for _, first, count in query.parts:
+        feature, noisy = noisy_features(query, sums, sigma, first, count)[0]
+        if isinstance(feature, Ones) and (noisy.single > CLEAR * noisy.scale).all():
+            return Rows(noisy.single, f"the released {counted.words}")
+    return None
 
 
-def refuse_unknown(plan: Plan) -> NoReturn:
-    """Name the count that has to be released before an error in the answer's units can be promised.
+def refuse_unknown(plan: Plan, view: AnyView) -> NoReturn:
+    """Name what has to be released before an error in the answer's units can be promised.
 
     Raises
     ------
     UnknownErrorSize
     """
-    column = getattr(plan.aggregation, "column", None)
+    question = question_words(plan, view)
+    needed = rows_needed(plan, view)
+    if needed is None or isinstance(view, Columns):
+        raise UnknownErrorSize(
+            f"within: the error of the {question} depends on the answer itself; take a first look with mu=, rho=, "
+            "epsilon= or share=, and ask for within= then"
+        )
+    columns = needed.columns if isinstance(needed, Moments) else (getattr(needed, "column", None),)
+    count = replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
     raise UnknownErrorSize(
-        f"within: the error of the {plan.words} depends on how many rows there are (in the smallest group), which no "
-        f"released count tells clearly enough; release the {Plan(Count(column), plan.where, plan.by).words} first, "
-        "or choose the budget with mu=, rho=, epsilon= or share="
+        f"within: the error of the {question} depends on how many rows there are (in the smallest group), which no "
+        f"released count tells clearly enough; release the {count.words} first, or choose the budget with mu=, rho=, "
+        "epsilon= or share="
     )

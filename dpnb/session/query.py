@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from dpnb.accounting.exact import Number
 from dpnb.answer.answer import Answer
-from dpnb.answer.preview import Preview
-from dpnb.query.plan import Plan
+from dpnb.answer.faces import FAINT, LEFT, STYLE
+from dpnb.answer.preview import Preview, Previews
+from dpnb.errors import RequestError
+from dpnb.query.frame.spelling import group_key_table
+from dpnb.query.plan import AnyView, Plan, question_words
 from dpnb.session.target import target_from
 
 if TYPE_CHECKING:
     from dpnb.session.session import Session
+
+LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Shares of what is left that a preview without arguments shows."""
 
 
 class Query:
@@ -20,35 +28,46 @@ class Query:
     Parameters
     ----------
     plan : Plan
-        What is asked; serialisable, without data.
+        What is measured; serialisable, without data.
+    view : View
+        What is read off it.
     session : Session
     """
 
-    __slots__ = ("_session", "plan")
+    __slots__ = ("_session", "plan", "view")
 
-    def __init__(self, plan: Plan, session: Session) -> None:
+    def __init__(self, plan: Plan, view: AnyView, session: Session) -> None:
         self.plan = plan
+        self.view = view
         self._session = session
 
-    def preview(
-        self,
-        *,
-        mu: Number | None = None,
-        rho: Number | None = None,
-        epsilon: Number | None = None,
-        share: Number | None = None,
-        within: Number | None = None,
-        confidence: Number = 0.95,
-    ) -> Preview:
+    def preview(self, **target: Any) -> Preview | Previews:
         """What a release with the same arguments would cost and give; free, and made without the table.
+
+        A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; no target at all gives the table of
+        some shares of what is left.
 
         Raises
         ------
         RequestError, InvalidValueError, UnknownErrorSize
             As `release`.
         """
-        target = target_from(mu=mu, rho=rho, epsilon=epsilon, share=share, within=within, confidence=confidence)
-        return self._session._preview(self.plan, target)
+        lists = [
+            kind for kind in ("mu", "rho", "epsilon", "share", "within") if isinstance(target.get(kind), list | tuple)
+        ]
+        if len(lists) > 1:
+            raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
+        if not any(target.get(kind) is not None for kind in ("mu", "rho", "epsilon", "share", "within")):
+            lists, target = ["share"], {**target, "share": LADDER}
+        if not lists:
+            return self._preview(**target)
+        amounts = target[lists[0]]
+        if not amounts:
+            raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
+        return Previews(tuple(self._preview(**{**target, lists[0]: amount}) for amount in amounts))
+
+    def _preview(self, *, groups: object = None, **target: Any) -> Preview:
+        return self._session._releases.preview(self.plan, self.view, target_from(**target, groups=self._groups(groups)))
 
     def release(
         self,
@@ -57,8 +76,11 @@ class Query:
         rho: Number | None = None,
         epsilon: Number | None = None,
         share: Number | None = None,
-        within: Number | None = None,
+        within: Number | Mapping[Any, Number] | None = None,
         confidence: Number = 0.95,
+        simultaneous: bool = False,
+        final: bool = False,
+        groups: object = None,
     ) -> Answer:
         """Answer the question so that it is known at least this well, and charge what that adds.
 
@@ -72,26 +94,52 @@ class Query:
             epsilon at the budget's delta.  Exactly one of these five.
         share : Number, optional
             Of the budget that is left, in (0, 1]; 1 spends exactly what is left.
-        within : Number, optional
-            Half-width of the interval, in the answer's units; of the smallest group.
+        within : Number or mapping, optional
+            Half-width of the interval, in the answer's units (of quantiles: in rows of rank), for every group.  Or for
+            each group or statistic its own, as in ``within={"free": 0.1, "95": 0.3}``; the others are as they come.
         confidence : Number
             Of each interval by itself.
+        simultaneous : bool
+            All intervals of the answer hold at once with that confidence (by the union bound).
+        final : bool
+            The interval has the whole confidence for this one look, and the question cannot be refined afterwards.
+            Without it, the first look's interval is about 5% wider and leaves room for refinements.
+        groups : list, optional
+            Keys of the groups that are to be known so well.  The others stay as they are; not for a first look.
 
         Raises
         ------
         BudgetExceeded
             The filter refuses; nothing was charged.  The message names the largest budget that fits.
         RequestError
-            Not exactly one target, or an impossible one.
+            Not exactly one target, or an impossible one; or the question was released with ``final=True``.
         InvalidValueError
             A number is not finite and positive.
         UnknownErrorSize
-            ``within=`` for an error that depends on a count nobody has released.
+            ``within=`` for an error that depends on something nobody has released.
         ExecutionError
             It failed after the charge; the charge stands, and the same request takes it up again.
         """
-        target = target_from(mu=mu, rho=rho, epsilon=epsilon, share=share, within=within, confidence=confidence)
-        return self._session._release(self.plan, target)
+        target = target_from(
+            mu=mu,
+            rho=rho,
+            epsilon=epsilon,
+            share=share,
+            within=within,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            final=final,
+            groups=self._groups(groups),
+        )
+        return self._session._releases.release(self.plan, self.view, target)
+
+    def _groups(self, groups: object) -> tuple[tuple[Any, ...], ...]:
+        if groups is None:
+            return ()
+        if not self.plan.by:
+            raise RequestError(f"groups: the {self.plan.words} has none; got {groups!r}")
+        schema = self._session._tables.schema(self.plan.source)
+        return group_key_table(groups, self.plan.by, schema)
 
     @property
     def best(self) -> Answer | None:
@@ -99,7 +147,30 @@ class Query:
 
         Unlike a repeated `release`, this changes when more becomes known.
         """
-        return self._session._best(self.plan)
+        return self._session._releases.best(self.plan, self.view)
+
+    def explain(self) -> Explanation:
+        """What one privacy unit contributes, what is clipped, and why the noise is this large.  Free."""
+        return Explanation(*self._session._releases.explain(self.plan, self.view))
 
     def __repr__(self) -> str:
-        return f"<question: {self.plan.words}; .preview(within=...) is free, .release(within=...) is charged>"
+        words = question_words(self.plan, self.view)
+        return f"<question: {words}; .preview(within=...) is free, .release(within=...) is charged>"
+
+
+class Explanation:
+    """Facts about a question, in words."""
+
+    def __init__(self, words: str, facts: list[tuple[str, str]]) -> None:
+        self.words = words
+        self.facts = facts
+
+    def __repr__(self) -> str:
+        return "\n".join([self.words, *(f"  {name + ':':<14}{text}" for name, text in self.facts)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><td style="{LEFT};{FAINT}">{escape(name)}</td><td style="{LEFT}">{escape(text)}</td></tr>'
+            for name, text in self.facts
+        )
+        return f'<div style="{STYLE}"><b>{escape(self.words)}</b><table><tbody>{rows}</tbody></table></div>'

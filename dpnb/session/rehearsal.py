@@ -7,31 +7,39 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpnb.query.schema import Bounded, ColumnType, PrivacyUnit, Schema
+from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Schema
+from dpnb.query.unit import PrivacyUnit
 
 DEFAULT_UNITS = 1000
+MOST_TEXTS = 20
 NOTICE = "REHEARSAL: mock data, not real"
 
 
-def mock_table(schema: Schema, unit: PrivacyUnit, public_size: int | None) -> pd.DataFrame:
-    """A table with the schema's columns and nothing of the real one; the same on every call.
+def mock_tables(
+    schemas: dict[str, Schema], units: dict[str, PrivacyUnit], public_size: int | None
+) -> dict[str, pd.DataFrame]:
+    """Tables with the schemas' columns and nothing of the real ones; the same on every call.
 
     Parameters
     ----------
-    schema : dict
-    unit : PrivacyUnit
+    schemas : dict of str to dict
+    units : dict of str to PrivacyUnit
         Each unit gets from 1 to ``max_rows`` rows, at most 5.
     public_size : int, optional
         Number of units; 1,000 if it is not public.
     """
     chance = np.random.default_rng(0)  # invents rows; no noise is drawn from it
-    units = public_size or DEFAULT_UNITS
-    sizes = chance.integers(1, min(unit.max_rows, 5) + 1, units)
-    rows = int(sizes.sum())
-    columns: dict[str, Any] = {name: _mock_column(column, rows, chance) for name, column in schema.items()}
-    if unit.column is not None:
-        columns[unit.column] = np.repeat(np.arange(units), sizes)
-    return pd.DataFrame(columns)
+    count = public_size or DEFAULT_UNITS
+    tables = {}
+    for name, schema in schemas.items():
+        unit = units[name]
+        sizes = chance.integers(1, min(unit.max_rows or 5, 5) + 1, count)
+        rows = int(sizes.sum())
+        columns: dict[str, Any] = {column: _mock_column(kind, rows, chance) for column, kind in schema.items()}
+        if unit.column is not None:
+            columns[unit.column] = np.repeat(np.arange(count), sizes)
+        tables[name] = pd.DataFrame(columns)
+    return tables
 
 
 def _mock_column(column: ColumnType, rows: int, chance: np.random.Generator) -> Any:
@@ -39,4 +47,8 @@ def _mock_column(column: ColumnType, rows: int, chance: np.random.Generator) -> 
         places = column.low + (column.high - column.low) * chance.random(rows)
         whole = column.low.is_integer() and column.high.is_integer() and column.high - column.low >= 2
         return np.floor(places) if whole else places
-    return [column.values[code] for code in chance.integers(0, len(column.values), rows)]
+    if isinstance(column, Dates):
+        return pd.to_datetime(column.low + (column.high - column.low) * chance.random(rows), unit="s")
+    if isinstance(column, Categories):
+        return [column.values[code] for code in chance.integers(0, len(column.values), rows)]
+    return [f"text {number}" for number in np.minimum(chance.geometric(0.3, rows), MOST_TEXTS)]

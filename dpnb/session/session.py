@@ -1,41 +1,29 @@
 """A session: one table, one promise, questions whose budgets are chosen after the earlier answers.
 
-The order of a release is fixed: compile and bound the question, let the filter admit its loss, write the charge to the
-ledger, and only then read rows, draw noise, write the answer, show it.  A crash in between can waste budget; it can
-never exceed it.
+What is promised is decided when it is made; `releases` keeps the order in which questions are charged and answered.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.accounting.promise import AnyFilter
-from dpnb.answer.answer import Answer
-from dpnb.answer.estimate import error_factor, estimate
-from dpnb.answer.preview import Preview
-from dpnb.interactive.refinement import Refinement, first_tau
-from dpnb.ledger import MEMORY, Charge, Ledger
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
+from dpnb.errors import PlanError
+from dpnb.ledger import MEMORY, Ledger
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
-from dpnb.query.execute import execute
 from dpnb.query.frame import Frame
-from dpnb.query.guard import guarded
-from dpnb.query.linear import LinearQuery, explain, linear_query
-from dpnb.query.plan import Mean, Plan
-from dpnb.query.prepare import prepare
-from dpnb.query.schema import ColumnType, privacy_unit_from, schema_from
+from dpnb.query.frame.frame import Scope
+from dpnb.query.plan import AnyView, Plan
+from dpnb.query.schema import ColumnType
 from dpnb.session import live, rehearsal, state
 from dpnb.session.account import Account
 from dpnb.session.arguments import (
@@ -43,18 +31,14 @@ from dpnb.session.arguments import (
     checked_name,
     checked_size,
     checked_version,
+    discovery_delta,
     ledger_path,
 )
-from dpnb.session.knowledge import Rows, known_rows, refinement_of, refuse_unknown
 from dpnb.session.query import Query
-from dpnb.session.target import Target, confidence_of, resolve
+from dpnb.session.releases import Releases
+from dpnb.session.tables import Tables
 
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
-
-FAILED = (
-    "the question failed after it was charged; the charge stands and nothing was released; "
-    "asking with the same arguments takes up the same charge"
-)
 
 
 class Session:
@@ -62,18 +46,25 @@ class Session:
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        Copied as far as the schema describes it; changing it later changes nothing here.
+    table : pandas.DataFrame, or mapping of str to DataFrame
+        Copied as far as the schema describes it; changing it later changes nothing here.  Several tables have names and
+        share the privacy unit and the budget.
     name : str
         Of the table; letters, digits, ``.``, ``_`` and ``-``.
     budget : Budget
         The promise, over everything this ledger ever releases.
-    schema : mapping of str to Bounded or Categories
-        The columns that may be asked about.
+    schema : mapping of str to Bounded, Categories, Dates or Text
+        The columns that may be asked about; for several tables a mapping of their names to such mappings.
     privacy_unit : str, optional
         The column that says whose a row is; left out, each row is a unit.
     max_rows_per_unit : int, optional
-        How many rows of a unit count; required with `privacy_unit`.
+        How many rows of a unit count.  With `privacy_unit` this is required, or one of the next two lines.  For several
+        tables a mapping by table; so are the other limits.
+    max_groups_per_unit, max_rows_per_group : int, optional
+        In how many groups of a question a unit counts, and with how many rows in each.
+    max_norm_per_unit : float, optional
+        How long (in L2 norm) the vector may be that a unit adds to a question, as a multiple of the longest that one
+        row can add.  A longer one is scaled down.
     public_size : int, optional
         A public figure for the number of units, used to predict errors, never taken from the table.
     version : str
@@ -105,9 +96,12 @@ class Session:
         *,
         name: str,
         budget: Budget,
-        schema: Mapping[str, ColumnType],
+        schema: Mapping[str, ColumnType] | Mapping[str, Mapping[str, ColumnType]],
         privacy_unit: str | None = None,
-        max_rows_per_unit: int | None = None,
+        max_rows_per_unit: int | Mapping[str, int] | None = None,
+        max_groups_per_unit: int | Mapping[str, int] | None = None,
+        max_rows_per_group: int | Mapping[str, int] | None = None,
+        max_norm_per_unit: float | Mapping[str, float] | None = None,
         public_size: int | None = None,
         version: str = "1",
         ledger: str | os.PathLike[str] | None = None,
@@ -118,14 +112,31 @@ class Session:
         self.budget = checked_budget(budget)
         self.public_size = checked_size(public_size)
         self.version = checked_version(version)
-        self._schema = schema_from(schema)
-        self.privacy_unit = privacy_unit_from(privacy_unit, max_rows_per_unit, self._schema)
-        self._source: Source = SystemSource()
+        self._tables = Tables.declared(
+            schema,
+            several=isinstance(table, Mapping),
+            privacy_unit=privacy_unit,
+            rows=max_rows_per_unit,
+            groups=max_groups_per_unit,
+            rows_per_group=max_rows_per_group,
+            norm=max_norm_per_unit,
+        )
+        source: Source = SystemSource()
         if not_private_test_seed is not None:
-            self._source, self.notice = NotPrivateSeededSource(not_private_test_seed), NOT_PRIVATE
+            source, self.notice = NotPrivateSeededSource(not_private_test_seed), NOT_PRIVATE
         path = ledger_path(ledger, self.name)
-        self._prepared = prepare(table, self._schema, self.privacy_unit)
+        self._tables.read(table)
         self._account = Account(path, self.budget, self._about(), filter, self.public_size)
+        self._releases = Releases(
+            self._tables,
+            self._account,
+            source,
+            version=self.version,
+            public_size=self.public_size,
+            notice=self.notice,
+            asked=lambda plan, view: Query(plan, view, self).release,
+            changed=lambda: live.used(self),
+        )
         self.id = _identity(self._account.ledger.path, id(self))
         live.used(self)
 
@@ -133,8 +144,8 @@ class Session:
         """What the promise is about; a ledger serves no other."""
         return {
             "name": self.name,
-            "schema": msgspec.json.encode(self._schema, order="deterministic").decode(),
-            "privacy unit": msgspec.json.encode(self.privacy_unit).decode(),
+            "schema": _as_text(self._tables.schemas),
+            "privacy unit": _as_text(self._tables.units),
             "noise": self.notice or "private",
         }
 
@@ -150,18 +161,61 @@ class Session:
         SchemaError, InvalidValueError
             An argument breaks a rule.
         """
+        schema = arguments.get("schema")
+        several = isinstance(schema, Mapping) and any(isinstance(part, Mapping) for part in schema.values())
         del table
-        schema = schema_from(arguments.get("schema"))
-        unit = privacy_unit_from(arguments.get("privacy_unit"), arguments.get("max_rows_per_unit"), schema)
-        mock = rehearsal.mock_table(schema, unit, checked_size(arguments.get("public_size")))
-        return _Rehearsal(mock, **{**arguments, "ledger": MEMORY})
+        declared = Tables.declared(
+            schema,
+            several=several,
+            privacy_unit=arguments.get("privacy_unit"),
+            rows=arguments.get("max_rows_per_unit"),
+            groups=arguments.get("max_groups_per_unit"),
+            rows_per_group=arguments.get("max_rows_per_group"),
+            norm=arguments.get("max_norm_per_unit"),
+        )
+        mock = rehearsal.mock_tables(declared.schemas, declared.units, checked_size(arguments.get("public_size")))
+        return _Rehearsal(mock if several else mock[""], **{**arguments, "ledger": MEMORY})
 
     # --- what it knows of itself -------------------------------------------------------------------------------
 
     @property
     def frame(self) -> Frame[Query]:
-        """The private table, to be used like a pandas DataFrame."""
-        return Frame(self._schema, lambda plan: Query(plan, self))
+        """The private table, to be used like a pandas DataFrame.
+
+        Raises
+        ------
+        PlanError
+            The session has several tables; see `table`.
+        """
+        if "" not in self._tables.schemas:
+            names = ", ".join(map(repr, self._tables.schemas))
+            raise PlanError(f"frame: this session has several tables; write session.table(name) with one of {names}")
+        return self.table("")
+
+    def table(self, name: str) -> Frame[Query]:
+        """One of several private tables.
+
+        Raises
+        ------
+        PlanError
+            There is none of that name.
+        """
+        if name not in self._tables.schemas:
+            raise PlanError(f"table: {name!r} is none of {', '.join(map(repr, self._tables.schemas))}")
+        unit = self._tables.units[name].column
+        return Frame(Scope(name, self._tables.schemas, unit, self._query, self._discovery))
+
+    def _query(self, plan: Plan, view: AnyView) -> Query:
+        self._tables.compile(plan)  # refuses what no noise could be scaled to
+        return Query(plan, view, self)
+
+    def _discovery(self, delta: object) -> str:
+        return discovery_delta(delta, self.budget)
+
+    @property
+    def unit_words(self) -> str:
+        """The privacy unit in words."""
+        return self._tables.words
 
     @property
     def spent(self) -> Loss:
@@ -191,160 +245,13 @@ class Session:
     @property
     def promise(self) -> str:
         """The promise in words."""
-        return f"{self._account.promise.words}, for {self.privacy_unit.words}"
+        return f"{self._account.promise.words}, for {self.unit_words}"
 
     def __repr__(self) -> str:
         return state.text(state.snapshot(self))
 
     def _repr_html_(self) -> str:
         return state.html(state.snapshot(self))
-
-    # --- asking ------------------------------------------------------------------------------------------------
-
-    def _preview(self, plan: Plan, target: Target) -> Preview:
-        query = linear_query(plan, self._schema, self.privacy_unit)
-        with self.ledger.lock:
-            refinement = self._refinement(plan)
-            total, rows = self._resolve(query, target, refinement)
-            cost = refinement.missing(total)
-            before, promise = self.filter, self._account.promise
-        counted = promise.enters(cost)
-        fits = before.admits(counted)
-        factor = error_factor(query, rows.smallest if rows else None)
-        error = None
-        if not isinstance(plan.aggregation, Mean) or rows is not None:
-            further = sigma_for(query.l2_sensitivity_squared, cost) if cost.mu_squared else None
-            error = refinement.radius(target.alpha, further) * factor
-        return Preview(
-            plan=plan,
-            target=total,
-            cost=cost,
-            cost_share=before.share(counted),
-            confidence=float(target.confidence),
-            expected_error=error,
-            headroom_after=before.step(counted).headroom if fits else 0.0,
-            fits=fits,
-            largest=None if fits else self._account.largest(refinement.known),
-            times=before.times(counted),
-            contribution=explain(query, self.privacy_unit),
-            refining=promise.refining,
-            assumption=_assumption(plan, rows),
-            notice=self.notice,
-        )
-
-    def _release(self, plan: Plan, target: Target) -> Answer:
-        query = linear_query(plan, self._schema, self.privacy_unit)
-        charge = self._charge(query, target)
-        if charge.sigma is not None and charge.measurement is None:
-            charge = self._answer_charge(query, charge, charge.sigma)
-        live.used(self)
-        return self._answer(query, charge)
-
-    def _charge(self, query: LinearQuery, target: Target) -> Charge:
-        """Find the request in the ledger, or admit and write its charge; durable when this returns."""
-        plan, request = query.plan.to_json(), target.to_json()
-        key = hashlib.sha256(json.dumps([self.version, plan, request]).encode()).hexdigest()
-        with self.ledger.transaction():
-            known = self.ledger.find(key)
-            if known is not None:
-                return known
-            refinement = self._refinement(query.plan)
-            looks = tuple(look.id for look in self.ledger.looks(self.version, plan))
-            total, _ = self._resolve(query, target, refinement)
-            loss = refinement.missing(total)
-            sigma = tau = None
-            if loss.mu_squared:
-                self._account.admit(query.plan.words, loss, refinement.known)
-                sigma = sigma_for(query.l2_sensitivity_squared, loss)
-                tau = refinement.tau if refinement.looks else first_tau(sigma, target.alpha)
-            charge = self.ledger.reserve(
-                key=key,
-                version=self.version,
-                plan=plan,
-                request=request,
-                target=max(total, refinement.known, key=lambda known: known.mu_squared),
-                loss=loss,
-                sigma=sigma,
-                tau=tau,
-                looks=looks,
-            )
-        return charge
-
-    def _answer_charge(self, query: LinearQuery, charge: Charge, sigma: float) -> Charge:
-        """Read rows, draw noise, write the answer; what was charged and not answered before is taken up here."""
-        try:
-            measurement = guarded(
-                lambda: measure(execute(query, self._prepared, self._schema), sigma=sigma, source=self._source), FAILED
-            )
-        except BaseException:
-            self.ledger.fail(charge)
-            live.used(self)
-            raise
-        return self.ledger.release(charge, measurement)
-
-    def _best(self, plan: Plan) -> Answer | None:
-        query = linear_query(plan, self._schema, self.privacy_unit)
-        looks = self.ledger.looks(self.version, plan.to_json())
-        if not looks:
-            return None
-        refinement = refinement_of(looks)
-        confidence = Fraction(95, 100)
-        return self._shape(query, refinement, confidence, (GDP(0), 0.0), refinement.known, looks[-1].time)
-
-    def _answer(self, query: LinearQuery, charge: Charge) -> Answer:
-        refinement = refinement_of(self.ledger.by_id(charge.looks))
-        confidence = confidence_of(charge.request)
-        cost = charge.loss, self._account.paid(charge.id)
-        return self._shape(query, refinement, confidence, cost, charge.target, charge.time)
-
-    def _shape(
-        self,
-        query: LinearQuery,
-        refinement: Refinement,
-        confidence: Fraction,
-        cost: tuple[GDP, float],
-        known: GDP,
-        time: str,
-    ) -> Answer:
-        sums, sigma = refinement.combined()
-        return Answer(
-            plan=query.plan,
-            keys=query.keys,
-            cells=estimate(query, sums, sigma, refinement.radius(1 - confidence), self._schema),
-            confidence=float(confidence),
-            cost=cost[0],
-            cost_share=cost[1],
-            known=known,
-            looks=len(refinement.looks),
-            time=time,
-            notice=self.notice,
-            refine=Query(query.plan, self).release,
-        )
-
-    # --- what is known -----------------------------------------------------------------------------------------
-
-    def _refinement(self, plan: Plan) -> Refinement:
-        return refinement_of(self.ledger.looks(self.version, plan.to_json()))
-
-    def _rows(self, query: LinearQuery) -> Rows | None:
-        def known(plan: Plan) -> tuple[LinearQuery, Refinement]:
-            return linear_query(plan, self._schema, self.privacy_unit), self._refinement(plan)
-
-        return known_rows(query, self.public_size, known)
-
-    def _resolve(self, query: LinearQuery, target: Target, refinement: Refinement) -> tuple[GDP, Rows | None]:
-        rows = self._rows(query)
-        if target.kind == "within" and rows is None and isinstance(query.plan.aggregation, Mean):
-            refuse_unknown(query.plan)
-        total = resolve(
-            target,
-            query=query,
-            refinement=refinement,
-            budget=self.budget,
-            share_left=lambda share: self._account.promise.left(self.filter, share),
-            error_factor=error_factor(query, rows.smallest if rows else None),
-        )
-        return total, rows
 
 
 class _Rehearsal(Session):
@@ -353,15 +260,13 @@ class _Rehearsal(Session):
     notice = rehearsal.NOTICE
 
 
-def _assumption(plan: Plan, rows: Rows | None) -> str | None:
-    if rows is not None:
-        return f"about {rows.smallest:,.0f} rows in the smallest group ({rows.source})"
-    if isinstance(plan.aggregation, Mean):
-        return "the number of rows, which no released count tells; the interval comes with the answer"
-    return None
-
-
 def _identity(path: str, number: int) -> str:
     """The same for every session on one file; a ledger in memory has one session."""
     text = f"{path}{number}" if path == MEMORY else str(Path(path).absolute())
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _as_text(declared: Mapping[str, Any]) -> str:
+    """What the promise says of one table, or of several by name."""
+    content = declared.get("", declared)
+    return msgspec.json.encode(content, order="deterministic").decode()

@@ -18,8 +18,9 @@ from dpnb.accounting.odometers import Odometer, Reading
 from dpnb.accounting.promise import FILTERS, AnyFilter
 from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent, mu_up
 from dpnb.ledger import MEMORY, Charge
-from dpnb.query.plan import Plan
+from dpnb.query.plan import Plan, question_words
 from dpnb.session.comparison import Comparison, Standing
+from dpnb.session.target import Request
 
 if TYPE_CHECKING:
     from dpnb.session.session import Session
@@ -55,7 +56,7 @@ def snapshot(session: Session) -> dict[str, Any]:
     return {
         "id": session.id,
         "name": session.name,
-        "unit": session.privacy_unit.words,
+        "unit": session.unit_words,
         "notice": session.notice,
         "promise": session.promise,
         "headline": left,
@@ -208,5 +209,5 @@ def _of(name: str, spent: float, budget: float) -> str:
 
 def _release(charge: Charge) -> dict[str, Any]:
     cost = f"mu {mu_up(charge.loss)}" if charge.loss.mu_squared else "free"
-    question = Plan.from_json(charge.plan).words
+    question = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
     return {"id": charge.id, "question": question, "cost": cost, "time": charge.time, "status": charge.state}

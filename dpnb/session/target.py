@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import mu_from_epsilon
@@ -20,12 +23,17 @@ from dpnb.accounting.exact import (
     to_text,
 )
 from dpnb.accounting.losses import GDP
+from dpnb.answer.estimates.noisy import Cells
 from dpnb.errors import BudgetExceeded, RequestError
-from dpnb.interactive.refinement import Refinement
-from dpnb.query.linear import LinearQuery
+from dpnb.query.frame.spelling import constant
+from dpnb.query.plan import AnyView, view_from_json, view_to_json
+from dpnb.query.schema import Key
 
 WITHIN_MARGIN = 1 - 1e-9
 """The interval that comes out must not be wider than asked for by the last digits of a double."""
+
+Label = Key | tuple[Key, ...]
+"""A group's key (a tuple for several levels), or the name of a statistic."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +44,67 @@ class Target:
     ----------
     kind : str
         ``mu``, ``rho``, ``epsilon``, ``share`` or ``within``.
-    amount : Fraction
-        As written.
+    amount : Fraction or None
+        As written; None for a ``within=`` that names labels.
     confidence : Fraction
         Of the intervals.
+    each : tuple of (label, Fraction)
+        ``within=`` of single groups or statistics.
+    simultaneous : bool
+        All intervals hold at once with that confidence.
+    final : bool
+        The first look is the last.
+    groups : tuple of tuple
+        Keys of the groups that are to be known so well; all if empty.
     """
 
     kind: str
-    amount: Fraction
+    amount: Fraction | None
     confidence: Fraction
+    each: tuple[tuple[Label, Fraction], ...] = ()
+    simultaneous: bool = False
+    final: bool = False
+    groups: tuple[tuple[Key, ...], ...] = ()
 
     @property
     def alpha(self) -> Fraction:
         """How often an interval may miss."""
         return 1 - self.confidence
 
-    def to_json(self) -> str:
-        """The arguments as written; part of a request's identity."""
-        return json.dumps({self.kind: to_text(self.amount), "confidence": to_text(self.confidence)})
+    @property
+    def words(self) -> str:
+        """The target as it was written, for example ``mu=0.3``."""
+        if self.amount is None:
+            return f"{self.kind}={{{', '.join(f'{label!r}: {float(amount):.6g}' for label, amount in self.each)}}}"
+        return f"{self.kind}={float(self.amount):.6g}"
+
+    def to_json(self, view: AnyView) -> str:
+        """The arguments as written, and what is read off; part of a request's identity."""
+        amount = [[label, to_text(part)] for label, part in self.each] if self.amount is None else to_text(self.amount)
+        content: dict[str, Any] = {self.kind: amount, "confidence": to_text(self.confidence)}
+        content["view"] = json.loads(view_to_json(view))
+        for name in ("simultaneous", "final", "groups"):
+            if getattr(self, name):
+                content[name] = getattr(self, name)
+        return json.dumps(content)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a stored request says of how its answer is shown."""
+
+    confidence: Fraction
+    view: AnyView
+    simultaneous: bool
+    groups: tuple[tuple[Key, ...], ...]
+
+    @classmethod
+    def from_json(cls, text: str) -> Request:
+        """What `Target.to_json` wrote."""
+        content = json.loads(text)
+        groups = tuple(tuple(key) for key in content.get("groups", ()))
+        view = view_from_json(json.dumps(content["view"]))
+        return cls(from_text(content["confidence"]), view, content.get("simultaneous", False), groups)
 
 
 def target_from(
@@ -62,8 +113,11 @@ def target_from(
     rho: Number | None = None,
     epsilon: Number | None = None,
     share: Number | None = None,
-    within: Number | None = None,
+    within: Number | Mapping[Any, Number] | None = None,
     confidence: Number = 0.95,
+    simultaneous: bool = False,
+    final: bool = False,
+    groups: tuple[tuple[Key, ...], ...] = (),
 ) -> Target:
     """Check the arguments of a preview or release.
 
@@ -80,37 +134,87 @@ def target_from(
         got = ", ".join(f"{kind}={amount!r}" for kind, amount in chosen.items()) or "none"
         raise RequestError(f"target: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}")
     ((kind, amount),) = chosen.items()
-    number = positive(amount, name=kind)
-    if kind == "share" and number > 1:
-        raise RequestError(f"share: must be at most 1, all that is left; got {amount!r}")
     level = exact(confidence, name="confidence")
     if not 0 < level < 1:
         raise RequestError(f"confidence: must lie between 0 and 1, both excluded; got {confidence!r}; take 0.95")
-    return Target(kind, number, level)
+    for name, flag in (("simultaneous", simultaneous), ("final", final)):
+        if not isinstance(flag, bool | np.bool_):
+            raise RequestError(f"{name}: must be True or False; got {flag!r}")
+    each: tuple[tuple[Label, Fraction], ...] = ()
+    number = None
+    if hasattr(amount, "to_dict"):  # a pandas Series by group
+        amount = amount.to_dict()
+    if isinstance(amount, Mapping):
+        if kind != "within" or not amount:
+            raise RequestError(f"{kind}: only within= may be a mapping, with at least one entry; got {amount!r}")
+        each = tuple((_label(label), positive(part, name=f"within[{label!r}]")) for label, part in amount.items())
+    else:
+        number = positive(amount, name=kind)
+        if kind == "share" and number > 1:
+            raise RequestError(f"share: must be at most 1, all that is left; got {amount!r}")
+    return Target(kind, number, level, each, bool(simultaneous), bool(final), groups)
 
 
-def confidence_of(request: str) -> Fraction:
-    """The confidence in a stored request."""
-    return from_text(json.loads(request)["confidence"])
+def _label(label: object) -> Label:
+    if isinstance(label, tuple):
+        return tuple(constant(part, "within") for part in label)
+    return constant(label, "within")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The errors of a question as they would be.
+
+    Parameters
+    ----------
+    words : str
+        The question.
+    labels : list of list of Label
+        For each group and output what a ``within=`` may call it; shape (groups, outputs).
+    mixed : bool
+        Whether the outputs have different units.
+    sensitivity_squared : int
+        C squared of what is to be measured.
+    now : float64 array or None
+        Half-widths as they are known by now, shape (groups, outputs).
+    at : callable
+        Half-widths once the sums are known with a noise scale; None where nobody can know.
+    """
+
+    words: str
+    labels: list[list[tuple[Label, ...]]]
+    mixed: bool
+    sensitivity_squared: int
+    now: Cells | None
+    at: Callable[[float], Cells | None]
 
 
 def resolve(
     target: Target,
     *,
-    query: LinearQuery,
-    refinement: Refinement,
+    words: str,
+    known: GDP,
     budget: Budget,
     share_left: Callable[[Fraction], GDP],
-    error_factor: float,
+    errors: Errors,
+    unknown: Callable[[], None],
 ) -> GDP:
     """The loss at which the question is known as well as asked, earlier looks included.
 
     Parameters
     ----------
+    target : Target
+    words : str
+        The question.
+    known : GDP
+        What was paid for it already.
+    budget : Budget
     share_left : callable
         The largest release that takes at most a share of what the filter has left.
-    error_factor : float
-        Half-width of an interval for each unit of half-width of a noisy sum; used for ``within=`` only.
+    errors : Errors
+        Used for ``within=`` only.
+    unknown : callable
+        Refuses ``within=`` for an error that nobody can know.
 
     Raises
     ------
@@ -119,39 +223,82 @@ def resolve(
     RequestError
         ``epsilon=`` under a budget without a delta, or a target that no noise can be calibrated to.
     """
+    if target.kind == "within":
+        return _within(target, known, errors, unknown)
+    amount = target.amount or Fraction(0)
     if target.kind == "mu":
-        return GDP(target.amount)
+        return GDP(amount)
     if target.kind == "rho":
-        return GDP.from_squared(2 * target.amount)
+        return GDP.from_squared(2 * amount)
     if target.kind == "share":
-        extra = share_left(target.amount)
+        extra = share_left(amount)
         if not extra.mu_squared:
-            raise BudgetExceeded(f"{query.plan.words}: share of what is left, but nothing is left; nothing was charged")
-        return GDP.from_squared(refinement.known.mu_squared + extra.mu_squared)
-    if target.kind == "epsilon":
-        return _from_epsilon(target, budget)
-    return _within(target, query, refinement, error_factor)
+            raise BudgetExceeded(f"{words}: share of what is left, but nothing is left; nothing was charged")
+        return GDP.from_squared(known.mu_squared + extra.mu_squared)
+    return _from_epsilon(amount, budget)
 
 
-def _from_epsilon(target: Target, budget: Budget) -> GDP:
+def _from_epsilon(epsilon: Fraction, budget: Budget) -> GDP:
     if budget.delta is None:
         raise RequestError(
             "epsilon: the budget is in GDP, without a delta to go with epsilon; give mu= or rho= instead"
         )
-    mu = mu_from_epsilon(target.amount, delta=budget.delta)
+    mu = mu_from_epsilon(epsilon, delta=budget.delta - budget.discovery_delta)
     if mu == 0:
-        raise RequestError(f"epsilon: too small to measure anything; got {decimal_down(target.amount)!r}; ask for more")
+        raise RequestError(f"epsilon: too small to measure anything; got {decimal_down(epsilon)!r}; ask for more")
     return GDP(mu)
 
 
-def _within(target: Target, query: LinearQuery, refinement: Refinement, error_factor: float) -> GDP:
-    within = decimal_down(target.amount)
-    radius = within * WITHIN_MARGIN / error_factor
-    if not math.isfinite(radius) or radius <= 0:
+def _within(target: Target, known: GDP, errors: Errors, unknown: Callable[[], None]) -> GDP:
+    """By bisection: every half-width grows with the noise scale."""
+    wanted = _wanted(target, errors)
+
+    def enough(widths: Cells | None) -> bool:
+        return widths is not None and bool((widths <= wanted * WITHIN_MARGIN).all())
+
+    if enough(errors.now):
+        return known
+    # A scale at which one unit is told apart about as well as by mu = 1.
+    low = high = math.sqrt(errors.sensitivity_squared)
+    if errors.at(low) is None:
+        unknown()
+    if enough(errors.at(high)):
+        while enough(errors.at(high)) and math.isfinite(high):
+            low, high = high, high * 4
+    else:
+        while not enough(errors.at(low)):
+            high, low = low, low / 4
+            if low < 1e-280:
+                break
+    if low < 1e-280 or not math.isfinite(high):
         raise RequestError(
-            f"within: no noise can be calibrated to an error of {within!r} in the {query.plan.words}; ask for another"
+            f"within: no noise can be calibrated to an error of {target.words.partition('=')[2]} in the "
+            f"{errors.words}; ask for another"
         )
-    if refinement.looks and refinement.radius(target.alpha) <= radius:
-        return refinement.known
-    sigma = refinement.sigma_within(radius, target.alpha)
-    return GDP(decimal_sqrt_up(query.l2_sensitivity_squared / Fraction(sigma) ** 2))
+    while high / low > 1 + 1e-9:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if enough(errors.at(middle)) else (low, middle)
+    return GDP(decimal_sqrt_up(errors.sensitivity_squared / Fraction(low) ** 2))
+
+
+def _wanted(target: Target, errors: Errors) -> Cells:
+    """The largest half-width allowed for each group and output; infinite where nothing is asked."""
+    if target.amount is not None:
+        if errors.mixed:
+            raise RequestError(
+                f"within: the statistics of {errors.words} have different units; name one, as in within={{'mean': 0.3}}"
+            )
+        return np.full((len(errors.labels), len(errors.labels[0])), decimal_down(target.amount))
+    asked = dict(target.each)
+    wanted = np.full((len(errors.labels), len(errors.labels[0])), np.inf)
+    used: set[Label] = set()
+    for row, labels in enumerate(errors.labels):
+        for column, names in enumerate(labels):
+            for name in names:
+                if name in asked:
+                    used.add(name)
+                    wanted[row, column] = min(wanted[row, column], decimal_down(asked[name]))
+    for label in asked:
+        if label not in used:
+            raise RequestError(f"within: {label!r} is no group or statistic of {errors.words}; got {target.words}")
+    return wanted

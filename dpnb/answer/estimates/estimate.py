@@ -1,0 +1,154 @@
+"""The view of a question: what is read off its noisy sums."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpnb.answer.estimates.moments import MomentSums
+from dpnb.answer.estimates.noisy import Cells, Estimate, Noisy, noisy_features
+from dpnb.answer.estimates.quantiles import quantiles
+from dpnb.answer.estimates.ratios import quotient
+from dpnb.query.linear import LinearQuery
+from dpnb.query.linear.features import Feature, Nodes, Value, scaled
+from dpnb.query.plan import (
+    AnyView,
+    Columns,
+    Count,
+    Discovery,
+    FromMean,
+    FromMoments,
+    Mean,
+    Moments,
+    Quantiles,
+    Ratio,
+    Shares,
+    Single,
+    Units,
+)
+from dpnb.query.schema import Schema
+
+Part = list[tuple[Feature, Noisy]]
+
+
+def estimate(query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, radius: Cells, schema: Schema) -> Estimate:
+    """Turn noisy sums into estimates.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    view : View
+    sums : float64 array, shape (cells, slots)
+        In integer steps.
+    sigma : float64 array, shape (cells,)
+        Their noise scale.
+    radius : float64 array, shape (cells,)
+        Half-width of the interval of one sum.
+    schema : dict
+    """
+    z = radius / sigma
+
+    def of_part(place: int, view: AnyView) -> Estimate:
+        aggregation, first, count = query.parts[place]
+        return _estimate(aggregation, view, noisy_features(query, sums, sigma, first, count), z, schema)
+
+    if isinstance(view, Columns):
+        return Estimate.side_by_side([of_part(named.part, named.view) for named in view.columns])
+    return of_part(0, view)
+
+
+def _estimate(aggregation: Single | Discovery, view: AnyView, part: Part, z: Cells, schema: Schema) -> Estimate:
+    features, noisy = [feature for feature, _ in part], [sums for _, sums in part]
+    match aggregation:
+        case Mean() if not isinstance(view, FromMean):
+            return _mean(features, noisy, z)
+        case Ratio():
+            return _ratio(features, noisy, z)
+        case Moments():
+            return _from_moments(aggregation, view, features, noisy, z, schema)
+    first = features[0]
+    if isinstance(first, Nodes):
+        return quantiles(first, noisy[0], view.at if isinstance(view, Quantiles) else (0.5,), z)
+    if isinstance(view, Shares):
+        return _shares(noisy[0], z)
+    return _linear(aggregation, first, noisy[0], z)
+
+
+def _linear(aggregation: Single | Discovery, feature: Feature, sums: Noisy, z: Cells) -> Estimate:
+    low, high = -math.inf, math.inf
+    if isinstance(aggregation, Count | Units | Mean | Discovery):
+        low = 0.0
+    elif isinstance(feature, Value):
+        low, high = (0.0 if feature.low >= 0 else low), (0.0 if feature.high <= 0 else high)
+    value, reach = sums.single, z * sums.scale
+    return Estimate.of(value, np.clip(value - reach, low, high), np.clip(value + reach, low, high), sums.scale)
+
+
+def _mean(features: list[Feature], sums: list[Noisy], z: Cells) -> Estimate:
+    """The ratio of noisy centred sum and noisy count, put back to the column's own place."""
+    value = _value(features[1])
+    bounds = value.low - value.middle, value.high - value.middle
+    count, total = sums
+    found = quotient(total.single, count.single, (total.scale**2, count.scale**2), 0.0, z, bounds)
+    place, low, high = (
+        np.clip(value.middle + end, value.low, value.high) for end in (found.value, found.low, found.high)
+    )
+    return Estimate(place, low, high, found.noise_scale)
+
+
+def _ratio(features: list[Feature], sums: list[Noisy], z: Cells) -> Estimate:
+    top, bottom = _value(features[0]), _value(features[1])
+    low = 0.0 if top.low >= 0 and bottom.low >= 0 else -math.inf
+    return quotient(
+        sums[0].single,
+        sums[1].single,
+        (sums[0].scale ** 2, sums[1].scale ** 2),
+        0.0,
+        z,
+        (low, math.inf),
+        positive=bottom.low >= 0,
+    )
+
+
+def _shares(sums: Noisy, z: Cells) -> Estimate:
+    """Each group over the total of all, whose noise it shares in."""
+    variance = sums.scale**2
+    total = np.full_like(sums.single, sums.single.sum())
+    return quotient(
+        sums.single,
+        total,
+        (variance, np.full_like(variance, variance.sum())),
+        variance,
+        np.full_like(z, z.max()),
+        (0, 1),
+    )
+
+
+def _from_moments(
+    aggregation: Moments, view: AnyView, features: list[Feature], noisy: list[Noisy], z: Cells, schema: Schema
+) -> Estimate:
+    scales = np.array([scaled(node, schema)[1:] for node in aggregation.columns])
+    sums = MomentSums([_value(feature) for feature in features[1:]], noisy, scales[:, 0], scales[:, 1], z)
+    if not isinstance(view, FromMoments):
+        raise TypeError(type(view).__name__)
+    match view.statistic:
+        case "count":
+            return sums.count()
+        case "mean":
+            return sums.mean(*view.columns)
+        case "var":
+            return sums.var(*view.columns)
+        case "std":
+            return sums.var(*view.columns, root=True)
+        case "cov":
+            return sums.cov(*view.columns)
+        case "corr":
+            return sums.corr(*view.columns)
+    return sums.regression(*view.columns)
+
+
+def _value(feature: Feature) -> Value:
+    if not isinstance(feature, Value):  # a compiled query has one here; the type checker does not know
+        raise TypeError(type(feature).__name__)
+    return feature

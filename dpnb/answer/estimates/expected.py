@@ -1,0 +1,130 @@
+"""The errors to expect of a release that is not made yet: from schema, plan, budget and released values only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpnb.answer.estimates.estimate import estimate
+from dpnb.answer.estimates.noisy import Cells
+from dpnb.answer.estimates.quantiles import rank_scale
+from dpnb.query.linear import LinearQuery
+from dpnb.query.linear.features import Feature, Nodes, Value, scaled
+from dpnb.query.plan import (
+    AnyView,
+    Columns,
+    Count,
+    FromMean,
+    FromMoments,
+    Mean,
+    Moments,
+    Plain,
+    Quantiles,
+    Shares,
+    Sum,
+    Units,
+)
+from dpnb.query.schema import Schema
+
+RANK = "rows of rank"
+"""Unit of a quantile's error: how many rows may lie between it and the asked rank."""
+
+
+def in_rank(view: AnyView) -> bool:
+    """Whether errors are in rows of rank."""
+    return isinstance(view, Quantiles)
+
+
+def half_widths(
+    query: LinearQuery,
+    view: AnyView,
+    sigma: Cells,
+    radius: Cells,
+    schema: Schema,
+    *,
+    known: Cells | None = None,
+    rows: Cells | None = None,
+) -> Cells | None:
+    """Half-widths of the intervals to expect, shape (cells, outputs); None where nobody can know.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    view : View
+    sigma, radius : float64 arrays, shape (cells,)
+        Noise scale after the release, and half-width of the interval of one sum.
+    schema : dict
+    known : float64 array, shape (cells, slots), optional
+        Sums released before: what is not linear is predicted at them.
+    rows : float64 array, shape (cells,), optional
+        Rows of each group, where the error depends on them: released, or public.
+    """
+    columns = [(named.part, named.view) for named in view.columns] if isinstance(view, Columns) else [(0, view)]
+    found = []
+    for place, single in columns:
+        aggregation, first, count = query.parts[place]
+        widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema)
+        if widths is None and known is not None:
+            widths = estimate(query, view, known, sigma, radius, schema).half_width
+            if isinstance(view, Columns):
+                at = [named.view is single and named.part == place for named in view.columns].index(True)
+                widths = widths[:, at : at + 1]
+        if widths is None:
+            return None
+        found.append(widths)
+    return np.concatenate(found, axis=1)
+
+
+def _direct(
+    features: tuple[Feature, ...],
+    aggregation: object,
+    view: AnyView,
+    radius: Cells,
+    rows: Cells | None,
+    schema: Schema,
+) -> Cells | None:
+    """Errors that are known without looking at earlier answers of the same question; shape (cells, outputs)."""
+    units = [float(feature.unit) for feature in features]
+    first = features[0]
+    if isinstance(first, Nodes):
+        levels = view.at if isinstance(view, Quantiles) else (0.5,)
+        return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
+    if isinstance(aggregation, Count | Units | Sum) and isinstance(view, Plain):
+        return (radius * units[0])[:, None]
+    if isinstance(view, FromMean) or (isinstance(view, FromMoments) and view.statistic == "count"):
+        return (radius * units[0])[:, None]
+    if rows is None:
+        return None
+    if isinstance(view, Shares):
+        # Largest at a share of 1, where the noise of all other groups counts.
+        total = rows.sum()
+        return np.asarray(radius * units[0] * math.sqrt(max(len(rows) - 1, 1)) / total)[:, None]
+    if isinstance(aggregation, Mean):
+        reach = float(_limit(features[1])) * units[1]
+        return (radius * math.hypot(units[1], reach * units[0]) / rows)[:, None]
+    if isinstance(aggregation, Moments) and isinstance(view, FromMoments) and view.statistic in ("mean", "var"):
+        return _moment_widths(aggregation, view, units, radius, rows, schema)
+    return None
+
+
+def _moment_widths(
+    aggregation: Moments, view: FromMoments, units: list[float], radius: Cells, rows: Cells, schema: Schema
+) -> Cells:
+    """The largest over all that mean and variance can be.
+
+    In z, brought to -1 to 1: a mean moves by (dS - m dN)/N, |m| <= 1; a variance by (dP - 2 m dS + (2 m^2 - u) dN)/N
+    with P the sum of z^2 - 1/2 and u its mean, where m^2 <= u + 1/2, so |2 m^2 - u| <= 3/2.
+    """
+    (column,) = view.columns
+    reach = scaled(aggregation.columns[column], schema)[2]
+    count, first = units[0], units[1 + column]
+    if view.statistic == "mean":
+        return (radius * math.hypot(first, count) / rows * reach)[:, None]
+    size = len(aggregation.columns)
+    square = units[1 + size + sum(size - i for i in range(column))]
+    return (radius * math.hypot(square, 2 * first, 1.5 * count) / rows * reach**2)[:, None]
+
+
+def _limit(feature: Feature) -> int:
+    return feature.row_limit * feature.weight if isinstance(feature, Value) else 1

@@ -1,0 +1,169 @@
+"""Variances, covariances, correlations and least squares from noisy second moments.
+
+All columns are brought to -1 to 1 (see `dpnb.query.linear.features`), and the sums measured are the count N, the z_i
+and the products z_i z_j, each with independent noise of a known scale.  A statistic f of these sums is shifted by one
+scale of each noise in turn; half the differences of f are its sensitivities to the noises, and their root sum of
+squares is its scale (the delta method with secants instead of tangents).  Where the count, or for least squares the smallest
+eigenvalue of the matrix, does not stand clear of the noise, nothing is said: the interval is all that the statistic can
+be.  Coverage is simulated in tests/statistical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb.answer.estimates.noisy import Cells, Estimate, Noisy
+from dpnb.answer.estimates.ratios import quotient
+from dpnb.query.linear.features import Value, moment_pairs
+
+Matrix = NDArray[np.float64]
+
+CLEAR = 2.0
+"""A count must exceed its interval's half-width this many times before a variance is told."""
+
+
+class MomentSums:
+    """The noisy moments of some columns.
+
+    Parameters
+    ----------
+    features : list of Value
+        Of the sums and products, in the order in which they are measured.
+    sums : list of Noisy
+        The count, then the same.
+    middle, reach : float64 array, shape (columns,)
+        What brings the columns to -1 to 1.
+    z : float64 array, shape (cells,)
+        Half-width of an interval in standard deviations.
+    """
+
+    def __init__(self, features: list[Value], sums: list[Noisy], middle: Cells, reach: Cells, z: Cells) -> None:
+        self._features = features
+        self._sums = np.stack([noisy.single for noisy in sums], axis=1)
+        self._scales = np.stack([noisy.scale for noisy in sums], axis=1)
+        self._middle, self._reach, self._z = middle, reach, z
+        self._columns = len(middle)
+
+    @property
+    def _clear(self) -> NDArray[np.bool_]:
+        return np.asarray(self._sums[:, 0] > CLEAR * self._z * self._scales[:, 0])
+
+    def _matrices(self, sums: Matrix) -> Matrix:
+        """Sums of products of (1, z_1, ..., z_k), shape (cells, k + 1, k + 1), with what was taken off put back."""
+        raw = sums.copy()
+        for place, feature in enumerate(self._features, start=1):
+            raw[:, place] += sums[:, 0] * feature.middle
+        size = self._columns + 1
+        matrices = np.empty((len(sums), size, size))
+        matrices[:, 0, 0] = raw[:, 0]
+        for i in range(self._columns):
+            matrices[:, 0, i + 1] = matrices[:, i + 1, 0] = raw[:, i + 1]
+        for place, (i, j) in enumerate(moment_pairs(self._columns), start=1 + self._columns):
+            matrices[:, i + 1, j + 1] = matrices[:, j + 1, i + 1] = raw[:, place]
+        return matrices
+
+    def _spread(self, statistic: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix]:
+        """A statistic of the matrices, shape (cells, outputs), and its scale; NaN where the count is not clear."""
+        with np.errstate(all="ignore"):
+            value = statistic(self._matrices(self._sums))
+            variance = np.zeros_like(value)
+            for place in range(self._sums.shape[1]):
+                step = np.zeros_like(self._sums)
+                step[:, place] = self._scales[:, place]
+                up, down = (statistic(self._matrices(self._sums + sign * step)) for sign in (1, -1))
+                variance += ((up - down) / 2) ** 2
+        fine = self._clear[:, None] & np.isfinite(variance) & np.isfinite(value)
+        return np.where(fine, value, np.nan), np.where(fine, np.sqrt(variance), np.nan)
+
+    def count(self) -> Estimate:
+        """Rows."""
+        value, scale = self._sums[:, 0], self._scales[:, 0]
+        return Estimate.of(value, np.maximum(value - self._z * scale, 0), np.maximum(value + self._z * scale, 0), scale)
+
+    def mean(self, column: int) -> Estimate:
+        """Mean of a column, by Fieller's theorem."""
+        place = 1 + column
+        variances = self._scales[:, place] ** 2, self._scales[:, 0] ** 2
+        bounds = -1 - self._features[column].middle, 1 - self._features[column].middle
+        z = quotient(self._sums[:, place], self._sums[:, 0], variances, 0.0, self._z, bounds)
+        middle, reach = self._middle[column] + self._features[column].middle * self._reach[column], self._reach[column]
+        return Estimate(
+            middle + z.value * reach, middle + z.low * reach, middle + z.high * reach, z.noise_scale * reach
+        )
+
+    def var(self, column: int, *, root: bool = False) -> Estimate:
+        """Variance of a column, or its root."""
+
+        def statistic(matrices: Matrix) -> Matrix:
+            return _covariances(matrices)[:, column : column + 1, column]
+
+        value, scale = self._spread(statistic)
+        reach = self._reach[column]
+        # The variance of numbers between -1 and 1 is at most 1.
+        low, high = self._interval(value, scale, (0.0, 1.0))
+        value = np.clip(value, 0.0, 1.0)
+        if not root:
+            return Estimate(value * reach**2, low * reach**2, high * reach**2, scale * reach**2)
+        with np.errstate(all="ignore"):
+            root_scale = scale / (2 * np.sqrt(value)) * reach
+        return Estimate(np.sqrt(value) * reach, np.sqrt(low) * reach, np.sqrt(high) * reach, root_scale)
+
+    def cov(self, i: int, j: int) -> Estimate:
+        """Covariance of two columns."""
+        value, scale = self._spread(lambda matrices: _covariances(matrices)[:, i : i + 1, j])
+        low, high = self._interval(value, scale, (-1.0, 1.0))
+        reach = self._reach[i] * self._reach[j]
+        return Estimate(np.clip(value, -1.0, 1.0) * reach, low * reach, high * reach, scale * reach)
+
+    def corr(self, i: int, j: int) -> Estimate:
+        """Correlation of two columns; its interval is made on Fisher's scale, where its error is nearly normal."""
+
+        def statistic(matrices: Matrix) -> Matrix:
+            covariances = _covariances(matrices)
+            product = covariances[:, i, i] * covariances[:, j, j]
+            good = (covariances[:, i, i] > 0) & (covariances[:, j, j] > 0)
+            correlation = np.where(good, covariances[:, i, j] / np.sqrt(np.where(good, product, 1.0)), np.nan)
+            return np.asarray(np.arctanh(np.clip(correlation, -0.999999, 0.999999)))[:, None]
+
+        value, scale = self._spread(statistic)
+        low, high = self._interval(value, scale, (-np.inf, np.inf))
+        return Estimate(np.tanh(value), np.tanh(low), np.tanh(high), scale * (1 - np.tanh(value) ** 2))
+
+    def regression(self, outcome: int) -> Estimate:
+        """Least squares of one column on all others: intercept, then slopes, in the columns' own units."""
+        others = [column for column in range(self._columns) if column != outcome]
+        rows = [0, *(column + 1 for column in others)]
+
+        def statistic(matrices: Matrix) -> Matrix:
+            normal = matrices[:, rows][:, :, rows]
+            right = matrices[:, rows, outcome + 1]
+            solvable = np.abs(np.linalg.det(normal)) > 0
+            normal = np.where(solvable[:, None, None], normal, np.eye(len(rows)))
+            beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]
+            beta = np.where(solvable[:, None], beta, np.nan)
+            slopes = beta[:, 1:] * self._reach[outcome] / self._reach[others]
+            start = self._middle[outcome] + self._reach[outcome] * beta[:, 0] - slopes @ self._middle[others]
+            return np.concatenate([start[:, None], slopes], axis=1)
+
+        value, scale = self._spread(statistic)
+        matrices = self._matrices(self._sums)[:, rows][:, :, rows]
+        noise = self._scales.max(axis=1) * np.sqrt(len(rows))  # about the norm of the noise's matrix
+        clear = np.linalg.eigvalsh(matrices)[:, 0] > CLEAR * noise
+        value, scale = (np.where(clear[:, None], array, np.nan) for array in (value, scale))
+        low, high = self._interval(value, scale, (-np.inf, np.inf))
+        return Estimate(value, low, high, scale)
+
+    def _interval(self, value: Matrix, scale: Matrix, bounds: tuple[float, float]) -> tuple[Matrix, Matrix]:
+        reach = self._z[:, None] * scale
+        low = np.where(np.isnan(scale), bounds[0], np.clip(value - reach, *bounds))
+        high = np.where(np.isnan(scale), bounds[1], np.clip(value + reach, *bounds))
+        return low, high
+
+
+def _covariances(matrices: Matrix) -> Matrix:
+    """Covariances (divided by the count) of the columns, shape (cells, columns, columns)."""
+    means = matrices[:, 0, 1:] / matrices[:, 0, 0][:, None]
+    return np.asarray(matrices[:, 1:, 1:] / matrices[:, 0, 0][:, None, None] - means[:, :, None] * means[:, None, :])

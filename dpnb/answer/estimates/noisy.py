@@ -1,0 +1,96 @@
+"""The noisy sums of one part of a question, in natural units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb.query.linear import LinearQuery
+from dpnb.query.linear.features import Feature
+
+Cells = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Sums of one feature.
+
+    Parameters
+    ----------
+    value : float64 array, shape (cells, slots)
+    scale : float64 array, shape (cells,)
+        Standard deviation of the noise of each slot.
+    """
+
+    value: Cells
+    scale: Cells
+
+    @property
+    def single(self) -> Cells:
+        """The sums of a feature with one slot, shape (cells,)."""
+        return self.value[:, 0]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Numbers with intervals; each array has shape (cells, outputs).
+
+    Parameters
+    ----------
+    value : float64 array
+        NaN where the noise leaves nothing to say (a mean of a group that may be empty).
+    low, high : float64 array
+        Interval of each number by itself.
+    noise_scale : float64 array
+        Standard deviation of the noise; of what is not linear in the sums, approximately.
+    """
+
+    value: Cells
+    low: Cells
+    high: Cells
+    noise_scale: Cells
+
+    @classmethod
+    def of(cls, value: Cells, low: Cells, high: Cells, noise_scale: Cells) -> Estimate:
+        """One number a cell, from arrays of shape (cells,)."""
+        return cls(*(np.asarray(array, np.float64).reshape(-1, 1) for array in (value, low, high, noise_scale)))
+
+    @classmethod
+    def side_by_side(cls, parts: list[Estimate]) -> Estimate:
+        """The outputs of several estimates of the same cells."""
+        return cls(
+            *(
+                np.concatenate([getattr(part, name) for part in parts], axis=1)
+                for name in ("value", "low", "high", "noise_scale")
+            )
+        )
+
+    @property
+    def half_width(self) -> Cells:
+        """Half of each interval's length."""
+        return np.asarray(self.high - self.low) / 2
+
+
+def noisy_features(
+    query: LinearQuery, sums: Cells, sigma: Cells, first: int, count: int
+) -> list[tuple[Feature, Noisy]]:
+    """The features of one part, with their sums.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    sums : float64 array, shape (cells, slots)
+        Of all parts, in integer steps.
+    sigma : float64 array, shape (cells,)
+    first, count : int
+        Which features.
+    """
+    start = sum(feature.slots for feature in query.features[:first])
+    found = []
+    for feature in query.features[first : first + count]:
+        unit = float(feature.unit)
+        found.append((feature, Noisy(sums[:, start : start + feature.slots] * unit, sigma * unit)))
+        start += feature.slots
+    return found

@@ -1,0 +1,284 @@
+"""Numbers with intervals, by group: what an answer shows, and what arithmetic between answers gives.
+
+Arithmetic is post-processing and free.  Its intervals combine those of the operands (the MOVER of Zou and Donner 2008,
+*Construction of confidence intervals about effect measures*: square-and-add of the distances from estimate to limit,
+and for ratios the roots of the corresponding quadratic, which are Fieller's for symmetric limits).  That supposes
+independent noise, so operands that share a measurement are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from dpnb.answer import faces
+from dpnb.answer.estimates.noisy import Cells, Estimate
+from dpnb.errors import RequestError
+from dpnb.query.schema import Key, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Sources = tuple[frozenset[tuple[int, int]], ...]
+"""For each group which measurements it rests on: row of the ledger, and cell."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Figures:
+    """Estimates with intervals.
+
+    Parameters
+    ----------
+    words : str
+        What they are of.
+    names : tuple of str
+        Of the levels of groups; empty without groups.
+    keys : tuple of tuple
+        Of the groups, one value a level; one empty key without groups.
+    outputs : (str, tuple) or None
+        Name and labels of several numbers a group.
+    cells : Estimate
+        Arrays of shape (groups, outputs).
+    confidence : float
+    simultaneous : bool
+        Whether all intervals hold at once with that confidence, or each by itself.
+    notice : str or None
+        Says loudly if the answer is not real or not private.
+    sources : tuple of frozenset
+        For each group, the measurements that it rests on.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    outputs: tuple[str, tuple[Key, ...]] | None
+    cells: Estimate
+    confidence: float
+    simultaneous: bool = False
+    notice: str | None = None
+    sources: Sources = field(default=(), repr=False)
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one number."""
+        return not self.names and self.outputs is None
+
+    @property
+    def estimate(self) -> float | pd.Series | pd.DataFrame:
+        """A float, a pandas Series, or for several statistics of groups a DataFrame with one column each."""
+        return self._shaped("estimate")  # type: ignore[no-any-return]
+
+    @property
+    def noise_scale(self) -> float | pd.Series | pd.DataFrame:
+        """Standard deviation of the noise, in the estimate's units and shape; approximate where it is not linear."""
+        return self._shaped("noise_scale")  # type: ignore[no-any-return]
+
+    @property
+    def interval(self) -> tuple[float, float] | pd.DataFrame:
+        """``(low, high)``, or a pandas DataFrame with these columns."""
+        if self.single:
+            return float(self.cells.low[0, 0]), float(self.cells.high[0, 0])
+        return self.to_pandas()[["low", "high"]]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Estimate, low, high and noise_scale; one row for each number."""
+        import pandas as pd  # imported when first used
+
+        columns = {
+            "estimate": self.cells.value,
+            "low": self.cells.low,
+            "high": self.cells.high,
+            "noise_scale": self.cells.noise_scale,
+        }
+        labels = [(*key, *output) for key in self.keys for output in self._labels]
+        names = [*self.names, *([self.outputs[0]] if self.outputs else [])]
+        index: Any = pd.RangeIndex(1)
+        if len(names) == 1:
+            index = pd.Index([label[0] for label in labels], name=names[0])
+        elif names:
+            index = pd.MultiIndex.from_tuples(labels, names=names)
+        return pd.DataFrame({name: values.ravel().copy() for name, values in columns.items()}, index=index)
+
+    @property
+    def _labels(self) -> list[tuple[Key, ...]]:
+        return [()] if self.outputs is None else [(label,) for label in self.outputs[1]]
+
+    def _shaped(self, column: str) -> Any:
+        if self.single:
+            return float(getattr(self.cells, {"estimate": "value"}.get(column, column))[0, 0])
+        series = self.to_pandas()[column]
+        return series.unstack(sort=False) if self.names and self.outputs else series
+
+    def __float__(self) -> float:
+        if not self.single:
+            raise RequestError(f"{self.words}: is not one number; use .estimate, or pick one by [key]")
+        return float(self.cells.value[0, 0])
+
+    def __getitem__(self, key: Any) -> Figures:
+        """One of several statistics by its name, or one group by its key (a tuple for several levels)."""
+        wanted = plain(key)
+        if self.outputs is not None and not isinstance(wanted, tuple) and wanted in self.outputs[1]:
+            at = self.outputs[1].index(wanted)
+            return self._part(f"{wanted} of {self.words}", slice(None), slice(at, at + 1), outputs=None)
+        group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
+        if self.names and group in self.keys:
+            place = self.keys.index(group)
+            said = ", ".join(f"{name} {part!r}" for name, part in zip(self.names, group, strict=True))
+            return self._part(f"{self.words} ({said})", slice(place, place + 1), slice(None), names=(), keys=((),))
+        known = [
+            *(self.outputs[1] if self.outputs else ()),
+            *(key if len(key) > 1 else key[0] for key in self.keys if key),
+        ]
+        raise RequestError(f"[{key!r}]: is not in this answer; it has {', '.join(map(repr, known)) or 'one number'}")
+
+    def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Figures:
+        cells = Estimate(*(getattr(self.cells, name)[rows, columns] for name in _ARRAYS))
+        kept = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
+        return Figures(
+            words=words,
+            cells=cells,
+            sources=self.sources[rows],
+            confidence=self.confidence,
+            simultaneous=self.simultaneous,
+            notice=self.notice,
+            **{**kept, **changes},
+        )
+
+    # --- arithmetic --------------------------------------------------------------------------------------------
+
+    def __sub__(self, other: object) -> Figures:
+        return self._combine("-", other, _difference)
+
+    def __rsub__(self, other: object) -> Figures:
+        return self._negative() + other
+
+    def __add__(self, other: object) -> Figures:
+        return self._combine("+", other, lambda a, b: _difference(a, _negative(b)))
+
+    __radd__ = __add__
+
+    def __truediv__(self, other: object) -> Figures:
+        return self._combine("/", other, _ratio)
+
+    def __mul__(self, other: object) -> Figures:
+        if isinstance(other, Figures):
+            raise RequestError("*: answers are multiplied by numbers only; ask for the product of columns instead")
+        return self._combine("*", other, lambda a, b: _scaled(a, float(b.value[0, 0])))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Figures:
+        return self._negative()
+
+    def _negative(self) -> Figures:
+        return self._part(f"-({self.words})", slice(None), slice(None))._with_cells(_negative(self.cells))
+
+    def _with_cells(self, cells: Estimate) -> Self:
+        return replace(self, cells=cells)
+
+    def _combine(self, operator: str, other: object, combine: Callable[[Estimate, Estimate], Estimate]) -> Figures:
+        if not isinstance(other, Figures):
+            number = plain(other)
+            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+                raise RequestError(f"{operator}: an answer is combined with another answer or a number; got {other!r}")
+            if operator == "/" and not number:
+                raise RequestError("/: an answer cannot be divided by 0")
+            sure = np.full((1, 1), float(number))
+            words = f"({self.words}) {operator} {number:g}"
+            result = combine(self.cells, Estimate(sure, sure, sure, np.zeros((1, 1))))
+            return self._part(words, slice(None), slice(None))._with_cells(result)
+        if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
+            raise RequestError(
+                f"{operator}: both answers must have the same groups, or one of them be a single number; got "
+                f"{self.words} and {other.words}; pick one group by [key]"
+            )
+        if other.confidence != self.confidence:
+            raise RequestError(
+                f"{operator}: both answers must have one confidence; got {self.confidence:g} and {other.confidence:g}"
+            )
+        theirs = other.sources * len(self.sources) if other.single else other.sources
+        if any(mine & yours for mine, yours in zip(self.sources, theirs, strict=True)):
+            raise RequestError(
+                f"{operator}: {self.words} and {other.words} rest on the same noise, so their errors are not "
+                "independent; ask for it as one question, such as .share() of an answer or .ratio() of columns"
+            )
+        together = tuple(mine | yours for mine, yours in zip(self.sources, theirs, strict=True))
+        whole = self._part(f"({self.words}) {operator} ({other.words})", slice(None), slice(None))
+        return replace(
+            whole, cells=combine(self.cells, other.cells), sources=together, notice=self.notice or other.notice
+        )
+
+    # --- faces -------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        arrays = (getattr(self.cells, name).tobytes() for name in _ARRAYS)
+        return self.words, self.names, self.keys, self.outputs, self.confidence, self.simultaneous, *arrays
+
+    def __repr__(self) -> str:
+        return faces.figures_text(self)
+
+    def _repr_html_(self) -> str:
+        return faces.figures_html(self)
+
+    @property
+    def footer(self) -> list[str]:
+        """What is said below the numbers."""
+        return [] if self.single else ["all intervals at once" if self.simultaneous else "each interval by itself"]
+
+
+_ARRAYS = ("value", "low", "high", "noise_scale")
+
+
+def _inside(one: Estimate) -> tuple[Cells, Cells, Cells]:
+    """An estimate put into its own interval, and the distances to its limits."""
+    value = np.clip(one.value, one.low, one.high)
+    return value, value - one.low, one.high - value
+
+
+def _negative(one: Estimate) -> Estimate:
+    return Estimate(-one.value, -one.high, -one.low, one.noise_scale)
+
+
+def _scaled(one: Estimate, by: float) -> Estimate:
+    ends = (one.low * by, one.high * by)
+    return Estimate(one.value * by, np.minimum(*ends), np.maximum(*ends), one.noise_scale * abs(by))
+
+
+def _difference(a: Estimate, b: Estimate) -> Estimate:
+    x, x_low, x_high = _inside(a)
+    y, y_low, y_high = _inside(b)
+    low, high = x - y - np.hypot(x_low, y_high), x - y + np.hypot(x_high, y_low)
+    return Estimate(a.value - b.value, low, high, np.hypot(a.noise_scale, b.noise_scale))
+
+
+def _ratio(a: Estimate, b: Estimate) -> Estimate:
+    """The roots phi of |x - phi y| = the square-and-add distance of the two; unbounded where y is not clear of 0."""
+    x, x_low, x_high = _inside(a)
+    y, y_low, y_high = _inside(b)
+    y_reach = np.maximum(y_low, y_high)
+    with np.errstate(all="ignore"):
+        square = y**2 - y_reach**2
+        clear = (square > 0) & np.isfinite(square)
+
+        def root(reach: Cells, sign: float) -> Cells:
+            inner = np.sqrt(np.maximum((x * y) ** 2 - square * (x**2 - reach**2), 0.0))
+            return np.asarray((x * y + sign * inner) / square)
+
+        # Dividing by a negative number swaps which side of x matters.
+        below, above = np.where(y > 0, x_low, x_high), np.where(y > 0, x_high, x_low)
+        low, high = np.where(clear, root(below, -1.0), -np.inf), np.where(clear, root(above, 1.0), np.inf)
+        value = np.where(b.value != 0, a.value / b.value, np.nan)
+        scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
+    return Estimate(value, low, high, np.where(clear, scale, np.nan))

@@ -1,0 +1,79 @@
+"""Which groups may be named: those whose noisy number of units is above a threshold.
+
+Each group that some unit has gets N(0, sigma^2) added to its number of units, and is named with the result if that
+reaches T; the others leave nothing behind.
+
+Privacy (approximate GDP; add or remove one unit u, which counts in at most G groups).  Let D' be D with u.  Of the
+groups of D', at most G are u's alone; they have one unit each and are not in D.  Let E be the event that none of them
+reaches T.  The noises of different groups are independent, so given E the other groups' results have their unconditioned
+distribution, and that is mu-GDP against D's with mu = sqrt(G)/sigma: at most G counts differ, by one each, and
+thresholding is post-processing.  P(not E) <= 1 - Phi((T - 1)/sigma)^G = delta.  So the output on D' is a mixture with
+weight 1 - delta of something that is mu-GDP against D's output, and D's own is trivially such a mixture with the same
+weight.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpnb.accounting.exact import binary_down
+from dpnb.errors import InvalidValueError
+from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.measurement import Measurement
+from dpnb.mechanisms.randomness import Source
+
+_MARGIN = 1 + 1e-12
+"""Far above the error of `ndtri` and of the doubles around it."""
+
+
+def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
+    """The number of units, noise included, from which a group is named; rounded up.
+
+    Parameters
+    ----------
+    sigma : float
+        Noise scale.
+    groups : int
+        In how many groups one unit counts.
+    delta : Fraction
+        Bound on the probability that any group of one unit alone is named, in (0, 1).
+
+    Raises
+    ------
+    InvalidValueError
+        delta is not between 0 and 1, or too small for a double.
+    """
+    if not 0 < delta < 1 or binary_down(delta) < 1e-300:
+        raise InvalidValueError(f"delta: must lie between 0 and 1; got {float(delta)!r}; give for example 1e-8")
+    each = -math.expm1(math.log1p(-binary_down(delta)) / groups) / _MARGIN
+    return (1 + sigma * max(-float(ndtri(each)), 0.0)) * _MARGIN
+
+
+def named(
+    counts: NDArray[np.int64], *, sigma: float, groups: int, delta: Fraction, source: Source
+) -> tuple[list[int], Measurement]:
+    """Which of the counts are released, and their noisy values.
+
+    Parameters
+    ----------
+    counts : int64 array
+        Units of every group that has one.
+    sigma, groups, delta
+        As for `threshold_for`.
+    source : Source
+
+    Returns
+    -------
+    (list of int, Measurement)
+        Places of the released ones, in order, and their values.
+    """
+    noisy = measure(counts, sigma=sigma, source=source)
+    # Rounding to the output grid may lift a value by half a step.
+    least = Fraction(threshold_for(sigma, groups, delta)) / Fraction(2) ** noisy.exponent + 1
+    places = [place for place, value in enumerate(noisy.values) if value >= least]
+    return places, Measurement(tuple(noisy.values[place] for place in places), noisy.exponent, noisy.sigma)

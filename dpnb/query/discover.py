@@ -1,0 +1,61 @@
+"""Which groups a table has, and how many privacy units each.  Reads rows; what it returns is private until thresholded.
+
+See `dpnb.mechanisms.threshold` for what may then be released.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpnb.query.contribution import MULTIPLIER, PRIME, name_number
+from dpnb.query.execute import counted_rows
+from dpnb.query.expressions.evaluate import Rows, combined_codes
+from dpnb.query.expressions.kinds import Category, Truth, Words
+from dpnb.query.expressions.nodes import Column, Expression
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.prepare import Integers, Prepared
+from dpnb.query.schema import Key, Schema
+
+
+def present_groups(query: LinearQuery, table: Prepared, schema: Schema) -> tuple[list[tuple[Key, ...]], Integers]:
+    """Every group that some unit has, in an order that no row decides, with its number of units.
+
+    A unit counts in at most as many groups as its limits say, chosen by a hash of its name and the group's own key.
+    """
+    with np.errstate(all="ignore"):
+        rows = Rows(table, schema)
+        levels = [_level(group.of, rows, table) for group in query.plan.by]
+        codes = np.stack([code for code, _ in levels])
+        cells, _ = combined_codes(list(codes), [len(keys) for _, keys in levels])
+        contents = np.zeros(table.rows, np.int64)
+        for code, keys in levels:
+            numbers = np.array([*(name_number(key) % PRIME for key in keys), 0], np.int64)
+            contents = (contents * MULTIPLIER + numbers[code]) % PRIME
+        chosen = counted_rows(query.plan.where, (), cells, query.limits, rows, table, contents=contents)
+        pairs = np.unique(np.vstack([table.units[chosen], codes[:, chosen]]), axis=1)
+        groups, sizes = np.unique(pairs[1:], axis=1, return_counts=True)
+        found = [
+            tuple(keys[code] for code, (_, keys) in zip(group, levels, strict=True)) for group in groups.T.tolist()
+        ]
+        return found, sizes
+
+
+def _level(node: Expression, rows: Rows, table: Prepared) -> tuple[Integers, list[Key]]:
+    """A code for each row, and the value of each code, in an order that does not depend on which values there are."""
+    kind = rows.kind(node)
+    if isinstance(kind, Words) and isinstance(node, Column):
+        texts = table.texts[node.name]
+        ordered = sorted(texts)
+        place = np.full(len(texts) + 1, -1)
+        place[[texts[text] for text in ordered]] = np.arange(len(ordered))
+        return place[rows.codes(node)], list(ordered)
+    if isinstance(kind, Category):
+        return rows.codes(node).astype(np.int64), list(kind.values)
+    if isinstance(kind, Truth):
+        true, false = rows.truth(node)
+        return np.where(true, 1, np.where(false, 0, -1)), [False, True]
+    numbers = rows.numbers(node)
+    values, codes = np.unique(numbers, return_inverse=True)
+    values = values[~np.isnan(values)]
+    keys: list[Key] = [int(value) if value.is_integer() else value for value in values.tolist()]
+    return np.where(np.isnan(numbers), -1, codes), keys

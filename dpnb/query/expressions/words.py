@@ -1,0 +1,84 @@
+"""An expression as an analyst would write it."""
+
+from __future__ import annotations
+
+from dpnb.query.expressions.nodes import (
+    And,
+    Apply,
+    Arithmetic,
+    AsNumber,
+    Clip,
+    Column,
+    Compare,
+    Cut,
+    Expression,
+    Fill,
+    IsIn,
+    Literal,
+    Lookup,
+    Missing,
+    Not,
+    Or,
+    Part,
+    Round,
+    Where,
+)
+
+LISTED = 6
+"""Values of a list that are written out."""
+
+
+def words(node: Expression) -> str:
+    """The expression as an analyst would write it."""
+    match node:
+        case Column(name):
+            return name
+        case Literal(value):
+            return repr(value)
+        case Arithmetic("-", Literal(0), inner):
+            return f"-{_inner(inner)}"
+        case Arithmetic(operator, left, right) | Compare(operator, left, right):
+            return f"{_inner(left)} {operator} {_inner(right)}"
+        case And(left, right):
+            return f"{_inner(left)} & {_inner(right)}"
+        case Or(left, right):
+            return f"{_inner(left)} | {_inner(right)}"
+        case Not(Missing(inner)):
+            return f"{_inner(inner)}.notna()"
+        case Not(inner):
+            return f"~({words(inner)})"
+        case Apply("abs", inner):
+            return f"{_inner(inner)}.abs()"
+        case Apply(function, inner):
+            return f"{function}({words(inner)})"
+        case Lookup(inner, _, _):
+            return f"lookup({', '.join(map(words, inner))})"
+        case IsIn(inner, values):
+            return f"{_inner(inner)}.isin({_listed(values)})"
+        case Missing(inner):
+            return f"{_inner(inner)}.isna()"
+        case Fill(inner, value):
+            return f"{_inner(inner)}.fillna({value!r})"
+        case Clip(inner, low, high):
+            return f"{_inner(inner)}.clip({low!r}, {high!r})"
+        case Round(inner, decimals):
+            return f"{_inner(inner)}.round({decimals or ''})"
+        case Where(condition, inner, otherwise):
+            return f"{_inner(inner)}.where({words(condition)}, {words(otherwise)})"
+        case Cut(inner, edges, _, _):
+            return f"cut({words(inner)}, {_listed(edges)})"
+        case Part(part, inner):
+            return f"{_inner(inner)}.dt.{part}"
+        case AsNumber(inner):
+            return f"{_inner(inner)}.astype(float)"
+
+
+def _inner(node: Expression) -> str:
+    """In brackets, unless it is read as one thing anyway."""
+    text = words(node)
+    return f"({text})" if isinstance(node, Arithmetic | Compare | And | Or) else text
+
+
+def _listed(values: tuple[object, ...]) -> str:
+    shown = [repr(value) for value in values[:LISTED]]
+    return f"[{', '.join(shown)}{', ...' if len(values) > LISTED else ''}]"

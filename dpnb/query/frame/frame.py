@@ -1,0 +1,358 @@
+"""A view of a private table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from dpnb.errors import PlanError
+from dpnb.query.expressions.kinds import Category, Truth, kind_of
+from dpnb.query.expressions.nodes import And, AsNumber, Column, Compare, Expression, Literal, renamed
+from dpnb.query.expressions.words import words
+from dpnb.query.frame.groupby import GroupBy, aggregated
+from dpnb.query.frame.lookup import looked_up
+from dpnb.query.frame.refusal import Refusing
+from dpnb.query.frame.series import Expressed, Series
+from dpnb.query.frame.spelling import as_number, group_key_table, measured
+from dpnb.query.join import joined_name, schema_of
+from dpnb.query.linear.features import scaled
+from dpnb.query.plan import (
+    AnyView,
+    Discovery,
+    FromMoments,
+    Group,
+    Joined,
+    Measured,
+    Moments,
+    Plain,
+    Plan,
+    Source,
+    check_plan,
+)
+from dpnb.query.schema import Key, Schema
+from dpnb.query.unit import Limits, limits_from
+
+Q = TypeVar("Q")
+"""What a finished question becomes; a session makes its queries of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scope(Generic[Q]):
+    """What all views of one table share.
+
+    Parameters
+    ----------
+    source : str or Joined
+        The table, or join of tables.
+    schemas : dict of str to dict
+        Of every table of the session.
+    unit : str or None
+        The column that says whose a row is.
+    ask : callable
+        Turns a plan and a view into a question; given by the session.
+    discovery : callable
+        Turns what an analyst gave as ``delta=`` into the plan's text; given by the session.
+    """
+
+    source: Source
+    schemas: dict[str, Schema]
+    unit: str | None
+    ask: Callable[[Plan, AnyView], Q]
+    discovery: Callable[[object], str]
+
+    @property
+    def schema(self) -> Schema:
+        """Columns of the table or join."""
+        return schema_of(self.source, self.schemas)
+
+
+class Frame(Refusing, Generic[Q]):
+    """A view of the private table, used like a pandas DataFrame.  Every verb gives a new view or a question.
+
+    Parameters
+    ----------
+    scope : Scope
+    columns : dict of str to expression, optional
+        What the view's columns are; the declared ones if left out.
+    where : expression, optional
+        Rows of the view.
+    limits : Limits
+        Of a unit's contribution, besides the session's.
+    """
+
+    __slots__ = ("_columns", "_limits", "_schema", "_scope", "_where")
+
+    def __init__(
+        self,
+        scope: Scope[Q],
+        columns: dict[str, Expression] | None = None,
+        where: Expression | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._scope = scope
+        self._schema = scope.schema
+        self._columns = {name: Column(name) for name in self._schema} if columns is None else columns
+        self._where = where
+        self._limits = limits or Limits()
+
+    def _with(self, **changes: Any) -> Frame[Q]:
+        kept = {"columns": self._columns, "where": self._where, "limits": self._limits}
+        return Frame(self._scope, **{**kept, **changes})
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the view's columns."""
+        return list(self._columns)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column by name, a view of some columns, or the rows for which a condition is true."""
+        if isinstance(key, Expressed):
+            if key._frame._scope is not self._scope:
+                raise PlanError("df[mask]: the condition must come from the same table")
+            if not isinstance(kind_of(key._node, self._schema), Truth):
+                raise PlanError(f"df[{words(key._node)}]: rows are chosen by a condition, such as df['x'] > 1")
+            return self._with(where=key._node if self._where is None else And(self._where, key._node))
+        if isinstance(key, list):
+            return self._with(columns={name: self._column(name) for name in key})
+        return Series(self, self._column(key))
+
+    def _column(self, name: object) -> Expression:
+        if isinstance(name, str) and name in self._columns:
+            return self._columns[name]
+        raise PlanError(f"column {name!r}: not in this view; its columns are {', '.join(map(repr, self._columns))}")
+
+    def assign(self, **columns: Any) -> Frame[Q]:
+        """Add columns: expressions of columns, constants, or functions of the view that give one, as in pandas.
+
+        Raises
+        ------
+        PlanError
+            A column has no meaning, or comes from another table.
+        """
+        view = self
+        for name, given in columns.items():
+            value = given(view) if callable(given) and not isinstance(given, Expressed) else given
+            if not isinstance(value, Expressed) or value._frame._scope is not self._scope:
+                raise PlanError(
+                    f"assign: {name} must be an expression of this table's columns; got {type(value).__name__}"
+                )
+            view = view._with(columns={**view._columns, name: value._node})
+        return view
+
+    def limit(
+        self,
+        *,
+        max_rows_per_unit: int | None = None,
+        max_groups_per_unit: int | None = None,
+        max_rows_per_group: int | None = None,
+        max_norm_per_unit: float | None = None,
+    ) -> Frame[Q]:
+        """Let less of each unit count, for less noise; see `Session` for what each limit means.
+
+        Raises
+        ------
+        SchemaError
+            A limit is out of its range.
+        """
+        limits = limits_from(
+            rows=max_rows_per_unit,
+            groups=max_groups_per_unit,
+            rows_per_group=max_rows_per_group,
+            norm=max_norm_per_unit,
+        )
+        return self._with(limits=self._limits.tightened(limits))
+
+    def merge(
+        self,
+        right: Any,
+        on: str | list[str] | None = None,
+        how: str = "inner",
+        suffixes: tuple[str, str] = ("_x", "_y"),
+    ) -> Frame[Q]:
+        """Join with another table of the session on the privacy unit, or with a public table.
+
+        Parameters
+        ----------
+        right : view or data frame
+            A view of another of the session's tables: every pair of rows that one unit has in both.  Or a public table
+            with one row for each key: its other columns are added, with bounds and categories taken from it.
+        on : str or list of str
+            The privacy unit, or the key columns.
+        how : str
+            ``"inner"``, or for a public table also ``"left"``.
+        suffixes : pair of str
+            For columns that both have.
+
+        Raises
+        ------
+        PlanError
+            The join is not of one of these kinds, or the keys of the public table are not unique.
+        """
+        if isinstance(right, Frame):
+            return self._joined(right, on, how, suffixes)
+        added, found = looked_up(right, on, how, self._columns, suffixes, self._schema)
+        where = self._where if found is None else found if self._where is None else And(self._where, found)
+        return self._with(columns=added, where=where)
+
+    def _joined(self, right: Frame[Q], on: object, how: str, suffixes: tuple[str, str]) -> Frame[Q]:
+        scope, other = self._scope, right._scope
+        if other.schemas is not scope.schemas:
+            raise PlanError("merge: both tables must be of one session, since they share one budget")
+        if how != "inner" or scope.unit is None or on not in (scope.unit, [scope.unit]):
+            raise PlanError(
+                f"merge: private tables are joined by how='inner' on their privacy unit {scope.unit!r}; got "
+                f"how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
+            )
+        if self._limits != Limits() or right._limits != Limits():
+            raise PlanError("merge: .limit() the join, not the tables that go into it")
+        source = Joined(scope.source, other.source, (suffixes[0], suffixes[1]))
+        joined = Scope(source, scope.schemas, scope.unit, scope.ask, scope.discovery)
+        columns: dict[str, Expression] = {}
+        wheres: list[Expression] = []
+        for side, (view, twin) in enumerate(((self, right), (right, self))):
+            names = {name: joined_name(name, side, source, twin._schema) for name in view._schema}
+            for name, node in view._columns.items():
+                new = name + suffixes[side] if name in twin._columns else name
+                if new in columns:
+                    raise PlanError(f"merge: both tables give a column {new!r}; choose other suffixes=")
+                columns[new] = renamed(node, names)
+            if view._where is not None:
+                wheres.append(renamed(view._where, names))
+        where = And(*wheres) if len(wheres) == 2 else wheres[0] if wheres else None
+        return Frame(joined, columns, where)
+
+    # --- groups ------------------------------------------------------------------------------------------------
+
+    def groupby(self, by: Any, keys: object = None) -> GroupBy[Q]:
+        """Ask a question of each group; groups without rows are answered too.
+
+        Parameters
+        ----------
+        by : str, column, or list of them
+            Columns of public values: declared categories, conditions, bins of `dpnb.cut`, parts of dates, rounded
+            numbers; texts with `keys`.
+        keys : list, data frame or answer, optional
+            The public groups; left out, every combination of the public values.  A list of keys (tuples for several
+            columns), a table with the columns of `by`, or the answer of `discover`.
+
+        Raises
+        ------
+        PlanError
+            No such column, or its values are not public.
+        """
+        groups = self._groups(by)
+        listed = None if keys is None else group_key_table(keys, groups, self._schema)
+        # A plan of a count is checked like any other: columns, and that the groups are public.
+        check_plan(Plan(measured("count", None)[0], None, groups, listed, source=self._scope.source), self._schema)
+        return GroupBy(self, groups, listed)
+
+    def discover(self, by: Any, *, delta: object = None) -> Q:
+        """Find the groups that enough privacy units have, privately: their keys, and how many units each.
+
+        A group that one unit alone has is found with probability at most delta, which is taken from the budget's
+        ``discovery_delta`` (a tenth of it, unless given).
+
+        Raises
+        ------
+        PlanError
+            The budget has no ``discovery_delta``, or a column has no values to list.
+        """
+        return self._question(Discovery(self._scope.discovery(delta)), Plain(), self._groups(by))
+
+    def _groups(self, by: Any) -> tuple[Group, ...]:
+        levels = by if isinstance(by, list) else [by]
+        if not levels:
+            raise PlanError("groupby: needs at least one column; got an empty list")
+        groups = []
+        for level in levels:
+            if isinstance(level, Expressed):
+                name = next((name for name, node in self._columns.items() if node == level._node), words(level._node))
+                if level._frame._scope is not self._scope:
+                    raise PlanError(f"groupby: {name} must come from the same table")
+                groups.append(Group(name, level._node))
+            else:
+                groups.append(Group(level, self._column(level)))
+        return tuple(groups)
+
+    # --- questions ---------------------------------------------------------------------------------------------
+
+    def count(self) -> Q:
+        """Number of rows."""
+        return self._question(*measured("count", None))
+
+    def units(self) -> Q:
+        """Number of privacy units with at least one row."""
+        return self._question(*measured("units", None))
+
+    def agg(self, *, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+        """Several aggregations in one charge.
+
+        Parameters
+        ----------
+        weights : mapping of str to float, optional
+            How the charge (mu squared) is shared; 1 each if left out.  What two columns have in common (a mean and a
+            count of one column) is measured once, with both weights.
+        **columns
+            ``n="count"`` or ``n="units"``, or ``visits=("mdvis", "mean")`` with ``count``, ``sum``, ``mean``, ``var``,
+            ``std``, ``min``, ``median`` or ``max``.
+
+        Raises
+        ------
+        PlanError
+            A column or weight is not of this form.
+        """
+        return self._question(*aggregated(self, columns, weights))
+
+    def regress(self, outcome: Any, *, on: Any) -> Q:
+        """Least squares of one column on others, from noisy second moments.
+
+        Parameters
+        ----------
+        outcome : str or column
+        on : str, column, or list of them
+            Numbers and conditions as they are; categories as one indicator for each value but the first.
+
+        Raises
+        ------
+        PlanError
+            A column is no number, or one is named twice.
+        """
+        target = self._numeric(outcome)
+        if len(target) != 1:
+            raise PlanError("regress: the outcome must be a number or a condition; .astype(float) numeric categories")
+        predictors = [node for one in (on if isinstance(on, list) else [on]) for node in self._numeric(one)]
+        if not predictors:
+            raise PlanError("regress: on= must name at least one column")
+        columns = (*predictors, *target)
+        if len(set(columns)) != len(columns):
+            raise PlanError("regress: each column may stand once, as outcome or in on=")
+        for node in columns:
+            scaled(node, self._schema)
+        return self._question(Moments(columns), FromMoments("regression", (len(columns) - 1,)))
+
+    def _numeric(self, one: Any) -> list[Expression]:
+        """A column as numbers: categories as indicators."""
+        node = one._node if isinstance(one, Expressed) else self._column(one)
+        kind = kind_of(node, self._schema)
+        if isinstance(kind, Category):
+            return [AsNumber(Compare("==", node, Literal(value))) for value in kind.values[1:]]
+        return [as_number(node, self._schema)]
+
+    def _question(
+        self,
+        aggregation: Measured,
+        view: AnyView,
+        by: tuple[Group, ...] = (),
+        keys: tuple[tuple[Key, ...], ...] | None = None,
+    ) -> Q:
+        plan = Plan(aggregation, self._where, by, keys, self._limits, self._scope.source)
+        check_plan(plan, self._schema)
+        return self._scope.ask(plan, view)
+
+    def _said(self) -> str:
+        return "private table"
+
+    def __repr__(self) -> str:
+        where = "" if self._where is None else f" where {words(self._where)}"
+        return f"<private table: {', '.join(self._columns)}{where}>"

@@ -1,0 +1,122 @@
+"""A view split into groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from dpnb.errors import PlanError
+from dpnb.query.expressions.nodes import Expression
+from dpnb.query.frame.refusal import Refusing
+from dpnb.query.frame.series import Expressed, Series
+from dpnb.query.frame.spelling import Spec, as_number, joint, measured, number
+from dpnb.query.plan import AnyView, Group, Measured, Plain
+from dpnb.query.schema import Key
+
+if TYPE_CHECKING:
+    from dpnb.query.frame.frame import Frame
+
+Q = TypeVar("Q")
+
+
+class GroupBy(Refusing, Generic[Q]):
+    """A view split by the public values of one or more columns; groups without rows are answered too."""
+
+    __slots__ = ("_by", "_frame", "_keys")
+
+    def __init__(self, frame: Frame[Q], by: tuple[Group, ...], keys: tuple[tuple[Key, ...], ...] | None) -> None:
+        self._frame = frame
+        self._by = by
+        self._keys = keys
+
+    def __getitem__(self, name: str) -> GroupedSeries[Q]:
+        return GroupedSeries(self, self._frame[name])
+
+    def count(self) -> Q:
+        """Number of rows in each group."""
+        return self._question(*measured("count", None))
+
+    def units(self) -> Q:
+        """Number of privacy units with at least one row in each group."""
+        return self._question(*measured("units", None))
+
+    def agg(self, *, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+        """Several aggregations of each group in one charge; see `Frame.agg`."""
+        return self._question(*aggregated(self._frame, columns, weights))
+
+    def _question(self, aggregation: Measured, view: AnyView) -> Q:
+        return self._frame._question(aggregation, view, self._by, self._keys)
+
+    def _said(self) -> str:
+        return f"groups of {', '.join(repr(group.name) for group in self._by)}"
+
+    def __repr__(self) -> str:
+        return f"<private table by {', '.join(group.name for group in self._by)}>"
+
+
+class GroupedSeries(Series[Q]):
+    """One column of a split view: the same questions, of each group."""
+
+    __slots__ = ("_grouped",)
+
+    def __init__(self, grouped: GroupBy[Q], column: Expressed) -> None:
+        super().__init__(grouped._frame, column._node)
+        self._grouped = grouped
+
+    def _ask(self, aggregation: Measured, view: AnyView | None = None, by: tuple[Group, ...] = ()) -> Q:
+        del by
+        return self._grouped._question(aggregation, view or Plain())
+
+    def _new(self, node: Expression) -> Any:
+        raise PlanError(
+            f"{self._said()}: a column of groups is only asked about; compute it before grouping, by .assign()"
+        )
+
+    def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
+        """Not offered of groups: group by both columns instead."""
+        del normalize, keys
+        raise PlanError(f"{self._said()}: value_counts of groups is groupby([..., column]).count()")
+
+    def histogram(self, bins: object = 10) -> Q:
+        """Not offered of groups: group by the bins too."""
+        del bins
+        raise PlanError(f"{self._said()}: a histogram of groups is groupby([..., dpnb.cut(column, bins)]).count()")
+
+    def _said(self) -> str:
+        return f"private column by {', '.join(group.name for group in self._grouped._by)}"
+
+    def __repr__(self) -> str:
+        return f"<{self._said()}>"
+
+
+def aggregated(frame: Frame[Any], columns: Mapping[str, Any], weights: object) -> tuple[Measured, AnyView]:
+    """The joint question that named columns make.
+
+    Raises
+    ------
+    PlanError
+        A column is not written as name="count", name="units" or name=("column", "verb"), or a weight is no column's.
+    """
+    if not columns:
+        raise PlanError("agg: name at least one column, as in agg(n='count', visits=('mdvis', 'mean'))")
+    specs: list[Spec] = []
+    for name, spec in columns.items():
+        if isinstance(spec, str):
+            specs.append((name, None, spec))
+            continue
+        if not isinstance(spec, tuple) or len(spec) != 2 or not isinstance(spec[1], str):
+            raise PlanError(f"agg: {name} must be 'count', 'units' or a pair (column, verb); got {spec!r}")
+        series = spec[0] if isinstance(spec[0], Expressed) else frame[spec[0]]
+        node = series._node
+        specs.append((name, node if spec[1] == "count" else as_number(node, frame._schema), spec[1]))
+    if weights is not None and not isinstance(weights, Mapping):
+        raise PlanError(f"weights: must map columns of agg to numbers; got {weights!r}")
+    checked = {name: number(weight, f"weights[{name!r}]") for name, weight in (weights or {}).items()}
+    for name, weight in checked.items():
+        if name not in columns:
+            raise PlanError(f"weights: {name!r} is not a column of this agg; these are {', '.join(columns)}")
+        if not 2.0**-20 <= weight <= 2.0**20:
+            raise PlanError(
+                f"weights: must lie between 2**-20 and 2**20; got {weight!r} for {name!r}; 1 is the default"
+            )
+    return joint(specs, checked)

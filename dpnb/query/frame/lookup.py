@@ -1,0 +1,102 @@
+"""A join with a public table whose keys are unique: each of its columns becomes an expression of the key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+
+from dpnb.errors import PlanError
+from dpnb.query.expressions.kinds import kind_of
+from dpnb.query.expressions.nodes import Expression, Lookup, Missing, Not
+from dpnb.query.frame.spelling import constant
+from dpnb.query.schema import Key, Schema, plain
+
+MOST_ROWS = 100_000
+
+
+def looked_up(
+    table: Any,
+    on: object,
+    how: str,
+    columns: Mapping[str, Expression],
+    suffixes: tuple[str, str],
+    schema: Schema,
+) -> tuple[dict[str, Expression], Expression | None]:
+    """The view's columns with those of a public table, and the condition that the key was found (None for a left join).
+
+    Parameters
+    ----------
+    table : data frame
+        Public.  Its numbers give the bounds, its texts the categories of the new columns.
+    on : str or list of str
+        Key columns of both.
+    how : str
+        ``"inner"`` or ``"left"``.
+    columns : mapping of str to expression
+        Of the view.
+    suffixes : pair of str
+    schema : dict
+
+    Raises
+    ------
+    PlanError
+        Not a data frame, no key, keys that are not unique, or a column that holds neither numbers nor texts.
+    """
+    if not hasattr(table, "columns"):
+        raise PlanError(f"merge: right must be a view of this session's tables or a public data frame; got {table!r}")
+    names = [on] if isinstance(on, str) else on
+    if how not in ("inner", "left") or not isinstance(names, list) or not names:
+        raise PlanError(
+            f"merge: a public table is joined by how='inner' or 'left' on key columns; got {how!r}, on={on!r}"
+        )
+    public = nw.from_native(table, eager_only=True)
+    for name in names:
+        if name not in public.columns or name not in columns:
+            raise PlanError(f"merge: the key {name!r} must be a column of both tables")
+    if len(public) > MOST_ROWS:
+        raise PlanError(
+            f"merge: a public table may have {MOST_ROWS:,} rows; it has {len(public):,}; keep those you need"
+        )
+    data = {name: [_value(value, name) for value in public.get_column(name).to_list()] for name in public.columns}
+    keys = list(zip(*(data[name] for name in names), strict=True))
+    kept = [place for place, key in enumerate(keys) if None not in key]
+    unique = tuple(tuple(constant(part, "merge") for part in keys[place]) for place in kept)
+    if len(set(unique)) != len(unique) or not unique:
+        raise PlanError(
+            f"merge: the public table must have each key of {names!r} once; drop or aggregate its duplicates"
+        )
+    inner = tuple(columns[name] for name in names)
+    result = dict(columns)
+    for name in public.columns:
+        if name in names:
+            continue
+        if name in columns:
+            result[name + suffixes[0]] = result.pop(name)
+        new = name + suffixes[1] if name in columns else name
+        result[new] = _lookup(inner, unique, [data[name][place] for place in kept], name)
+        kind_of(result[new], schema)
+    if how == "left":
+        return result, None
+    return result, Not(Missing(Lookup(inner, unique, (True,) * len(unique))))
+
+
+def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], values: list[Any], name: str) -> Lookup:
+    there = [value for value in values if value is not None]
+    if not there:
+        raise PlanError(f"merge: column {name!r} of the public table is empty; leave it out")
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in there):
+        return Lookup(inner, keys, tuple(values), float(min(there)), float(max(there)))
+    if len({type(value) for value in there}) > 1:
+        raise PlanError(f"merge: column {name!r} of the public table must hold numbers or texts; make it one of them")
+    return Lookup(inner, keys, tuple(values))
+
+
+def _value(value: Any, name: str) -> Key | None:
+    """A public value; None for a null."""
+    value = plain(value)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)) or value != value:
+        return None
+    return constant(value, f"merge: column {name!r}")

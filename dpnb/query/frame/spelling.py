@@ -1,0 +1,279 @@
+"""What an analyst writes, checked and made part of a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dpnb.errors import PlanError, SchemaError
+from dpnb.query.expressions.kinds import Category, Moment, Truth, Words, kind_of
+from dpnb.query.expressions.nodes import AsNumber, Cut, Expression, Literal
+from dpnb.query.expressions.words import words
+from dpnb.query.plan import (
+    Columns,
+    Count,
+    FromMean,
+    FromMoments,
+    Group,
+    Joint,
+    Mean,
+    Moments,
+    Named,
+    Plain,
+    Quantiles,
+    Single,
+    SingleView,
+    Sum,
+    Tree,
+    Units,
+    Weighted,
+)
+from dpnb.query.schema import Key, Schema, iso_time, plain, whole_number
+
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
+OF_MOMENTS = ("var", "std")
+
+
+def constant(value: object, where: str) -> Key:
+    """A constant that can stand in a plan: a finite number, a truth value, a text, or a date as ISO text.
+
+    Raises
+    ------
+    PlanError
+        It is none of these.
+    """
+    value = plain(value)
+    if isinstance(value, date):
+        try:
+            return iso_time(value, where)
+        except SchemaError as error:
+            raise PlanError(str(error)) from None
+    if isinstance(value, bool | str) or (isinstance(value, int) and abs(value) < 2**63):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise PlanError(
+        f"{where}: a constant is a finite number of at most 64 bits, a truth value, a str or a date; got {value!r}; "
+        "rows without a value never count, and .isna() finds them"
+    )
+
+
+def number(value: object, where: str) -> float:
+    """A finite number.
+
+    Raises
+    ------
+    PlanError
+        It is none.
+    """
+    checked = constant(value, where)
+    if isinstance(checked, bool | str):
+        raise PlanError(f"{where}: must be a finite number; got {value!r}")
+    return float(checked)
+
+
+def listed(values: object, where: str) -> tuple[Key, ...]:
+    """The constants of a list, in order.
+
+    Raises
+    ------
+    PlanError
+        Not a list, or with something that is no constant.
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise PlanError(f"{where}: must be a list of values; got {values!r}")
+    found = tuple(constant(value, where) for value in values)
+    if not found:
+        raise PlanError(f"{where}: must hold at least one value; got an empty list")
+    return found
+
+
+def as_number(node: Expression, schema: Schema) -> Expression:
+    """An expression to be computed with: a condition counts as 1 or 0."""
+    return AsNumber(node) if isinstance(kind_of(node, schema), Truth) else node
+
+
+def bins(node: Expression, edges: object, labels: object, right: bool, low: float, high: float) -> Cut:
+    """Bins of a number between public edges.
+
+    Parameters
+    ----------
+    node : expression
+    edges : list of float, or int
+        Ascending; infinite ends are allowed.  A whole number means as many bins of equal width between the bounds.
+    labels : list, optional
+        One a bin; intervals as texts if left out.
+    right : bool
+        Whether a bin holds its upper edge.
+    low, high : float
+        Bounds of the number.
+
+    Raises
+    ------
+    PlanError
+        The edges do not ascend, or the labels are not one a bin.
+    """
+    count = whole_number(edges)
+    if count is not None:
+        if not 1 <= count <= 100_000:
+            raise PlanError(f"bins: must be from 1 to 100,000; got {count}")
+        ends = [low + (high - low) * place / count for place in range(count)] + [high]
+    elif isinstance(edges, str | bytes | Mapping) or not isinstance(edges, Iterable):
+        raise PlanError(f"bins: must be a number of bins, or a list of ascending edges; got {edges!r}")
+    else:
+        ends = [_edge(edge) for edge in edges]
+    if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
+        raise PlanError(f"bins: must be at least two ascending edges; got {edges!r}")
+    if labels is None:
+        names: tuple[Key, ...] = tuple(_interval(a, b, right) for a, b in pairwise(ends))
+    else:
+        names = listed(labels, "labels")
+        if len(names) != len(ends) - 1 or len(set(names)) != len(names):
+            raise PlanError(f"labels: must be {len(ends) - 1} different values, one for each bin; got {labels!r}")
+    return Cut(node, tuple(min(max(end, -LARGEST_DOUBLE), LARGEST_DOUBLE) for end in ends), names, right)
+
+
+def _edge(edge: object) -> float:
+    value = plain(edge)
+    return float(value) if isinstance(value, float) and math.isinf(value) else number(value, "bins")
+
+
+def _interval(low: float, high: float, right: bool) -> str:
+    left, right_ = ("(", "]") if right else ("[", ")")
+    return f"{left}{low:g}, {high:g}{right_}"
+
+
+def quantile_levels(q: object) -> tuple[float, ...]:
+    """Levels of quantiles, from 0 to 1.
+
+    Raises
+    ------
+    PlanError
+        One is outside.
+    """
+    given = q if isinstance(q, Iterable) and not isinstance(q, str) else [q]
+    levels = tuple(number(level, "quantile") for level in given)
+    if not levels or not all(0 <= level <= 1 for level in levels) or len(set(levels)) != len(levels):
+        raise PlanError(f"quantile: levels must differ and lie from 0 to 1; got {q!r}; 0.5 is the median")
+    return levels
+
+
+def group_key_table(keys: object, by: tuple[Group, ...], schema: Schema) -> tuple[tuple[Key, ...], ...]:
+    """The public keys of groups, as an analyst gives them: a list of keys, a table, or an answer that found them.
+
+    Raises
+    ------
+    PlanError
+        Not one value a level, a key twice, or one that its column cannot have.
+    """
+    names = [group.name for group in by]
+    found = getattr(keys, "keys", None)
+    rows: Iterable[Any]
+    if hasattr(keys, "columns"):
+        missing = [name for name in names if name not in list(keys.columns)]
+        if missing:
+            raise PlanError(f"keys: the table of keys must have the columns {names!r}; it lacks {missing!r}")
+        rows = list(keys[names].itertuples(index=False, name=None))  # type: ignore[index]
+    elif isinstance(found, tuple):  # an answer
+        rows = found
+    elif isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
+        raise PlanError(f"keys: must be a list of keys, a table of them, or an answer that found them; got {keys!r}")
+    else:
+        rows = [key if isinstance(key, tuple | list) else (key,) for key in keys]
+    checked = tuple(tuple(constant(part, "keys") for part in row) for row in rows)
+    if not checked:
+        raise PlanError("keys: must hold at least one key; got none")
+    for key in checked:
+        if len(key) != len(by):
+            raise PlanError(f"keys: each must have {len(by)} values, one for each of {names!r}; got {key!r}")
+        for part, group in zip(key, by, strict=True):
+            _check_key(part, group, schema)
+    if len(set(checked)) != len(checked):
+        twice = next(key for key in checked if checked.count(key) > 1)
+        raise PlanError(f"keys: must differ; got {twice!r} twice")
+    return checked
+
+
+def _check_key(part: Key, group: Group, schema: Schema) -> None:
+    kind = kind_of(group.of, schema)
+    if isinstance(kind, Category) and part not in kind.values:
+        raise PlanError(
+            f"keys: {part!r} is not a declared category of {group.name!r}; the categories are "
+            f"{', '.join(map(repr, kind.values))}"
+        )
+    if not isinstance(kind, Category | Words) and isinstance(part, str):
+        raise PlanError(f"keys: {group.name!r} has numbers; got {part!r}")
+    if isinstance(kind, Moment):
+        raise PlanError(f"keys: {group.name!r} has dates; group by a part of them, such as .dt.year")
+
+
+# --- the columns of agg ----------------------------------------------------------------------------------------------
+
+Spec = tuple[str, Expression | None, str]
+"""A name, the expression (None for rows), and the verb."""
+
+
+def joint(specs: Sequence[Spec], weights: Mapping[str, float]) -> tuple[Joint, Columns]:
+    """Several aggregations as one question: what is measured twice is measured once, with both weights.
+
+    A count or mean of an expression whose moments are measured is read off those, and a count off its mean.
+    """
+    single: dict[str, tuple[Single, SingleView]] = {name: measured(verb, node) for name, node, verb in specs}
+    known = {aggregation for aggregation, _ in single.values()}
+    totals: dict[Single, float] = {}
+    placed: list[tuple[str, Single, SingleView]] = []
+    for name, (aggregation, view) in single.items():
+        node = getattr(aggregation, "column", None)
+        if node is not None and isinstance(aggregation, Mean | Count) and Moments((node,)) in known:
+            view = FromMoments("mean" if isinstance(aggregation, Mean) else "count")
+            aggregation = Moments((node,))
+        elif node is not None and isinstance(aggregation, Count) and Mean(node) in known:
+            aggregation, view = Mean(node), FromMean()
+        totals[aggregation] = totals.get(aggregation, 0.0) + weights.get(name, 1.0)
+        placed.append((name, aggregation, view))
+    order = list(totals)
+    least = min(totals.values())
+    parts = tuple(Weighted(aggregation, totals[aggregation] / least) for aggregation in order)
+    return Joint(parts), Columns(tuple(Named(name, order.index(which), view) for name, which, view in placed))
+
+
+def measured(verb: str, node: Expression | None) -> tuple[Single, SingleView]:
+    """What a verb measures, and what it reads off.
+
+    Raises
+    ------
+    PlanError
+        No such verb, or one that needs a column and has none.
+    """
+    if node is None:
+        if verb == "count":
+            return Count(), Plain()
+        if verb == "units":
+            return Units(), Plain()
+    elif verb == "count":
+        return Count(node), Plain()
+    elif verb == "sum":
+        return Sum(node), Plain()
+    elif verb == "mean":
+        return Mean(node), Plain()
+    elif verb in OF_MOMENTS:
+        return Moments((node,)), FromMoments(verb)
+    elif verb in EXTREMES:
+        return Tree(node), Quantiles((EXTREMES[verb],), single=True)
+    known = ["count", "sum", "mean", *OF_MOMENTS, *EXTREMES]
+    of = "rows" if node is None else words(node)
+    raise PlanError(
+        f"agg: {verb!r} of {of} is not offered; write n='count' or n='units' for rows, or x=('column', verb) with one "
+        f"of {', '.join(map(repr, known))}"
+    )
+
+
+def literal(value: object, where: str) -> Literal:
+    """A constant as a node."""
+    return Literal(constant(value, where))

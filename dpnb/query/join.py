@@ -1,0 +1,90 @@
+"""Two tables of one session, side by side: every pair of rows that one unit has in both.
+
+A unit has at most k rows in one table and m in the other, hence at most k m pairs, and a pair holds rows of that unit
+alone; so a unit's contribution is bounded as in a table with k m rows a unit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpnb.errors import PlanError
+from dpnb.query.plan import Joined, Source
+from dpnb.query.prepare import Integers, Prepared
+from dpnb.query.schema import Schema
+from dpnb.query.unit import MOST, Limits, PrivacyUnit
+
+
+def joined_name(name: str, side: int, source: Joined, other: Schema) -> str:
+    """What a column is called in the join: with a suffix if both tables have one of that name, as in pandas."""
+    return name + source.suffixes[side] if name in other else name
+
+
+def schema_of(source: Source, schemas: dict[str, Schema]) -> Schema:
+    """The columns of a table or join.
+
+    Raises
+    ------
+    PlanError
+        There is no such table, or two columns of the join have one name.
+    """
+    if isinstance(source, Joined):
+        sides = schema_of(source.left, schemas), schema_of(source.right, schemas)
+        schema: Schema = {}
+        for side, own in enumerate(sides):
+            for name, column in own.items():
+                new = joined_name(name, side, source, sides[1 - side])
+                if new in schema:
+                    raise PlanError(f"merge: both tables give a column {new!r}; choose other suffixes=")
+                schema[new] = column
+        return schema
+    if source not in schemas:
+        raise PlanError(f"table {source!r}: is not one of the session's; these are {', '.join(map(repr, schemas))}")
+    return schemas[source]
+
+
+def unit_of(source: Source, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
+    """What bounds a unit in a table or join.
+
+    Raises
+    ------
+    PlanError
+        Rows are the unit, or nothing bounds the number of pairs.
+    """
+    if not isinstance(source, Joined):
+        return units[source]
+    left, right = unit_of(source.left, units), unit_of(source.right, units)
+    if left.column is None:
+        raise PlanError("merge: tables are joined on the privacy unit, and here each row is a unit of its own")
+    if left.max_rows is None or right.max_rows is None:
+        raise PlanError("merge: needs max_rows_per_unit for both tables, so that the number of pairs is bounded")
+    if left.max_rows * right.max_rows > MOST:
+        raise PlanError(f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs, and 2**31 are the most")
+    limits = left.limits.tightened(right.limits)
+    return PrivacyUnit(left.column, left.max_rows * right.max_rows, Limits(norm=limits.norm, groups=limits.groups))
+
+
+def join(left: Prepared, right: Prepared, schemas: tuple[Schema, Schema], source: Joined) -> Prepared:
+    """Every pair of rows that one unit has in both tables."""
+    at_left, at_right = _pairs(left.units, right.units)
+    sides = left.taken(at_left), right.taken(at_right)
+    most = None if left.most is None or right.most is None else left.most * right.most
+    table = Prepared(sides[0].units, sides[0].names, most)
+    for side, (part, own) in enumerate(zip(sides, schemas, strict=True)):
+        for name in own:
+            new = joined_name(name, side, source, schemas[1 - side])
+            for kind in ("numbers", "steps", "codes", "texts"):
+                if name in getattr(part, kind):
+                    getattr(table, kind)[new] = getattr(part, kind)[name]
+    return table
+
+
+def _pairs(left: Integers, right: Integers) -> tuple[Integers, Integers]:
+    """Positions of all pairs with equal units."""
+    order = np.argsort(right, kind="stable")
+    ordered = right[order]
+    first, last = np.searchsorted(ordered, left, "left"), np.searchsorted(ordered, left, "right")
+    counts = last - first
+    at_left = np.repeat(np.arange(len(left)), counts)
+    within = np.arange(len(at_left)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return at_left, order[np.repeat(first, counts) + within]

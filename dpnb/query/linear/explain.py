@@ -1,0 +1,91 @@
+"""What one unit can change, in words."""
+
+from __future__ import annotations
+
+from dpnb.query.expressions.words import words
+from dpnb.query.linear.features import Feature, Nodes, Ones, Present, Value
+from dpnb.query.linear.query import ANY_NUMBER, LinearQuery
+from dpnb.query.linear.sensitivity import cells_of_unit, longest_squared, rows_squared
+from dpnb.query.plan import Discovery, Joint
+from dpnb.query.unit import Limits, PrivacyUnit, limit_words
+
+
+def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
+    """What one unit can add, in one line."""
+    whose = f"one {unit.column}" if unit.column else "one row"
+    said = "; ".join(dict.fromkeys(_feature(feature, query) for feature in query.features))
+    limits = "" if unit.column is None else f" ({limit_words(query.limits)})"
+    return f"{whose} adds {said}{limits}"
+
+
+def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
+    """What a unit contributes, what is clipped, and why the noise is this large; heading and text."""
+    facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
+    cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else ANY_NUMBER
+    if any(not isinstance(feature, Present) for feature in query.features):
+        facts.append(("worst case", _worst(query, cells)))
+    if any(isinstance(feature, Present) for feature in query.features):
+        many = cells_of_unit(query.limits, cells)
+        facts.append(("worst case", f"a unit counts once in each of at most {many} groups: sqrt({many}) together"))
+    if isinstance(query.plan.aggregation, Joint):
+        total = sum(part.weight for part in query.plan.aggregation.parts)
+        shares = (f"{part.weight / total:.0%}" for part in query.plan.aggregation.parts)
+        facts.append(("shared", f"the charge is shared by {len(query.parts)} measurements: {', '.join(shares)}"))
+    scales = (_scale(feature, query) for feature in query.features)
+    facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
+    facts.append(("less noise", "half of it costs four times as much of the budget; mu=0.5 has twice as much"))
+    return facts
+
+
+def _feature(feature: Feature, query: LinearQuery) -> str:
+    match feature:
+        case Present():
+            return "1 once, however many rows it has"
+        case Ones():
+            return "1 a row"
+        case Nodes():
+            return f"1 a row on each of {feature.levels} levels of a tree"
+        case Value():
+            reach = f"{float(feature.row_limit * feature.unit * feature.weight):.6g}"
+            away = f" away from {feature.middle:.6g}" if feature.centre else ""
+            return f"at most {reach}{away} a row to {words(feature.of)}"
+
+
+def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
+    said = [
+        f"{words(feature.of)} to {feature.low:g} ... {feature.high:g}"
+        for feature in query.features
+        if isinstance(feature, Value | Nodes) and not (isinstance(feature, Nodes) and feature.whole)
+        for feature in [feature if isinstance(feature, Value) else _range(feature)]
+    ]
+    if unit.column is not None:
+        said.append(f"what counts of one {unit.column}: {limit_words(query.limits)}")
+    return "; ".join(dict.fromkeys(said)) or "nothing"
+
+
+def _range(feature: Nodes) -> Value:
+    return Value(feature.of, feature.low, feature.low + feature.width * feature.leaves)
+
+
+def _worst(query: LinearQuery, cells: int) -> str:
+    limits: Limits = query.limits
+    counted, longest = rows_squared(limits, cells), longest_squared(limits, cells)
+    if query.clip_squared is not None:
+        return f"its vector is scaled down to {float(longest) ** 0.5:.4g} times the longest row"
+    if counted == 1:
+        return "one row at its bounds"
+    per_group = limits.rows_per_group if limits.rows_per_group is not None else limits.rows
+    return f"its rows at their bounds, {per_group} in one group: {float(longest) ** 0.5:.4g} times one row"
+
+
+def _scale(feature: Feature, query: LinearQuery) -> str:
+    scale = float(query.l2_sensitivity_squared) ** 0.5 * float(feature.unit)
+    match feature:
+        case Value():
+            return f"{scale:.4g} in the sum of {words(feature.of)}"
+        case Nodes():
+            return f"{scale:.4g} in each node of the tree"
+        case Present():
+            return f"{scale:.4g} in the number of units"
+        case Ones():
+            return f"{scale:.4g} in the number of rows"

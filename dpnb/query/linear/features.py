@@ -1,0 +1,259 @@
+"""What a row gives, in integers.
+
+A feature has a `limit`, the largest L2 norm of what one row gives, and a `weight`, an integer by which its sums are
+multiplied afterwards, so that every feature of a question gets its share of the charge under one common noise scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpnb.errors import PlanError
+from dpnb.query import grid
+from dpnb.query.expressions.kinds import number_of
+from dpnb.query.expressions.nodes import Arithmetic, Expression, Literal
+from dpnb.query.expressions.words import words
+from dpnb.query.plan import Count, Discovery, Mean, Moments, Ratio, Single, Sum, Tree, Units
+from dpnb.query.schema import NARROWEST_RANGE, Schema
+
+BRANCHING = 4
+"""Children of a node.  A prefix of the leaves is a sum of at most 3 nodes on each of log_4(leaves) levels, and the
+charge is shared by the levels: noise of about 3 log_4(leaves)^2 = 1.56 ln(leaves)^2, the least for any whole number."""
+
+DEEPEST = 6
+"""Levels below the root: 4,096 leaves."""
+
+
+@dataclass(frozen=True)
+class Ones:
+    """1 for each row that has something in all of `given`.
+
+    Parameters
+    ----------
+    given : tuple of expression
+    weight : int
+    """
+
+    given: tuple[Expression, ...] = ()
+    weight: int = 1
+
+    slots = 1
+    limit_squared = 1
+
+    @property
+    def unit(self) -> Fraction:
+        """What one integer step stands for."""
+        return Fraction(1, self.weight)
+
+    @property
+    def limit(self) -> int:
+        """Largest absolute value of a row, weighted."""
+        return self.weight
+
+
+@dataclass(frozen=True)
+class Value:
+    """The grid steps of a number, less a centre, for each row that has something in all of `given`.
+
+    Parameters
+    ----------
+    of : expression
+    low, high : float
+        Bounds, to which the number is clamped.
+    centre : int
+        In grid steps.
+    given : tuple of expression
+    weight : int
+    """
+
+    of: Expression
+    low: float
+    high: float
+    centre: int = 0
+    given: tuple[Expression, ...] = ()
+    weight: int = 1
+
+    slots = 1
+
+    @property
+    def magnitude(self) -> float:
+        """Largest absolute value of the number."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def row_limit(self) -> int:
+        """Largest absolute value that a row can give, before weighting."""
+        return max(abs(grid.steps(end, self) - self.centre) for end in (self.low, self.high))
+
+    @property
+    def limit_squared(self) -> int:
+        """The square of `row_limit`."""
+        return self.row_limit**2
+
+    @property
+    def unit(self) -> Fraction:
+        """What one integer step stands for."""
+        return Fraction(2) ** grid.exponent(self) / self.weight
+
+    @property
+    def limit(self) -> int:
+        """Largest absolute value of a row, weighted."""
+        return self.row_limit * self.weight
+
+    @property
+    def middle(self) -> float:
+        """What was taken off, in the number's own units."""
+        return float(self.centre * Fraction(2) ** grid.exponent(self))
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """1 in the node of each level of a tree that a row's number falls into.
+
+    Parameters
+    ----------
+    of : expression
+    low : float
+        Where the first leaf begins.
+    width : float
+        Of a leaf.
+    levels : int
+        Below the root, which is not counted.
+    whole : bool
+        A leaf is one whole number: the first one is `low`.
+    weight : int
+    """
+
+    of: Expression
+    low: float
+    width: float
+    levels: int
+    whole: bool
+    weight: int = 1
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return int(BRANCHING**self.levels)
+
+    @property
+    def slots(self) -> int:
+        """Number of nodes; the levels follow each other, the leaves last."""
+        return int(sum(BRANCHING**level for level in range(1, self.levels + 1)))
+
+    @property
+    def limit_squared(self) -> int:
+        """A row is in one node on each level."""
+        return self.levels
+
+    @property
+    def unit(self) -> Fraction:
+        """What one integer step stands for."""
+        return Fraction(1, self.weight)
+
+
+@dataclass(frozen=True)
+class Present:
+    """1 for each unit that has a row, however many it has.
+
+    Parameters
+    ----------
+    weight : int
+    """
+
+    weight: int = 1
+
+    slots = 1
+    limit_squared = 1
+
+    @property
+    def unit(self) -> Fraction:
+        """What one integer step stands for."""
+        return Fraction(1, self.weight)
+
+
+Feature = Ones | Value | Nodes | Present
+
+
+def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Feature, ...]:
+    """The features that measure one aggregation.
+
+    Raises
+    ------
+    PlanError
+        Something to be added up is a constant, or its bounds are too close together for their size.
+    """
+    match aggregation:
+        case Count(column):
+            return (Ones(() if column is None else (column,)),)
+        case Units() | Discovery():
+            return (Present(),)
+        case Sum(column):
+            return (_value(column, schema, "sum"),)
+        case Mean(column):
+            return (Ones((column,)), _centred(column, schema, "mean"))
+        case Ratio(numerator, denominator):
+            given = (numerator, denominator)
+            return (_value(numerator, schema, "ratio", given), _value(denominator, schema, "ratio", given))
+        case Moments(columns):
+            return _moments(columns, schema)
+        case Tree(column):
+            return (_nodes(column, schema),)
+
+
+def _value(node: Expression, schema: Schema, verb: str, given: tuple[Expression, ...] = ()) -> Value:
+    number = number_of(node, schema, verb)
+    if number.high / 2 - number.low / 2 < NARROWEST_RANGE * number.magnitude / 2 or not number.magnitude:
+        raise PlanError(
+            f"{verb} of {words(node)}: its bounds {number.low:g} and {number.high:g} must be at least 2**-20 of the "
+            "larger one's size apart; subtract a public constant first, or ask for the count if it is a constant"
+        )
+    return Value(node, number.low, number.high, given=given or (node,))
+
+
+def _centred(node: Expression, schema: Schema, verb: str, given: tuple[Expression, ...] = ()) -> Value:
+    """A value less the middle of its bounds: a row adds at most half of their distance."""
+    value = _value(node, schema, verb, given)
+    middle = (grid.steps(value.low, value) + grid.steps(value.high, value)) // 2
+    return Value(node, value.low, value.high, middle, value.given)
+
+
+def scaled(node: Expression, schema: Schema) -> tuple[Expression, float, float]:
+    """An expression brought to -1 to 1, with the middle and half of the distance of its bounds."""
+    number = number_of(node, schema, "moments")
+    middle, reach = number.low / 2 + number.high / 2, number.high / 2 - number.low / 2
+    _value(node, schema, "moments")
+    return Arithmetic("/", Arithmetic("-", node, Literal(middle)), Literal(reach)), middle, reach
+
+
+def moment_pairs(columns: int) -> list[tuple[int, int]]:
+    """Which products are measured, in their order."""
+    return [(i, j) for i in range(columns) for j in range(i, columns)]
+
+
+def _moments(columns: tuple[Expression, ...], schema: Schema) -> tuple[Feature, ...]:
+    """Count, sums and products of the columns, each brought to -1 to 1.
+
+    A square lies between 0 and 1, so it is taken less 1/2 and a row adds at most 1/2 to it.
+    """
+    given = tuple(columns)
+    z = [scaled(node, schema)[0] for node in columns]
+    firsts = [_centred(node, schema, "moments", given) for node in z]
+    seconds = [
+        _centred(
+            Arithmetic("**", z[i], Literal(2)) if i == j else Arithmetic("*", z[i], z[j]), schema, "moments", given
+        )
+        for i, j in moment_pairs(len(z))
+    ]
+    return (Ones(given), *firsts, *seconds)
+
+
+def _nodes(node: Expression, schema: Schema) -> Nodes:
+    number = number_of(node, schema, "quantiles")
+    if number.whole and number.high - number.low < BRANCHING**DEEPEST:
+        values = int(number.high - number.low) + 1
+        levels = next(level for level in range(1, DEEPEST + 1) if BRANCHING**level >= values)
+        return Nodes(node, number.low, 1.0, levels, True)
+    _value(node, schema, "quantiles")
+    return Nodes(node, number.low, (number.high - number.low) / BRANCHING**DEEPEST, DEEPEST, False)

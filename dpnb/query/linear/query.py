@@ -1,0 +1,134 @@
+"""A plan compiled: what is summed, and how much one privacy unit can change the sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpnb.errors import PlanError
+from dpnb.query.expressions.nodes import Expression
+from dpnb.query.linear.features import Feature, Nodes, Present, features_of
+from dpnb.query.linear.sensitivity import cells_of_unit, clips, longest_squared
+from dpnb.query.plan import Discovery, Joint, Plan, Single, Weighted, check_plan, group_keys
+from dpnb.query.schema import Key, Schema
+from dpnb.query.unit import Limits, PrivacyUnit, limits_in_force
+
+FINEST_WEIGHT = 2**8
+"""The smallest weight of a joint question before common factors are taken out: shares are met within 1 in 250."""
+
+
+ANY_NUMBER = 2**62
+"""Of groups that are not known."""
+
+
+@dataclass(frozen=True)
+class LinearQuery:
+    """What is summed, and how much one privacy unit can change the sums.
+
+    Parameters
+    ----------
+    plan : Plan
+    parts : tuple of (aggregation, first feature, features)
+        Which features measure which aggregation.
+    features : tuple of Feature
+    keys : tuple of tuple
+        Keys of the cells, one value a level; empty for one cell without a key, and where they are to be discovered.
+    l2_sensitivity_squared : int
+        C squared, in integer steps.
+    limits : Limits
+        What bounds a unit.
+    clip_squared : int or None
+        Square of the norm to which a unit's row features are scaled down; None where nothing can be longer.
+    only : tuple of int or None
+        Places of the cells that are measured, ascending; None for all.  Which rows of a unit count, and how its vector
+        is scaled down, is decided as for all cells, so that a cell's exact sums are the same.
+    """
+
+    plan: Plan
+    parts: tuple[tuple[Single | Discovery, int, int], ...]
+    features: tuple[Feature, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    l2_sensitivity_squared: int
+    limits: Limits
+    clip_squared: int | None = None
+    only: tuple[int, ...] | None = None
+
+    @property
+    def cells(self) -> int:
+        """Number of groups; 1 for an ungrouped question."""
+        return max(1, len(self.keys))
+
+    @property
+    def slots(self) -> int:
+        """Numbers in one cell."""
+        return sum(feature.slots for feature in self.features)
+
+    @property
+    def given(self) -> tuple[Expression, ...]:
+        """What every row that counts has, whichever feature it is for."""
+        needed = [
+            () if isinstance(feature, Present) else (feature.of,) if isinstance(feature, Nodes) else feature.given
+            for feature in self.features
+        ]
+        return tuple(node for node in dict.fromkeys(needed[0]) if all(node in nodes for nodes in needed))
+
+
+def linear_query(plan: Plan, schema: Schema, unit: PrivacyUnit, only: tuple[int, ...] | None = None) -> LinearQuery:
+    """Compile a plan, to be measured in all of its cells or in some.
+
+    Raises
+    ------
+    PlanError
+        The schema gives the plan no meaning or no bound.
+    """
+    check_plan(plan, schema)
+    limits = limits_in_force(unit, plan.limits)
+    keys = group_keys(plan, schema) if plan.by and not isinstance(plan.aggregation, Discovery) else ()
+    cells = max(1, len(keys)) if not isinstance(plan.aggregation, Discovery) else ANY_NUMBER
+    if isinstance(plan.aggregation, Discovery) and limits.rows is None and limits.groups is None:
+        raise PlanError(
+            "discover: needs a bound on the groups of one unit; give max_groups_per_unit= or max_rows_per_unit= to the "
+            "session or to .limit()"
+        )
+    single = plan.aggregation
+    weighted = single.parts if isinstance(single, Joint) else (Weighted(single),)  # type: ignore[arg-type]
+    parts: list[tuple[Single | Discovery, int, int]] = []
+    features: list[Feature] = []
+    shares: list[Fraction] = []
+    for part in weighted:
+        found = features_of(part.aggregation, schema)
+        parts.append((part.aggregation, len(features), len(found)))
+        features += found
+        shares += [Fraction(part.weight) / len(found)] * len(found)
+    weights = _weights(shares, _reach(features, limits, cells))
+    features = [replace(feature, weight=weight) for feature, weight in zip(features, weights, strict=True)]
+    measured = cells if only is None else len(only)
+    reach = [bound * weight**2 for bound, weight in zip(_reach(features, limits, measured), weights, strict=True)]
+    clip = None
+    if clips(limits, cells):
+        long = zip(features, _reach(features, limits, cells), weights, strict=True)
+        clip = math.floor(sum(bound * weight**2 for feature, bound, weight in long if not isinstance(feature, Present)))
+    return LinearQuery(
+        plan, tuple(parts), tuple(features), keys, math.ceil(sum(reach, Fraction(0))), limits, clip, only
+    )
+
+
+def _reach(features: list[Feature], limits: Limits, cells: int) -> list[Fraction]:
+    """The square of the most that one unit can add to each feature, unweighted."""
+    longest, present = longest_squared(limits, cells), cells_of_unit(limits, cells)
+    return [
+        (Fraction(present) if isinstance(feature, Present) else longest) * feature.limit_squared for feature in features
+    ]
+
+
+def _weights(shares: list[Fraction], reach: list[Fraction]) -> list[int]:
+    """Integers w for which w^2 reach is as good as proportional to the shares, without a common factor.
+
+    What a feature is charged is its own (weight^2 reach)/sigma^2, and these add up to mu squared.
+    """
+    squared = [share / bound for share, bound in zip(shares, reach, strict=True)]
+    least = min(squared)
+    weights = [math.isqrt(round(FINEST_WEIGHT**2 * value / least)) for value in squared]
+    common = math.gcd(*weights)
+    return [weight // common for weight in weights]

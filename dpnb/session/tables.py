@@ -1,0 +1,123 @@
+"""The private tables of a session: what is declared of them, what bounds a unit in each, and their prepared rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpnb.errors import SchemaError
+from dpnb.query.join import join, schema_of, unit_of
+from dpnb.query.linear import LinearQuery, linear_query
+from dpnb.query.plan import Joined, Plan, Source
+from dpnb.query.prepare import Prepared, prepare_all
+from dpnb.query.schema import Schema, schema_from
+from dpnb.query.unit import PrivacyUnit, privacy_unit_from
+
+
+class Tables:
+    """One table without a name, or several with names, that share a privacy unit.
+
+    Parameters
+    ----------
+    schemas : dict of str to dict
+        By table; the name is empty for the only one.
+    units : dict of str to PrivacyUnit
+    """
+
+    def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
+        self.schemas = schemas
+        self.units = units
+        self._prepared: dict[Source, Prepared] = {}
+
+    @classmethod
+    def declared(cls, schema: object, *, several: bool, privacy_unit: object, **limits: object) -> Tables:
+        """What the curator declares, checked.
+
+        Parameters
+        ----------
+        schema : mapping
+            Of columns, or for several tables of tables to mappings of columns.
+        several : bool
+        privacy_unit : str, optional
+        **limits
+            As `privacy_unit_from`; each one value, or for several tables a mapping by table.
+
+        Raises
+        ------
+        SchemaError
+            Something breaks a rule.
+        """
+        if not several:
+            checked = schema_from(schema)
+            return cls({"": checked}, {"": privacy_unit_from(privacy_unit, checked, **limits)})
+        if (
+            not isinstance(schema, Mapping)
+            or not schema
+            or not all(isinstance(one, Mapping) for one in schema.values())
+        ):
+            raise SchemaError("schema: must map each table's name to its columns, as the tables do; got another shape")
+        if privacy_unit is None:
+            raise SchemaError("privacy_unit: required with several tables; name the column that they share")
+        schemas, units = {}, {}
+        for name, columns in schema.items():
+            if not isinstance(name, str) or not name:
+                raise SchemaError(f"schema: a table's name must be a non-empty str; got {name!r}")
+            schemas[name] = schema_from(columns)
+            own = {limit: _of_table(value, name, limit, schema) for limit, value in limits.items()}
+            units[name] = privacy_unit_from(privacy_unit, schemas[name], **own)
+        return cls(schemas, units)
+
+    def read(self, tables: object) -> None:
+        """Take in the rows, once.
+
+        Raises
+        ------
+        SchemaError
+            A table is missing, or lacks a column.
+        """
+        given = tables if isinstance(tables, Mapping) else {"": tables}
+        if set(given) != set(self.schemas):
+            raise SchemaError(
+                f"tables: must be those of the schema, {', '.join(map(repr, self.schemas))}; "
+                f"got {', '.join(map(repr, given))}"
+            )
+        self._prepared.update(prepare_all(given, self.schemas, self.units))
+
+    def schema(self, source: Source) -> Schema:
+        """Columns of a table or join."""
+        return schema_of(source, self.schemas)
+
+    def unit(self, source: Source) -> PrivacyUnit:
+        """What bounds a unit there."""
+        return unit_of(source, self.units)
+
+    def compile(self, plan: Plan, only: tuple[int, ...] | None = None) -> LinearQuery:
+        """The linear query of a plan, of all of its cells or of some."""
+        return linear_query(plan, self.schema(plan.source), self.unit(plan.source), only)
+
+    def rows(self, source: Source) -> Prepared:
+        """Prepared rows of a table or join: a private value.  A join is made when first asked about."""
+        if source not in self._prepared:
+            if not isinstance(source, Joined):
+                raise KeyError(source)
+            sides = self.rows(source.left), self.rows(source.right)
+            schemas = self.schema(source.left), self.schema(source.right)
+            self._prepared[source] = join(*sides, schemas, source)
+        return self._prepared[source]
+
+    @property
+    def words(self) -> str:
+        """The privacy unit in words."""
+        if len(self.units) == 1:
+            return next(iter(self.units.values())).words
+        each = (f"{unit.words.partition('(')[2].rstrip(')')} of {name}" for name, unit in self.units.items())
+        return f"one {next(iter(self.units.values())).column} ({'; '.join(each)})"
+
+
+def _of_table(value: Any, name: str, limit: str, schema: Mapping[Any, Any]) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    unknown = [key for key in value if key not in schema]
+    if unknown:
+        raise SchemaError(f"{limit}: {unknown[0]!r} is none of the tables {', '.join(map(repr, schema))}")
+    return value.get(name)
