@@ -18,7 +18,7 @@ import pandas as pd
 import dpnb
 from dpnb.answer.answer import Answer
 from dpnb.errors import BudgetExceeded, LedgerError
-from dpnb.session import session as session_module
+from dpnb.session import releases
 
 # Each process is forked from a clean one that has imported the slow parts: quick, and without pytest's own state.
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -131,7 +131,7 @@ class Steps:
 
     def watch(self) -> None:
         """From now on."""
-        connect, execute, measure = sqlite3.connect, session_module.execute, session_module.measure
+        connect, execute, measure = sqlite3.connect, releases.execute, releases.measure
 
         def connecting(*arguments: Any, **options: Any) -> sqlite3.Connection:
             connection = connect(*arguments, **options)
@@ -147,8 +147,8 @@ class Steps:
             return measure(*arguments, **options)
 
         sqlite3.connect = connecting  # type: ignore[assignment]
-        session_module.execute = reading
-        session_module.measure = drawing
+        releases.execute = reading
+        releases.measure = drawing
 
 
 def look_twice(pipe: Connection, path: Path, last: int | None) -> None:
@@ -196,14 +196,14 @@ def make_and_ask(pipe: Connection, path: Path) -> None:
 def ask_slowly(pipe: Connection, path: Path) -> None:
     """Charge, wait for a word before rows are read, answer."""
     session = open_session(path)
-    execute = session_module.execute
+    execute = releases.execute
 
     def waiting(*arguments: Any) -> Any:
         pipe.send("charged")
         pipe.recv()
         return execute(*arguments)
 
-    session_module.execute = waiting
+    releases.execute = waiting
     pipe.send(figures(ask(session, 0, FIRST)))
 
 

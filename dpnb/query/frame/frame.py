@@ -61,6 +61,10 @@ class Scope(Generic[Q]):
     ask: Callable[[Plan, AnyView], Q]
     discovery: Callable[[object], str]
 
+    def same_table(self, other: Scope[Q]) -> bool:
+        """Whether columns of both belong to the same rows: one session, and one table or join."""
+        return self.schemas is other.schemas and self.source == other.source
+
     @property
     def schema(self) -> Schema:
         """Columns of the table or join."""
@@ -108,7 +112,7 @@ class Frame(Refusing, Generic[Q]):
     def __getitem__(self, key: Any) -> Any:
         """A column by name, a view of some columns, or the rows for which a condition is true."""
         if isinstance(key, Expressed):
-            if key._frame._scope is not self._scope:
+            if not key._frame._scope.same_table(self._scope):
                 raise PlanError("df[mask]: the condition must come from the same table")
             if not isinstance(kind_of(key._node, self._schema), Truth):
                 raise PlanError(f"df[{words(key._node)}]: rows are chosen by a condition, such as df['x'] > 1")
@@ -133,7 +137,7 @@ class Frame(Refusing, Generic[Q]):
         view = self
         for name, given in columns.items():
             value = given(view) if callable(given) and not isinstance(given, Expressed) else given
-            if not isinstance(value, Expressed) or value._frame._scope is not self._scope:
+            if not isinstance(value, Expressed) or not value._frame._scope.same_table(self._scope):
                 raise PlanError(
                     f"assign: {name} must be an expression of this table's columns; got {type(value).__name__}"
                 )
@@ -268,7 +272,7 @@ class Frame(Refusing, Generic[Q]):
         for level in levels:
             if isinstance(level, Expressed):
                 name = next((name for name, node in self._columns.items() if node == level._node), words(level._node))
-                if level._frame._scope is not self._scope:
+                if not level._frame._scope.same_table(self._scope):
                     raise PlanError(f"groupby: {name} must come from the same table")
                 groups.append(Group(name, level._node))
             else:

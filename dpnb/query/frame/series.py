@@ -113,7 +113,7 @@ class Expressed(Refusing):
 
     def _other(self, other: object, where: str) -> Expression:
         if isinstance(other, Expressed):
-            if other._frame._scope is not self._frame._scope:
+            if not other._frame._scope.same_table(self._frame._scope):
                 raise PlanError(f"{where}: both sides must come from one table; .merge() the tables of a session first")
             return other._node
         return literal(other, f"{words(self._node)} {where}")
