@@ -16,18 +16,21 @@ from dpnb.accounting.losses import GDP, Loss, loss_from_json
 from dpnb.errors import DpnbError, LedgerError
 from dpnb.mechanisms.measurement import Measurement
 
-RESERVED_COLUMNS = ("id", "time", "key", "version", "plan", "request", "target", "loss", "sigma", "tau", "looks")
+RESERVED_COLUMNS = (
+    *("id", "time", "key", "version", "question", "plan"),
+    *("request", "target", "loss", "sigma", "tau", "looks"),
+)
 """Written with the charge and never changed."""
 
 COLUMNS = (*RESERVED_COLUMNS, "hash", "state", "measurement", "result_hash")
 
 TABLE = """
 CREATE TABLE charges (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, plan TEXT NOT NULL,
-    request TEXT NOT NULL, target TEXT NOT NULL, loss TEXT NOT NULL, sigma TEXT, tau TEXT, looks TEXT NOT NULL,
-    hash TEXT NOT NULL, state TEXT NOT NULL, measurement TEXT, result_hash TEXT NOT NULL
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, question TEXT NOT NULL,
+    plan TEXT NOT NULL, request TEXT NOT NULL, target TEXT NOT NULL, loss TEXT NOT NULL, sigma TEXT, tau TEXT,
+    looks TEXT NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, measurement TEXT, result_hash TEXT NOT NULL
 );
-CREATE INDEX charges_by_question ON charges (version, plan);
+CREATE INDEX charges_by_question ON charges (version, question);
 """
 
 
@@ -43,8 +46,12 @@ class Charge:
         When it was reserved; UTC, ISO 8601.
     key : str
         Identity of the request: table version, plan and arguments.
-    version, plan, request : str
-        Of what was asked; plan and request are JSON.
+    version : str
+        Of the table.
+    question : str
+        What is measured, equal for equal questions however they were written.
+    plan, request : str
+        What was asked, as it was written; JSON.
     target : GDP
         How well the question is known with this answer: its total loss, earlier looks included.
     loss : GDP
@@ -67,6 +74,7 @@ class Charge:
     time: str
     key: str
     version: str
+    question: str
     plan: str
     request: str
     target: GDP
@@ -95,6 +103,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             time=stored["time"],
             key=stored["key"],
             version=stored["version"],
+            question=stored["question"],
             plan=stored["plan"],
             request=stored["request"],
             target=GDP.from_squared(from_text(stored["target"])),

@@ -133,9 +133,11 @@ class Ledger:
         found = self._select("WHERE key = ?", key)
         return found[0] if found else None
 
-    def looks(self, version: str, plan: str) -> list[Charge]:
+    def looks(self, version: str, question: str) -> list[Charge]:
         """Rows that hold a released measurement of a question, in order."""
-        return self._select("WHERE version = ? AND plan = ? AND measurement IS NOT NULL ORDER BY id", version, plan)
+        return self._select(
+            "WHERE version = ? AND question = ? AND measurement IS NOT NULL ORDER BY id", version, question
+        )
 
     def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
         """The rows with these ids, in order."""
@@ -160,6 +162,7 @@ class Ledger:
         *,
         key: str,
         version: str,
+        question: str,
         plan: str,
         request: str,
         target: GDP,
@@ -180,6 +183,7 @@ class Ledger:
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "key": key,
             "version": version,
+            "question": question,
             "plan": plan,
             "request": request,
             "target": to_text(target.mu_squared),

@@ -4,6 +4,7 @@
 ``unit``          whom the promise protects, and how much one of them may contribute
 ``expressions/``  what a row gives, as a small tree with bounds
 ``plan``          one question as frozen values: what is measured, and what is read off
+``identity``      when two plans measure the same
 ``frame/``        pandas verbs that build plans
 ``linear/``       plan -> the linear query it is: features of a row, sensitivity
 ``grid``          real numbers -> integers, toward zero

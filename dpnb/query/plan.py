@@ -106,13 +106,13 @@ class Shares(View, frozen=True, tag="shares"):
 
 
 class FromMoments(View, frozen=True, tag="from moments"):
-    """``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr`` or ``regression`` (on all the others) of moments.
+    """``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr`` or ``regression`` of moments.
 
     Parameters
     ----------
     statistic : str
     columns : tuple of int
-        Which of the measured columns; for a regression the outcome.
+        Which of the measured columns; for a regression the outcome first.
     """
 
     statistic: str
@@ -365,8 +365,7 @@ def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
         return f"moments of {', '.join(map(words, columns))}"
     chosen = [words(columns[at]) for at in view.columns]
     if view.statistic == "regression":
-        others = [words(node) for at, node in enumerate(columns) if at not in view.columns]
-        return f"regression of {chosen[0]} on {', '.join(others)}"
+        return f"regression of {chosen[0]} on {', '.join(chosen[1:])}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
     return f"{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
 

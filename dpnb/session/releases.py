@@ -33,6 +33,7 @@ from dpnb.mechanisms.threshold import named
 from dpnb.query.discover import present_groups
 from dpnb.query.execute import execute
 from dpnb.query.guard import guarded
+from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
 from dpnb.query.linear.explain import contribution, explanation
 from dpnb.query.plan import AnyView, Columns, Count, Discovery, Plan, Shares, Sum, Units, question_words
@@ -186,7 +187,7 @@ class Releases:
     def _refinement(self, query: LinearQuery) -> Refinement:
         if isinstance(query.plan.aggregation, Discovery):
             return Refinement()  # which groups there are may differ from look to look: nothing can be combined
-        return self._refinement_of(query, self._account.ledger.looks(self._version, query.plan.to_json()))
+        return self._refinement_of(query, self._account.ledger.looks(self._version, question_of(query.plan)))
 
     def _refinement_of(self, query: LinearQuery, charges: list[Charge]) -> Refinement:
         looks = []
@@ -292,13 +293,14 @@ class Releases:
             return ledger.reserve(
                 key=key,
                 version=self._version,
+                question=question_of(plan),
                 plan=text,
                 request=request,
                 target=max(total, question.known, key=lambda loss: loss.mu_squared),
                 loss=loss,
                 sigma=sigma,
                 tau=tau,
-                looks=() if discovery else tuple(look.id for look in ledger.looks(self._version, text)),
+                looks=() if discovery else tuple(look.id for look in ledger.looks(self._version, question_of(plan))),
             )
 
     def _answer_charge(self, query: LinearQuery, charge: Charge, sigma: float) -> Charge:
@@ -326,7 +328,7 @@ class Releases:
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
         """Everything known of a question, combined, at 95%."""
         query = self._tables.compile(plan)
-        looks = self._account.ledger.looks(self._version, plan.to_json())
+        looks = self._account.ledger.looks(self._version, question_of(plan))
         if not looks or isinstance(plan.aggregation, Discovery):
             return None
         refinement = self._refinement_of(query, looks)

@@ -28,6 +28,7 @@ def reserve(ledger: Ledger, key: str, **changes: Any) -> Charge:
     columns: dict[str, Any] = {
         "key": key,
         "version": "1",
+        "question": "visits",
         "plan": '{"question": 1}',
         "request": '{"mu": "1/10"}',
         "target": GDP(0.1),
@@ -44,7 +45,7 @@ def filled(path: Path) -> list[Charge]:
     """A closed ledger with a row of each state."""
     with opened(path, gamma="0x1p-3") as ledger:
         ledger.release(reserve(ledger, "a"), NOISY)
-        ledger.release(reserve(ledger, "b", plan='{"question": 2}'), NOISY)
+        ledger.release(reserve(ledger, "b", question="towns", plan='{"question": 2}'), NOISY)
         reserve(ledger, "c")
         ledger.fail(reserve(ledger, "d"))
         reserve(ledger, "e", loss=GDP(0), sigma=None, tau=None, looks=(1, 2))

@@ -85,8 +85,8 @@ def test_a_request_is_found_by_its_key_and_a_question_by_its_released_looks(path
         assert found is not None
         assert found.id == 2
         assert ledger.find("z") is None
-        assert [look.id for look in ledger.looks("1", '{"question": 1}')] == [1]  # 3 and 4 have no values
-        assert ledger.looks("2", '{"question": 1}') == []
+        assert [look.id for look in ledger.looks("1", "visits")] == [1]  # 3 and 4 have no values
+        assert ledger.looks("2", "visits") == []
         assert [charge.id for charge in ledger.latest(2)] == [5, 4]
         assert [charge.id for charge in ledger.charges(after=3)] == [4, 5]
         assert [charge.id for charge in ledger.by_id((4, 1))] == [1, 4]
@@ -131,6 +131,7 @@ def test_a_transaction_that_is_left_by_an_exception_never_was(path: Path, troubl
             ledger.reserve(
                 key="lost",
                 version="1",
+                question="",
                 plan="",
                 request="",
                 target=last.target,
@@ -184,6 +185,7 @@ def test_losses_add_up_exactly_after_a_thousand_rows(path: Path) -> None:
             ledger.reserve(
                 key=str(number),
                 version="1",
+                question="",
                 plan="",
                 request="",
                 target=GDP(0.1),

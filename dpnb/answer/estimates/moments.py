@@ -3,9 +3,9 @@
 All columns are brought to -1 to 1 (see `dpnb.query.linear.features`), and the sums measured are the count N, the z_i
 and the products z_i z_j, each with independent noise of a known scale.  A statistic f of these sums is shifted by one
 scale of each noise in turn; half the differences of f are its sensitivities to the noises, and their root sum of
-squares is its scale (the delta method with secants instead of tangents).  Where the count, or for least squares the smallest
-eigenvalue of the matrix, does not stand clear of the noise, nothing is said: the interval is all that the statistic can
-be.  Coverage is simulated in tests/statistical.
+squares is its scale (the delta method with secants instead of tangents).  Where the count, or for least squares the
+smallest eigenvalue of the matrix, does not stand clear of the noise, nothing is said: the interval is all that the
+statistic can be.  Coverage is simulated in tests/statistical.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ class MomentSums:
         low, high = self._interval(value, scale, (-np.inf, np.inf))
         return Estimate(np.tanh(value), np.tanh(low), np.tanh(high), scale * (1 - np.tanh(value) ** 2))
 
-    def regression(self, outcome: int) -> Estimate:
-        """Least squares of one column on all others: intercept, then slopes, in the columns' own units."""
-        others = [column for column in range(self._columns) if column != outcome]
+    def regression(self, outcome: int, *predictors: int) -> Estimate:
+        """Least squares of one column on others: intercept, then slopes, in the columns' own units."""
+        others = list(predictors)
         rows = [0, *(column + 1 for column in others)]
 
         def statistic(matrices: Matrix) -> Matrix:

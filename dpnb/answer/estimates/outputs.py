@@ -15,9 +15,8 @@ def outputs_of(plan: Plan, view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
             return "statistic", tuple(named.name for named in columns)
         case Quantiles(at, single=False):
             return "quantile", at
-        case FromMoments("regression", (outcome,)) if isinstance(plan.aggregation, Moments):
-            others = [node for place, node in enumerate(plan.aggregation.columns) if place != outcome]
-            return "term", ("intercept", *map(_term, others))
+        case FromMoments("regression", (_, *predictors)) if isinstance(plan.aggregation, Moments):
+            return "term", ("intercept", *(_term(plan.aggregation.columns[place]) for place in predictors))
     return None
 
 

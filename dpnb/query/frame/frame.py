@@ -16,7 +16,6 @@ from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.series import Expressed, Series
 from dpnb.query.frame.spelling import as_number, group_key_table, measured
 from dpnb.query.join import joined_name, schema_of
-from dpnb.query.linear.features import scaled
 from dpnb.query.plan import (
     AnyView,
     Discovery,
@@ -328,12 +327,12 @@ class Frame(Refusing, Generic[Q]):
         predictors = [node for one in (on if isinstance(on, list) else [on]) for node in self._numeric(one)]
         if not predictors:
             raise PlanError("regress: on= must name at least one column")
-        columns = (*predictors, *target)
-        if len(set(columns)) != len(columns):
+        named = (*target, *predictors)
+        if len(set(named)) != len(named):
             raise PlanError("regress: each column may stand once, as outcome or in on=")
-        for node in columns:
-            scaled(node, self._schema)
-        return self._question(Moments(columns), FromMoments("regression", (len(columns) - 1,)))
+        # In an order of their own: correlations and other regressions of the same columns share the measurement.
+        columns = tuple(sorted(named, key=words))
+        return self._question(Moments(columns), FromMoments("regression", tuple(columns.index(node) for node in named)))
 
     def _numeric(self, one: Any) -> list[Expression]:
         """A column as numbers: categories as indicators."""

@@ -8,6 +8,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from dpnb.errors import PlanError, SchemaError
@@ -237,7 +238,7 @@ def joint(specs: Sequence[Spec], weights: Mapping[str, float]) -> tuple[Joint, C
             aggregation, view = Mean(node), FromMean()
         totals[aggregation] = totals.get(aggregation, 0.0) + weights.get(name, 1.0)
         placed.append((name, aggregation, view))
-    order = list(totals)
+    order = sorted(totals, key=lambda aggregation: msgspec.json.encode(aggregation, order="deterministic"))
     least = min(totals.values())
     parts = tuple(Weighted(aggregation, totals[aggregation] / least) for aggregation in order)
     return Joint(parts), Columns(tuple(Named(name, order.index(which), view) for name, which, view in placed))
