@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
-from dpnb.accounting.exact import decimal_sqrt_down, shown_down, shown_up
+from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, shown_down, shown_up
 from dpnb.accounting.losses import GDP
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ def mu_up(loss: GDP) -> str:
     return shown_up(loss.mu)
 
 
+def cost_up(loss: GDP) -> str:
+    """A cost in mu, and in delta if it has one."""
+    return f"mu {mu_up(loss)}" + (f" and delta {shown_up(decimal_up(loss.delta))}" if loss.delta else "")
+
+
 def mu_down(loss: GDP) -> str:
     """A loss in four digits, rounded down: for a budget and what is left of it."""
     return shown_down(decimal_sqrt_down(loss.mu_squared))
@@ -59,7 +64,7 @@ def price(cost: GDP, share: float) -> str:
     """A cost in words."""
     if not cost.mu_squared:
         return "free (known well enough already)"
-    return f"mu {mu_up(cost)}, {ceil_percent(share)} of the budget"
+    return f"{cost_up(cost)}, {ceil_percent(share)} of the budget"
 
 
 def figures_text(figures: Figures) -> str:

@@ -3,13 +3,13 @@
 Each group that some unit has gets N(0, sigma^2) added to its number of units, and is named with the result if that
 reaches T; the others leave nothing behind.
 
-Privacy (approximate GDP; add or remove one unit u, which counts in at most G groups).  Let D' be D with u.  Of the
-groups of D', at most G are u's alone; they have one unit each and are not in D.  Let E be the event that none of them
-reaches T.  The noises of different groups are independent, so given E the other groups' results have their
-unconditioned distribution, and that is mu-GDP against D's with mu = sqrt(G)/sigma: at most G counts differ, by one each, and
-thresholding is post-processing.  P(not E) <= 1 - Phi((T - 1)/sigma)^G = delta.  So the output on D' is a mixture with
-weight 1 - delta of something that is mu-GDP against D's output, and D's own is trivially such a mixture with the same
-weight.
+Privacy (approximate GDP; add or remove one unit u, which counts in at most G groups). Let D' be D with u. Of the
+groups of D', at most G are u's alone; they have one unit each and are not in D. Let E be the event that none of them
+reaches T. The noises of different groups are independent, so given E the other groups' results have their
+unconditioned distribution, and that is mu-GDP against D's with mu = sqrt(G)/sigma: at most G counts differ, by one
+each, and thresholding is post-processing. P(not E) <= 1 - Phi((T - 1)/sigma)^G = delta. So the output on D' is a
+mixture with weight 1 - delta of something that is mu-GDP against D's output, and D's own is trivially such a mixture
+with the same weight.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
 from dpnb.accounting.odometers import Odometer, Reading
 from dpnb.accounting.promise import FILTERS, AnyFilter
-from dpnb.answer.faces import FAINT, LOUD, STYLE, floor_percent, mu_up
+from dpnb.answer.faces import FAINT, LOUD, STYLE, cost_up, floor_percent
 from dpnb.ledger import MEMORY, Charge
 from dpnb.query.plan import Plan, question_words
 from dpnb.session.comparison import Comparison, Standing
@@ -208,6 +208,6 @@ def _of(name: str, spent: float, budget: float) -> str:
 
 
 def _release(charge: Charge) -> dict[str, Any]:
-    cost = f"mu {mu_up(charge.loss)}" if charge.loss.mu_squared else "free"
+    cost = cost_up(charge.loss) if charge.loss.mu_squared else "free"
     question = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
     return {"id": charge.id, "question": question, "cost": cost, "time": charge.time, "status": charge.state}

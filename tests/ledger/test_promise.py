@@ -49,8 +49,8 @@ ALTERED = [
     "DELETE FROM charges WHERE id > 3",
     "DELETE FROM charges",
     "UPDATE charges SET id = id + 1 WHERE id = 5",
-    "INSERT INTO charges SELECT 6, time, 'f', version, question, plan, request, target, loss, sigma, tau, looks, hash, state, "
-    "measurement, result_hash FROM charges WHERE id = 5",
+    "INSERT INTO charges SELECT 6, time, 'f', version, question, plan, request, target, loss, sigma, tau, looks, hash, "
+    "state, measurement, result_hash FROM charges WHERE id = 5",
     "UPDATE promise SET value = 'mu 100' WHERE name = 'budget'",
     "DELETE FROM promise WHERE name = 'budget'",
     "INSERT INTO promise VALUES ('filter', 'none')",

@@ -78,7 +78,16 @@ def charge(account: Account, key: str, loss: GDP) -> None:
     with account.ledger.transaction():
         account.admit("question", loss, GDP(0))
         account.ledger.reserve(
-            key=key, version="1", question="", plan="", request="", target=loss, loss=loss, sigma=1.0, tau=None, looks=()
+            key=key,
+            version="1",
+            question="",
+            plan="",
+            request="",
+            target=loss,
+            loss=loss,
+            sigma=1.0,
+            tau=None,
+            looks=(),
         )
 
 
