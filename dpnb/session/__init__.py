@@ -1,7 +1,9 @@
 """The only place where plan, noise, filter and ledger meet.
 
 ``session``     the object an analyst holds
-``releases``    previews and releases: the order charge, read, noise, release
+``questions``   what is known of a question by now, and what its errors would be
+``previews``    what a release would cost and give, and why
+``releases``    the order charge, read, noise, release
 ``tables``      its private tables, declared and prepared
 ``query``       a question that can be previewed and released
 ``target``      what a release is asked for: mu=, rho=, epsilon=, share= or within=

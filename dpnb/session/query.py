@@ -13,6 +13,7 @@ from dpnb.answer.preview import Preview, Previews
 from dpnb.errors import RequestError
 from dpnb.query.frame.spelling import group_key_table
 from dpnb.query.plan import AnyView, Plan, question_words
+from dpnb.session.previews import explain, preview
 from dpnb.session.target import target_from
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class Query:
         return Previews(tuple(self._preview(**{**target, lists[0]: amount}) for amount in amounts))
 
     def _preview(self, *, groups: object = None, **target: Any) -> Preview:
-        return self._session._releases.preview(self.plan, self.view, target_from(**target, groups=self._groups(groups)))
+        checked = target_from(**target, groups=self._groups(groups))
+        return preview(self._session._questions, self.plan, self.view, checked, self._session.notice)
 
     def release(
         self,
@@ -151,7 +153,7 @@ class Query:
 
     def explain(self) -> Explanation:
         """What one privacy unit contributes, what is clipped, and why the noise is this large.  Free."""
-        return Explanation(*self._session._releases.explain(self.plan, self.view))
+        return Explanation(*explain(self._session._questions, self.plan, self.view))
 
     def __repr__(self) -> str:
         words = question_words(self.plan, self.view)

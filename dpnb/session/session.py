@@ -35,6 +35,7 @@ from dpnb.session.arguments import (
     ledger_path,
 )
 from dpnb.session.query import Query
+from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
 from dpnb.session.tables import Tables
 
@@ -127,13 +128,11 @@ class Session:
         path = ledger_path(ledger, self.name)
         self._tables.read(table)
         self._account = Account(path, self.budget, self._about(), filter, self.public_size)
+        self._questions = Questions(self._tables, self._account, self.version, self.public_size)
         self._releases = Releases(
-            self._tables,
-            self._account,
+            self._questions,
             source,
-            version=self.version,
-            public_size=self.public_size,
-            notice=self.notice,
+            self.notice,
             asked=lambda plan, view: Query(plan, view, self).release,
             changed=lambda: live.used(self),
         )

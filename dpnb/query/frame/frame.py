@@ -10,10 +10,11 @@ from dpnb.errors import PlanError
 from dpnb.query.expressions.kinds import Category, Truth, kind_of
 from dpnb.query.expressions.nodes import And, AsNumber, Column, Compare, Expression, Literal, renamed
 from dpnb.query.expressions.words import words
+from dpnb.query.frame.expressed import Expressed
 from dpnb.query.frame.groupby import GroupBy, aggregated
 from dpnb.query.frame.lookup import looked_up
 from dpnb.query.frame.refusal import Refusing
-from dpnb.query.frame.series import Expressed, Series
+from dpnb.query.frame.series import Series
 from dpnb.query.frame.spelling import as_number, group_key_table, measured
 from dpnb.query.join import joined_name, schema_of
 from dpnb.query.plan import (

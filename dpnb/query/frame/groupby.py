@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dpnb.errors import PlanError
 from dpnb.query.expressions.nodes import Expression
+from dpnb.query.frame.expressed import Expressed
 from dpnb.query.frame.refusal import Refusing
-from dpnb.query.frame.series import Expressed, Series
+from dpnb.query.frame.series import Series
 from dpnb.query.frame.spelling import Spec, as_number, joint, measured, number
 from dpnb.query.plan import AnyView, Group, Measured, Plain
 from dpnb.query.schema import Key

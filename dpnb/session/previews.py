@@ -1,0 +1,76 @@
+"""What a release would cost and give, and why: free, and made without the table."""
+
+from __future__ import annotations
+
+from dpnb.accounting.losses import GDP
+from dpnb.answer.estimates.expected import RANK, in_rank
+from dpnb.answer.estimates.noisy import Cells
+from dpnb.answer.estimates.outputs import outputs_of
+from dpnb.answer.preview import Preview
+from dpnb.mechanisms.calibration import sigma_for
+from dpnb.query.linear.explain import contribution, explanation
+from dpnb.query.plan import AnyView, Columns, Discovery, Plan, question_words
+from dpnb.session.knowledge import Rows, rows_needed
+from dpnb.session.questions import Question, Questions
+from dpnb.session.target import Target
+
+
+def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
+    """What a release would cost and give."""
+    account = questions.account
+    with account.ledger.lock:
+        question = questions.question(plan, view, target.groups)
+        rows = questions.rows(question)
+        total = questions.resolve(question, target, rows)
+        cost = question.missing(total)
+        before, promise = account.filter, account.promise
+        expected = questions.errors(question, target, rows)
+    errors = expected.at(_scale(question, total)) if cost.mu_squared else expected.now
+    counted = promise.enters(cost)
+    fits = before.admits(counted)
+    query = question.query
+    discovery = isinstance(plan.aggregation, Discovery)
+    return Preview(
+        words=question.words,
+        asked=target.words,
+        target=total,
+        cost=cost,
+        cost_share=before.share(counted),
+        confidence=float(target.confidence),
+        errors=errors,
+        error_unit=RANK if in_rank(view) else None,
+        names=() if discovery else tuple(group.name for group in plan.by),
+        keys=tuple(query.keys[cell] for cell in question.cells) if query.keys else ((),),
+        outputs=outputs_of(plan, view),
+        headroom_after=before.step(counted).headroom if fits else 0.0,
+        fits=fits,
+        largest=None if fits else account.largest(question.known),
+        times=before.times(counted),
+        contribution=contribution(query, questions.tables.unit(plan.source)),
+        refining=promise.refining,
+        assumption=_assumption(question, rows, errors),
+        notice=notice,
+    )
+
+
+def explain(questions: Questions, plan: Plan, view: AnyView) -> tuple[str, list[tuple[str, str]]]:
+    """The question in words, and what one unit can change in it."""
+    query = questions.tables.compile(plan)
+    return question_words(plan, view), explanation(query, questions.tables.unit(plan.source))
+
+
+def _scale(question: Question, total: GDP) -> float:
+    """Noise scale of the measured cells once they are known as well as by `total`."""
+    return sigma_for(question.measured.l2_sensitivity_squared, GDP.from_squared(total.mu_squared))
+
+
+def _assumption(question: Question, rows: Rows | None, errors: Cells | None) -> str | None:
+    """What the expected errors rest on."""
+    if rows is not None:
+        return f"about {rows.each.min():,.0f} rows in the smallest group ({rows.source})"
+    plan, view = question.query.plan, question.view
+    if errors is None and rows_needed(plan, view) is not None and not isinstance(view, Columns):
+        return "the number of rows, which no released count tells; the interval comes with the answer"
+    if errors is None:
+        return "the answer itself, of which nothing is released yet; the interval comes with the answer"
+    return None

@@ -1,0 +1,203 @@
+"""What is known of a question by now, and what its answer's errors would be: made without the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpnb.accounting.exact import from_text
+from dpnb.accounting.losses import GDP
+from dpnb.answer.estimates.expected import half_widths
+from dpnb.answer.estimates.noisy import Cells
+from dpnb.answer.estimates.outputs import outputs_of
+from dpnb.errors import RequestError
+from dpnb.interactive.refinement import Look, Refinement
+from dpnb.ledger import Charge
+from dpnb.query.identity import question_of
+from dpnb.query.linear import LinearQuery
+from dpnb.query.plan import AnyView, Columns, Discovery, Plan, question_words
+from dpnb.query.schema import Key
+from dpnb.session.account import Account
+from dpnb.session.knowledge import Rows, known_rows, refuse_unknown
+from dpnb.session.tables import Tables
+from dpnb.session.target import Errors, Label, Request, Target, resolve
+
+Keys = tuple[tuple[Key, ...], ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A plan and a view with what is known of them by now.
+
+    Parameters
+    ----------
+    query : LinearQuery
+        Of all cells.
+    measured : LinearQuery
+        Of the cells that are to be looked at.
+    view : View
+    refinement : Refinement
+    """
+
+    query: LinearQuery
+    measured: LinearQuery
+    view: AnyView
+    refinement: Refinement
+
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return question_words(self.query.plan, self.view)
+
+    @property
+    def cells(self) -> list[int]:
+        """Places of the cells to be looked at."""
+        return list(range(self.query.cells)) if self.measured.only is None else list(self.measured.only)
+
+    @property
+    def known(self) -> GDP:
+        """How well the cells to be looked at are known."""
+        return self.refinement.known(self.measured.l2_sensitivity_squared, self.measured.only)
+
+    @property
+    def discovery_delta(self) -> Fraction:
+        """What a discovery takes of the budget's discovery_delta."""
+        aggregation = self.query.plan.aggregation
+        return from_text(aggregation.delta) if isinstance(aggregation, Discovery) else Fraction(0)
+
+    def missing(self, total: GDP) -> GDP:
+        """What a release must cost so that the cells are known as well as by `total`."""
+        squared = max(total.mu_squared - self.known.mu_squared, Fraction(0))
+        return GDP.from_squared(squared, self.discovery_delta)
+
+
+class Questions:
+    """The questions of one session.
+
+    Parameters
+    ----------
+    tables : Tables
+    account : Account
+    version : str
+        Of the tables.
+    public_size : int, optional
+    """
+
+    def __init__(self, tables: Tables, account: Account, version: str, public_size: int | None) -> None:
+        self.tables, self.account, self.version = tables, account, version
+        self._public_size = public_size
+
+    def question(self, plan: Plan, view: AnyView, groups: Keys) -> Question:
+        """What is known of a question by now.
+
+        Raises
+        ------
+        RequestError
+            It has no such group, or only some groups are to be looked at before there was a look at all of them.
+        """
+        query = self.tables.compile(plan)
+        for key in groups:
+            if key not in query.keys:
+                raise RequestError(f"groups: {key!r} is no group of the {plan.words}; name some of its keys")
+        only, refinement = only_of(query, groups), self.refinement(query)
+        if only is not None and not refinement.looks:
+            raise RequestError(
+                f"groups: the first look at the {plan.words} is at all of its groups; release it without groups= first, "
+                "or group by these keys alone, as in groupby(..., keys=[...])"
+            )
+        measured = query if only is None else self.tables.compile(plan, only)
+        return Question(query, measured, view, refinement)
+
+    def refinement(self, query: LinearQuery) -> Refinement:
+        """All looks at a question that the ledger has."""
+        if isinstance(query.plan.aggregation, Discovery):
+            return Refinement()  # which groups there are may differ from look to look: nothing can be combined
+        return self.refinement_of(query, self.account.ledger.looks(self.version, question_of(query.plan)))
+
+    def refinement_of(self, query: LinearQuery, charges: list[Charge]) -> Refinement:
+        """What some rows of the ledger say about a question."""
+        looks = []
+        for charge in charges:
+            if charge.measurement is not None:
+                only = only_of(query, Request.from_json(charge.request).groups)
+                measured = query if only is None else self.tables.compile(query.plan, only)
+                looks.append(Look(charge.loss, charge.measurement, measured.l2_sensitivity_squared, only))
+        return Refinement(tuple(looks), charges[0].tau if looks else None, query.cells)
+
+    def rows(self, question: Question) -> Rows | None:
+        """How many rows its errors may rest on."""
+
+        def known(plan: Plan) -> tuple[LinearQuery, Refinement]:
+            query = self.tables.compile(plan)
+            return query, self.refinement(query)
+
+        return known_rows(question.query, question.view, self._public_size, known)
+
+    def resolve(self, question: Question, target: Target, rows: Rows | None) -> GDP:
+        """The loss at which the question is known as well as asked."""
+        return resolve(
+            target,
+            words=question.words,
+            known=question.known,
+            budget=self.account.budget,
+            share_left=lambda share: self.account.promise.left(self.account.filter, share),
+            errors=self.errors(question, target, rows),
+            unknown=lambda: refuse_unknown(question.query.plan, question.view),
+        )
+
+    def errors(self, question: Question, target: Target, rows: Rows | None) -> Errors:
+        """Its errors as they are, and as they would be."""
+        query, refinement, view = question.query, question.refinement, question.view
+        outputs = outputs_of(query.plan, view)
+        count = len(outputs[1]) if outputs else 1
+        alpha = alpha_of(target.alpha, query.cells * count if target.simultaneous else 1)
+        final = target.final or isinstance(query.plan.aggregation, Discovery)
+        cells = question.cells
+        schema = self.tables.schema(query.plan.source)
+        known = refinement.combined() if refinement.looks else None
+
+        def widths(sigma: Cells, radius: Cells) -> Cells | None:
+            found = half_widths(
+                query,
+                view,
+                sigma,
+                radius,
+                schema,
+                known=None if known is None else known[0],
+                rows=None if rows is None else rows.each,
+            )
+            return None if found is None else found[cells]
+
+        def at(sigma: float) -> Cells | None:
+            radius = refinement.radius_at(sigma, alpha, final=final)
+            if known is None or question.measured.only is None:
+                return widths(np.full(query.cells, sigma), np.full(query.cells, radius))
+            sigmas, radii = known[1].copy(), refinement.radius(alpha)
+            sigmas[cells], radii[cells] = np.minimum(sigmas[cells], sigma), radius
+            return widths(sigmas, radii)
+
+        labels = [
+            [_names(query.keys[cell] if query.keys else (), outputs, place) for place in range(count)] for cell in cells
+        ]
+        now = None if known is None else widths(known[1], refinement.radius(alpha))
+        mixed = isinstance(view, Columns)
+        return Errors(question.words, labels, mixed, question.measured.l2_sensitivity_squared, now, at)
+
+
+def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
+    """Places of some groups, ascending; None for all."""
+    only = tuple(sorted(query.keys.index(key) for key in set(groups)))
+    return None if not only or len(only) == query.cells else only
+
+
+def alpha_of(alpha: Fraction, intervals: int) -> Fraction:
+    """What each of several intervals may miss, so that all hold at once (the union bound)."""
+    return alpha / max(intervals, 1)
+
+
+def _names(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, place: int) -> tuple[Label, ...]:
+    """What a mapping of errors may call a number: its statistic, or its group, as a tuple too."""
+    names: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
+    return (*names, *([outputs[1][place]] if outputs else []))
