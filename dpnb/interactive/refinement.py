@@ -180,9 +180,10 @@ class Refinement:
 
     def _rows(self, look: Look, at: NDArray[np.int64]) -> Floats:
         """What a look says of some of its cells, shape (cells, slots)."""
-        if look.cells is None:
-            return look.measurement.to_floats().reshape(self.count, -1)[at]
-        return look.measurement.to_floats().reshape(len(look.cells), -1)[np.searchsorted(look.cells, at)]
+        cells = self.count if look.cells is None else len(look.cells)
+        values = look.measurement.to_floats()
+        table = values.reshape(cells, len(values) // cells if cells else 1)
+        return table[at if look.cells is None else np.searchsorted(look.cells, at)]
 
 
 def _sigma(look: Look) -> float:

@@ -129,7 +129,7 @@ def refuse_unknown(plan: Plan, view: AnyView) -> NoReturn:
     """
     question = question_words(plan, view)
     needed = rows_needed(plan, view)
-    if needed is None or isinstance(view, Columns):
+    if needed is None:
         raise UnknownErrorSize(
             f"within: the error of the {question} depends on the answer itself; take a first look with mu=, rho=, "
             "epsilon= or share=, and ask for within= then"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from dpnb.accounting.losses import GDP
 from dpnb.answer.estimates.expected import RANK, in_rank
 from dpnb.answer.estimates.noisy import Cells
 from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.answer.preview import Preview
 from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.threshold import threshold_for
 from dpnb.query.linear.explain import contribution, explanation
 from dpnb.query.plan import AnyView, Columns, Discovery, Plan, question_words
 from dpnb.session.knowledge import Rows, rows_needed
@@ -48,7 +51,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         times=before.times(counted),
         contribution=contribution(query, questions.tables.unit(plan.source)),
         refining=promise.refining,
-        assumption=_assumption(question, rows, errors),
+        assumption=_assumption(question, rows, errors, total),
         notice=notice,
     )
 
@@ -64,8 +67,17 @@ def _scale(question: Question, total: GDP) -> float:
     return sigma_for(question.measured.l2_sensitivity_squared, GDP.from_squared(total.mu_squared))
 
 
-def _assumption(question: Question, rows: Rows | None, errors: Cells | None) -> str | None:
+def _threshold(question: Question, total: GDP) -> str:
+    """How common a group must be to be found."""
+    groups = question.measured.l2_sensitivity_squared
+    least = threshold_for(_scale(question, total), groups, question.discovery_delta)
+    return f"a group is named if its number of units, with noise, is at least {math.ceil(least):,}"
+
+
+def _assumption(question: Question, rows: Rows | None, errors: Cells | None, total: GDP) -> str | None:
     """What the expected errors rest on."""
+    if question.discovery_delta:
+        return _threshold(question, total)
     if rows is not None:
         return f"about {rows.each.min():,.0f} rows in the smallest group ({rows.source})"
     plan, view = question.query.plan, question.view

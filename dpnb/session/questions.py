@@ -104,8 +104,8 @@ class Questions:
         only, refinement = only_of(query, groups), self.refinement(query)
         if only is not None and not refinement.looks:
             raise RequestError(
-                f"groups: the first look at the {plan.words} is at all of its groups; release it without groups= first, "
-                "or group by these keys alone, as in groupby(..., keys=[...])"
+                f"groups: the first look at the {plan.words} is at all of its groups; release it without groups= "
+                "first, or group by these keys alone, as in groupby(..., keys=[...])"
             )
         measured = query if only is None else self.tables.compile(plan, only)
         return Question(query, measured, view, refinement)

@@ -34,7 +34,7 @@ def words(node: Expression) -> str:
         case Column(name):
             return name
         case Literal(value):
-            return repr(value)
+            return _value(value)
         case Arithmetic("-", Literal(0), inner):
             return f"-{_inner(inner)}"
         case Arithmetic(operator, left, right) | Compare(operator, left, right):
@@ -58,9 +58,9 @@ def words(node: Expression) -> str:
         case Missing(inner):
             return f"{_inner(inner)}.isna()"
         case Fill(inner, value):
-            return f"{_inner(inner)}.fillna({value!r})"
+            return f"{_inner(inner)}.fillna({_value(value)})"
         case Clip(inner, low, high):
-            return f"{_inner(inner)}.clip({low!r}, {high!r})"
+            return f"{_inner(inner)}.clip({_value(low)}, {_value(high)})"
         case Round(inner, decimals):
             return f"{_inner(inner)}.round({decimals or ''})"
         case Where(condition, inner, otherwise):
@@ -79,6 +79,11 @@ def _inner(node: Expression) -> str:
     return f"({text})" if isinstance(node, Arithmetic | Compare | And | Or) else text
 
 
+def _value(value: object) -> str:
+    """A constant; a whole number without a decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
 def _listed(values: tuple[object, ...]) -> str:
-    shown = [repr(value) for value in values[:LISTED]]
+    shown = [_value(value) for value in values[:LISTED]]
     return f"[{', '.join(shown)}{', ...' if len(values) > LISTED else ''}]"

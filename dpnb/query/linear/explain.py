@@ -47,8 +47,8 @@ def _feature(feature: Feature, query: LinearQuery) -> str:
             return f"1 a row on each of {feature.levels} levels of a tree"
         case Value():
             reach = f"{float(feature.row_limit * feature.unit * feature.weight):.6g}"
-            away = f" away from {feature.middle:.6g}" if feature.centre else ""
-            return f"at most {reach}{away} a row to {words(feature.of)}"
+            less = f" less {feature.middle:.6g}" if feature.centre else ""
+            return f"at most {reach} a row to {words(feature.of)}{less}"
 
 
 def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
