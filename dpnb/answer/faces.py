@@ -69,12 +69,12 @@ def price(cost: GDP, share: float) -> str:
 
 def figures_text(figures: Figures) -> str:
     """Estimates for a terminal."""
-    lines, rows = [figures.words], _rows(figures)
+    lines = [figures.words]
     if figures.single:
-        ((_, value, interval),) = rows
+        ((_, value, interval),) = _rows(figures)
         lines.append(f"  {value}   {interval_name(figures)} {interval}")
     else:
-        table = [[*_head(figures), "estimate", interval_name(figures)], *([*key, *rest] for key, *rest in rows)]
+        table = [_head(figures), *_body(figures)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for row in table:
             lines.append("  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)))
@@ -85,14 +85,13 @@ def figures_text(figures: Figures) -> str:
 
 def figures_html(figures: Figures) -> str:
     """Estimates for a notebook."""
-    rows = _rows(figures)
     # Statistics of different units have no common scale.
     picture = None if figures.single or (figures.outputs and figures.outputs[0] != "quantile") else _Picture(figures)
-    head = [*_head(figures), "estimate", interval_name(figures)]
+    head = _head(figures)
     cells = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in head) + ("<th></th>" if picture else "")
     body = ""
-    for place, (key, value, interval) in enumerate(rows):
-        body += "<tr>" + "".join(f'<td style="{NUMBER}">{escape(text)}</td>' for text in (*key, value, interval))
+    for place, texts in enumerate(_body(figures)):
+        body += "<tr>" + "".join(f'<td style="{NUMBER}">{escape(text)}</td>' for text in texts)
         body += (f"<td>{picture.bar(place)}</td>" if picture else "") + "</tr>"
     return (
         f'<div style="{STYLE}">{_notice_html(figures.notice)}<div><b>{escape(figures.words)}</b></div>'
@@ -208,8 +207,25 @@ def _notice_html(notice: str | None) -> str:
     return f'<div style="{LOUD}">{escape(notice)}</div>' if notice else ""
 
 
+def _wide(figures: Figures) -> bool:
+    """Whether several statistics of groups are shown side by side, a row for each group."""
+    return bool(figures.names and figures.outputs and figures.outputs[0] == "statistic")
+
+
 def _head(figures: Figures) -> list[str]:
-    return [*figures.names, *([figures.outputs[0]] if figures.outputs else [])]
+    if _wide(figures) and figures.outputs:
+        return [*figures.names, *(f"{label} ({percent(figures.confidence)})" for label in figures.outputs[1])]
+    return [*figures.names, *([figures.outputs[0]] if figures.outputs else []), "estimate", interval_name(figures)]
+
+
+def _body(figures: Figures) -> list[list[str]]:
+    """The cells of the table below its head."""
+    rows = _rows(figures)
+    if not _wide(figures) or not figures.outputs:
+        return [[*key, value, interval] for key, value, interval in rows]
+    many, levels = len(figures.outputs[1]), len(figures.names)
+    groups = [rows[start : start + many] for start in range(0, len(rows), many)]
+    return [[*group[0][0][:levels], *(f"{value} ({interval})" for _, value, interval in group)] for group in groups]
 
 
 def _rows(figures: Figures) -> list[tuple[list[str], str, str]]:

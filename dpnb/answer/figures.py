@@ -120,6 +120,9 @@ class Figures:
             raise RequestError(f"{self.words}: is not one number; use .estimate, or pick one by [key]")
         return float(self.cells.value[0, 0])
 
+    def __round__(self, digits: int = 0) -> Any:
+        return round(float(self), digits) if self.single else self.estimate.round(digits)  # type: ignore[union-attr]
+
     def __getitem__(self, key: Any) -> Figures:
         """One of several statistics by its name, or one group by its key (a tuple for several levels)."""
         wanted = plain(key)
@@ -129,8 +132,9 @@ class Figures:
         group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
         if self.names and group in self.keys:
             place = self.keys.index(group)
-            said = ", ".join(f"{name} {part!r}" for name, part in zip(self.names, group, strict=True))
-            return self._part(f"{self.words} ({said})", slice(place, place + 1), slice(None), names=(), keys=((),))
+            said = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
+            words = self.words.replace(f" by {', '.join(self.names)}", "", 1)
+            return self._part(f"{words}, {said}", slice(place, place + 1), slice(None), names=(), keys=((),))
         known = [
             *(self.outputs[1] if self.outputs else ()),
             *(key if len(key) > 1 else key[0] for key in self.keys if key),
@@ -177,7 +181,7 @@ class Figures:
         return self._negative()
 
     def _negative(self) -> Figures:
-        return self._part(f"-({self.words})", slice(None), slice(None))._with_cells(_negative(self.cells))
+        return self._part(f"-[{self.words}]", slice(None), slice(None))._with_cells(_negative(self.cells))
 
     def _with_cells(self, cells: Estimate) -> Self:
         return replace(self, cells=cells)
@@ -190,7 +194,7 @@ class Figures:
             if operator == "/" and not number:
                 raise RequestError("/: an answer cannot be divided by 0")
             sure = np.full((1, 1), float(number))
-            words = f"({self.words}) {operator} {number:g}"
+            words = f"[{self.words}] {operator} {number:g}"
             result = combine(self.cells, Estimate(sure, sure, sure, np.zeros((1, 1))))
             return self._part(words, slice(None), slice(None))._with_cells(result)
         if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
@@ -209,7 +213,7 @@ class Figures:
                 "independent; ask for it as one question, such as .share() of an answer or .ratio() of columns"
             )
         together = tuple(mine | yours for mine, yours in zip(self.sources, theirs, strict=True))
-        whole = self._part(f"({self.words}) {operator} ({other.words})", slice(None), slice(None))
+        whole = self._part(f"[{self.words}] {operator} [{other.words}]", slice(None), slice(None))
         return replace(
             whole, cells=combine(self.cells, other.cells), sources=together, notice=self.notice or other.notice
         )
@@ -235,7 +239,14 @@ class Figures:
     @property
     def footer(self) -> list[str]:
         """What is said below the numbers."""
-        return [] if self.single else ["all intervals at once" if self.simultaneous else "each interval by itself"]
+        parts = [] if self.single else ["all intervals at once" if self.simultaneous else "each interval by itself"]
+        if np.isnan(self.cells.value).any():
+            parts.append("unknown: drowned by the noise, or not defined")
+        with np.errstate(invalid="ignore"):
+            outside = (self.cells.value < self.cells.low) | (self.cells.value > self.cells.high)
+        if outside.any():
+            parts.append("an estimate outside its interval is noise: the truth cannot be there")
+        return parts
 
 
 _ARRAYS = ("value", "low", "high", "noise_scale")

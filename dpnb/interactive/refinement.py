@@ -8,12 +8,13 @@ mu_b^2 - mu_a^2, also when the s_j were chosen from earlier answers (Smith and T
 A look may be at some of the groups only.  A cell's information is then that of the looks which it is in, and a look at
 some cells costs mu^2 = C'^2/s^2 with C' the most that one unit can change *those* cells by.
 
-The analyst decides from the answers whether to look again, and a fixed-design interval is then wrong (it can miss nine
-times in ten).  So the error alpha is split: the first look has the fixed-design interval at 0.8 alpha, and from the
-second look on a normal-mixture confidence sequence at 0.2 alpha holds for all looks at once (Howard et al. 2021;
-proof: E exp(t S_n - t^2 I_n / 2) = 1 for S_n = sum (y_j - q)/s_j^2, mix t over N(0, 1/tau), Ville).  Together they miss
-with probability at most alpha.  tau is fixed by the first look's scale, before anything is seen.  A first look that was
-asked for as final has the whole alpha and no tau: it is never refined.
+The analyst decides from the answers whether to look again, and a fixed-design interval is then wrong (it can miss
+nine times in ten).  So the error alpha is split: the first look has the fixed-design interval at 0.8 alpha, and from
+the second look on a normal-mixture confidence sequence at 0.2 alpha holds for all looks at once (Howard et al.  2021;
+proof: E exp(t S_n - t^2 I_n / 2) = 1 for S_n = sum (y_j - q)/s_j^2, mix t over N(0, 1/tau), Ville).  Together they
+miss with probability at most alpha, so what is in both is an interval at level alpha too, and a refinement never
+widens one.  tau is fixed by the first look's scale, before anything is seen.  A first look that was asked for as
+final has the whole alpha and no tau: it is never refined.
 
 Any linear functional of the sums has the same property with its own scale, so intervals of all kinds of answers use the
 half-width in multiples of the noise scale.
@@ -87,6 +88,11 @@ class Refinement:
     looks: tuple[Look, ...] = ()
     tau: float | None = None
     count: int = 1
+
+    @property
+    def first(self) -> Refinement:
+        """What was known after the first look."""
+        return Refinement(self.looks[:1], self.tau, self.count)
 
     @property
     def final(self) -> bool:

@@ -107,7 +107,7 @@ def cell_codes(plan: Plan, rows: Rows) -> Integers:
     if not plan.by:
         return rows.zeros
     if plan.keys is not None:
-        return rows.looked_up(Lookup(tuple(group.of for group in plan.by), plan.keys, ()))
+        return rows.looked_up(Lookup("keys", tuple(group.of for group in plan.by), plan.keys, ()))
     levels = [_level_codes(group, rows) for group in plan.by]
     return combined_codes([codes for codes, _ in levels], [size for _, size in levels])[0]
 

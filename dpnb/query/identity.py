@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dpnb.query.expressions.nodes import And, Arithmetic, Compare, Expression, IsIn, Literal, Node, Not, Or
+from dpnb.query.expressions.nodes import And, Arithmetic, Compare, Expression, IsIn, Literal, Lookup, Node, Not, Or
 from dpnb.query.plan import Plan
 from dpnb.query.schema import Key
 
@@ -46,6 +46,9 @@ def _node(node: Expression) -> Any:
             return ["IsIn", _node(inner), sorted((_number(value) for value in values), key=_text)]
         case Literal(value):
             return ["Literal", _number(value)]
+        case Lookup():
+            content = [node.keys, node.values, node.low, node.high]
+            return ["Lookup", [_node(inner) for inner in node.inner], _plain(tuple(content))]
     return [type(node).__name__, {name: _plain(getattr(node, name)) for name in node.__struct_fields__}]
 
 

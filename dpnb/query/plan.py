@@ -13,7 +13,7 @@ import msgspec
 
 from dpnb.errors import PlanError
 from dpnb.query.expressions.kinds import MOST_KEYS, Truth, Words, keys_of, kind_of, number_of
-from dpnb.query.expressions.nodes import Column, Expression
+from dpnb.query.expressions.nodes import AsNumber, Column, Expression
 from dpnb.query.expressions.words import words
 from dpnb.query.schema import Key, Schema
 from dpnb.query.unit import Limits, limit_words
@@ -113,10 +113,13 @@ class FromMoments(View, frozen=True, tag="from moments"):
     statistic : str
     columns : tuple of int
         Which of the measured columns; for a regression the outcome first.
+    labels : tuple of str
+        What the columns are called, where the expression itself is not to be shown.
     """
 
     statistic: str
     columns: tuple[int, ...] = (0,)
+    labels: tuple[str, ...] = ()
 
 
 class FromMean(View, frozen=True, tag="from mean"):
@@ -143,9 +146,17 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class Columns(View, frozen=True, tag="columns"):
-    """The named columns of a joint answer."""
+    """The named columns of a joint answer.
+
+    Parameters
+    ----------
+    columns : tuple of Named
+    title : str
+        What they are together; the list of them if left out.
+    """
 
     columns: tuple[Named, ...]
+    title: str = ""
 
 
 AnyView = Plain | Shares | FromMoments | FromMean | Quantiles | Columns
@@ -328,6 +339,8 @@ def texts_in(plan: Plan, schema: Schema) -> bool:
 
 def question_words(plan: Plan, view: AnyView) -> str:
     """Plan and view in words, for example ``median of mdvis by coins``."""
+    if isinstance(view, Columns) and view.title:
+        return view.title + plan.scope
     if isinstance(plan.aggregation, Joint):
         parts = [part.aggregation for part in plan.aggregation.parts]
         columns = view.columns if isinstance(view, Columns) else ()
@@ -346,6 +359,10 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return "shares of rows" if isinstance(view, Shares) else "count of rows"
         case Units():
             return "shares of privacy units" if isinstance(view, Shares) else "count of privacy units"
+        case Sum(AsNumber(condition)) if isinstance(view, Plain):
+            return f"count of rows with {words(condition)}"
+        case Mean(AsNumber(condition)) if isinstance(view, Plain):
+            return f"share of rows with {words(condition)}"
         case Sum(node):
             return f"{'shares of the sum' if isinstance(view, Shares) else 'sum'} of {words(node)}"
         case Mean(node):
@@ -363,7 +380,7 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
 def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
     if not isinstance(view, FromMoments):
         return f"moments of {', '.join(map(words, columns))}"
-    chosen = [words(columns[at]) for at in view.columns]
+    chosen = list(view.labels) or [words(columns[at]) for at in view.columns]
     if view.statistic == "regression":
         return f"regression of {chosen[0]} on {', '.join(chosen[1:])}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}

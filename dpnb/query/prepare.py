@@ -157,6 +157,7 @@ def _prepare(
         values = columns[name]
         if isinstance(column, Bounded):
             numbers = np.clip(_floats(values), column.low, column.high)
+            numbers = np.round(numbers) if column.whole else numbers
             table.numbers[name], table.steps[name] = numbers, grid.to_grid(numbers, column)
         elif isinstance(column, Dates):
             table.numbers[name] = np.clip(_seconds(values), column.low, column.high)

@@ -19,7 +19,7 @@ NARROWEST_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
 
 
-class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type"):
+class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit_defaults=True):
     """A column of numbers, clamped to ``[low, high]`` before anything is computed.
 
     Parameters
@@ -27,20 +27,30 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type"):
     low, high : float
         Finite, ``low < high``.  A value outside counts as the nearer bound; what is not a finite number does not
         count at all.
+    whole : bool
+        Whether the column holds whole numbers; a fraction is rounded to the nearest.  Its values can then be groups,
+        and its quantiles are whole.
 
     Raises
     ------
     SchemaError
-        A bound is not a finite number, the bounds are reversed or equal, or lie so close together that their
-        difference is lost beside their size.
+        A bound is not a finite number (or not a whole one where all are), the bounds are reversed or equal, or lie so
+        close together that their difference is lost beside their size.
     """
 
     low: float
     high: float
+    whole: bool = False
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             msgspec.structs.force_setattr(self, name, _finite(getattr(self, name), name))
+        given: object = self.whole
+        if not isinstance(given, bool) or (given and not (self.low.is_integer() and self.high.is_integer())):
+            raise SchemaError(
+                f"Bounded: whole must be True or False, and with True both bounds whole; got whole={self.whole!r}, "
+                f"low={self.low!r}, high={self.high!r}"
+            )
         if not self.low < self.high:
             raise SchemaError(
                 f"Bounded: low must be below high; got low={self.low!r}, high={self.high!r}; "

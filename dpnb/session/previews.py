@@ -44,7 +44,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         error_unit=RANK if in_rank(view) else None,
         names=() if discovery else tuple(group.name for group in plan.by),
         keys=tuple(query.keys[cell] for cell in question.cells) if query.keys else ((),),
-        outputs=outputs_of(plan, view),
+        outputs=outputs_of(view),
         headroom_after=before.step(counted).headroom if fits else 0.0,
         fits=fits,
         largest=None if fits else account.largest(question.known),

@@ -157,7 +157,7 @@ class Query:
 
     def __repr__(self) -> str:
         words = question_words(self.plan, self.view)
-        return f"<question: {words}; .preview(within=...) is free, .release(within=...) is charged>"
+        return f"<question: {words}; .preview() is free, .release(mu=...) is charged>"
 
 
 class Explanation:

@@ -150,7 +150,7 @@ class Questions:
     def errors(self, question: Question, target: Target, rows: Rows | None) -> Errors:
         """Its errors as they are, and as they would be."""
         query, refinement, view = question.query, question.refinement, question.view
-        outputs = outputs_of(query.plan, view)
+        outputs = outputs_of(view)
         count = len(outputs[1]) if outputs else 1
         alpha = alpha_of(target.alpha, query.cells * count if target.simultaneous else 1)
         final = target.final or isinstance(query.plan.aggregation, Discovery)
@@ -182,6 +182,10 @@ class Questions:
             [_names(query.keys[cell] if query.keys else (), outputs, place) for place in range(count)] for cell in cells
         ]
         now = None if known is None else widths(known[1], refinement.radius(alpha))
+        if now is not None and len(refinement.looks) > 1:  # an interval lies within the first look's
+            _, sigma = refinement.first.combined()
+            first = widths(sigma, refinement.first.radius(alpha))
+            now = now if first is None else np.minimum(now, first)
         mixed = isinstance(view, Columns)
         return Errors(question.words, labels, mixed, question.measured.l2_sensitivity_squared, now, at)
 

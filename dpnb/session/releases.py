@@ -10,10 +10,11 @@ import hashlib
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from typing import NoReturn
 
 from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
-from dpnb.answer.estimates import estimate
+from dpnb.answer.estimates import Estimate, estimate
 from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.errors import PlanError, RequestError
 from dpnb.interactive.refinement import Look, Refinement, first_tau
@@ -164,16 +165,23 @@ class Releases:
             refinement = Refinement((Look(looks[0].loss, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
         else:
             keys, refinement = query.keys or ((),), self._questions.refinement_of(query, looks)
-        outputs = outputs_of(plan, view)
+        outputs = outputs_of(view)
         count = len(keys) * (len(outputs[1]) if outputs else 1)
-        radius = refinement.radius(alpha_of(1 - request.confidence, count if request.simultaneous else 1))
-        sums, sigma = refinement.combined()
+        alpha = alpha_of(1 - request.confidence, count if request.simultaneous else 1)
+        schema = self._questions.tables.schema(plan.source)
+
+        def shown(refinement: Refinement) -> Estimate:
+            return estimate(query, view, *refinement.combined(), refinement.radius(alpha), schema)
+
+        cells = shown(refinement)
+        if len(refinement.looks) > 1 and not refinement.final:
+            cells = cells.within(shown(refinement.first))
         return Answer(
             words=question_words(plan, view),
             names=tuple(group.name for group in plan.by),
             keys=keys,
             outputs=outputs,
-            cells=estimate(query, view, sums, sigma, radius, self._questions.tables.schema(plan.source)),
+            cells=cells,
             confidence=float(request.confidence),
             simultaneous=request.simultaneous,
             notice=self._notice,
@@ -185,7 +193,7 @@ class Releases:
             known=known,
             looks=len(refinement.looks),
             time=time,
-            refine=self._asked(plan, view),
+            refine=_refuse_refining if isinstance(plan.aggregation, Discovery) else self._asked(plan, view),
             read=lambda other: self._reread(query, request, other, looks, cost=cost, known=known, time=time),
         )
 
@@ -204,6 +212,13 @@ class Releases:
             raise PlanError(f"share: needs counts or sums by group; this is the {query.plan.words}")
         other = Request(request.confidence, view, request.simultaneous, request.groups)
         return self._shaped(query, other, looks, cost=cost, known=known, time=time)
+
+
+def _refuse_refining(**_: object) -> NoReturn:
+    raise RequestError(
+        "refine: which groups are found differs from look to look, so looks at them cannot be combined; discover "
+        "again, which is a new question, or ask about the groups that were found"
+    )
 
 
 def _refuse_after_final(question: Question, target: Target) -> None:

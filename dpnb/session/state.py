@@ -101,6 +101,8 @@ def text(state: dict[str, Any]) -> str:
     lines.append(f"  {EACH_FILTER}:")
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for reading, note in READINGS.items():
+        if not _read(state, reading):
+            continue  # none of this reading can count what was released
         lines.append(f"  Odometers, {reading}: {note}")
         lines += [f"    {line['label']:<23}{line['description']}" for line in _read(state, reading)]
     count = len(state["releases"])
@@ -138,7 +140,8 @@ def _lists(state: dict[str, Any]) -> str:
     folds = [(EACH_FILTER, _filters(state))]
     for reading, note in READINGS.items():
         odometers = [(line["label"], line["description"]) for line in _read(state, reading)]
-        folds.append((f"Odometers, {reading}: {note}", odometers))
+        if odometers:
+            folds.append((f"Odometers, {reading}: {note}", odometers))
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
 
 

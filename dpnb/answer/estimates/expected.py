@@ -103,7 +103,8 @@ def _direct(
         return np.asarray(radius * units[0] * math.sqrt(max(len(rows) - 1, 1)) / total)[:, None]
     if isinstance(aggregation, Mean):
         reach = float(_limit(features[1])) * units[1]
-        return (radius * math.hypot(units[1], reach * units[0]) / rows)[:, None]
+        # No interval is longer than the bounds are apart.
+        return np.minimum(radius * math.hypot(units[1], reach * units[0]) / rows, reach)[:, None]
     if isinstance(aggregation, Moments) and isinstance(view, FromMoments) and view.statistic in ("mean", "var"):
         return _moment_widths(aggregation, view, units, radius, rows, schema)
     return None

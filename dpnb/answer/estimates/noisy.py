@@ -67,6 +67,12 @@ class Estimate:
             )
         )
 
+    def within(self, other: Estimate) -> Estimate:
+        """The same values, with the intervals cut down to another estimate's; kept where the two do not meet."""
+        low, high = np.maximum(self.low, other.low), np.minimum(self.high, other.high)
+        meet = low <= high
+        return Estimate(self.value, np.where(meet, low, self.low), np.where(meet, high, self.high), self.noise_scale)
+
     @property
     def half_width(self) -> Cells:
         """Half of each interval's length."""

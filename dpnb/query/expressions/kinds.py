@@ -194,7 +194,7 @@ def keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
         return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1))
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {_said(kind)}; group by dpnb.Categories, by "
-        "dpnb.cut(column, edges), by .round() of a number or by a part of a date"
+        "dpnb.cut(column, edges), by .round() of a number (or declare it with whole=True) or by a part of a date"
     )
 
 
@@ -203,7 +203,7 @@ def _column(name: object, schema: Schema) -> Kind:
     if declared is None:
         raise PlanError(f"column {name!r}: not in the schema; the columns are {', '.join(map(repr, schema))}")
     if isinstance(declared, Bounded):
-        return Number(declared.low, declared.high)
+        return Number(declared.low, declared.high, declared.whole)
     if isinstance(declared, Categories):
         return Category(declared.values)
     return Moment(declared.low, declared.high) if isinstance(declared, Dates) else Words()

@@ -146,6 +146,7 @@ class AsNumber(Node, frozen=True, tag="number"):
 class Lookup(Node, frozen=True, tag="lookup"):
     """What a public table says of a key: ``values[i]`` for the key ``keys[i]``, nothing for any other."""
 
+    name: str
     inner: tuple[Expression, ...]
     keys: tuple[tuple[Key, ...], ...]
     values: tuple[Key | None, ...]

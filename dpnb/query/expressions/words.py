@@ -51,8 +51,8 @@ def words(node: Expression) -> str:
             return f"{_inner(inner)}.abs()"
         case Apply(function, inner):
             return f"{function}({words(inner)})"
-        case Lookup(inner, _, _):
-            return f"lookup({', '.join(map(words, inner))})"
+        case Lookup(name):
+            return name
         case IsIn(inner, values):
             return f"{_inner(inner)}.isin({_listed(values)})"
         case Missing(inner):

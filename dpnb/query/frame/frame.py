@@ -271,7 +271,7 @@ class Frame(Refusing, Generic[Q]):
         groups = []
         for level in levels:
             if isinstance(level, Expressed):
-                name = next((name for name, node in self._columns.items() if node == level._node), words(level._node))
+                name = self._name(level._node)
                 if not level._frame._scope.same_table(self._scope):
                     raise PlanError(f"groupby: {name} must come from the same table")
                 groups.append(Group(name, level._node))
@@ -289,7 +289,7 @@ class Frame(Refusing, Generic[Q]):
         """Number of privacy units with at least one row."""
         return self._question(*measured("units", None))
 
-    def agg(self, *, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
         """Several aggregations in one charge.
 
         Parameters
@@ -306,7 +306,7 @@ class Frame(Refusing, Generic[Q]):
         PlanError
             A column or weight is not of this form.
         """
-        return self._question(*aggregated(self, columns, weights))
+        return self._question(*aggregated(self, others, columns, weights))
 
     def regress(self, outcome: Any, *, on: Any) -> Q:
         """Least squares of one column on others, from noisy second moments.
@@ -325,23 +325,28 @@ class Frame(Refusing, Generic[Q]):
         target = self._numeric(outcome)
         if len(target) != 1:
             raise PlanError("regress: the outcome must be a number or a condition; .astype(float) numeric categories")
-        predictors = [node for one in (on if isinstance(on, list) else [on]) for node in self._numeric(one)]
+        predictors = [pair for one in (on if isinstance(on, list) else [on]) for pair in self._numeric(one)]
         if not predictors:
-            raise PlanError("regress: on= must name at least one column")
-        named = (*target, *predictors)
+            raise PlanError("regress: on= must name at least one column; got an empty list")
+        labels, named = zip(*target, *predictors, strict=True)
         if len(set(named)) != len(named):
-            raise PlanError("regress: each column may stand once, as outcome or in on=")
+            raise PlanError(f"regress: each column may stand once, as outcome or in on=; got {', '.join(labels)}")
         # In an order of their own: correlations and other regressions of the same columns share the measurement.
         columns = tuple(sorted(named, key=words))
-        return self._question(Moments(columns), FromMoments("regression", tuple(columns.index(node) for node in named)))
+        return self._question(Moments(columns), FromMoments("regression", tuple(map(columns.index, named)), labels))
 
-    def _numeric(self, one: Any) -> list[Expression]:
-        """A column as numbers: categories as indicators."""
+    def _numeric(self, one: Any) -> list[tuple[str, Expression]]:
+        """A column as numbers with their names: categories as indicators."""
         node = one._node if isinstance(one, Expressed) else self._column(one)
-        kind = kind_of(node, self._schema)
+        name, kind = self._name(node), kind_of(node, self._schema)
         if isinstance(kind, Category):
-            return [AsNumber(Compare("==", node, Literal(value))) for value in kind.values[1:]]
-        return [as_number(node, self._schema)]
+            indicators = [(value, Compare("==", node, Literal(value))) for value in kind.values[1:]]
+            return [(f"{name} == {value!r}", AsNumber(indicator)) for value, indicator in indicators]
+        return [(name, as_number(node, self._schema))]
+
+    def _name(self, node: Expression) -> str:
+        """What this view calls an expression; the expression in words if it has no name."""
+        return next((name for name, own in self._columns.items() if own == node), words(node))
 
     def _question(
         self,

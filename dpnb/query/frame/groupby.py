@@ -31,6 +31,8 @@ class GroupBy(Refusing, Generic[Q]):
         self._keys = keys
 
     def __getitem__(self, name: str) -> GroupedSeries[Q]:
+        if not isinstance(name, str):
+            raise PlanError(f"groups[{name!r}]: takes the name of one column; ask for several by .agg(...)")
         return GroupedSeries(self, self._frame[name])
 
     def count(self) -> Q:
@@ -41,9 +43,9 @@ class GroupBy(Refusing, Generic[Q]):
         """Number of privacy units with at least one row in each group."""
         return self._question(*measured("units", None))
 
-    def agg(self, *, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
         """Several aggregations of each group in one charge; see `Frame.agg`."""
-        return self._question(*aggregated(self._frame, columns, weights))
+        return self._question(*aggregated(self._frame, others, columns, weights))
 
     def _question(self, aggregation: Measured, view: AnyView) -> Q:
         return self._frame._question(aggregation, view, self._by, self._keys)
@@ -90,7 +92,9 @@ class GroupedSeries(Series[Q]):
         return f"<{self._said()}>"
 
 
-def aggregated(frame: Frame[Any], columns: Mapping[str, Any], weights: object) -> tuple[Measured, AnyView]:
+def aggregated(
+    frame: Frame[Any], others: tuple[object, ...], columns: Mapping[str, Any], weights: object
+) -> tuple[Measured, AnyView]:
     """The joint question that named columns make.
 
     Raises
@@ -98,7 +102,7 @@ def aggregated(frame: Frame[Any], columns: Mapping[str, Any], weights: object) -
     PlanError
         A column is not written as name="count", name="units" or name=("column", "verb"), or a weight is no column's.
     """
-    if not columns:
+    if others or not columns:
         raise PlanError("agg: name at least one column, as in agg(n='count', visits=('mdvis', 'mean'))")
     specs: list[Spec] = []
     for name, spec in columns.items():

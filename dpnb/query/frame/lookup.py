@@ -80,7 +80,7 @@ def looked_up(
         kind_of(result[new], schema)
     if how == "left":
         return result, None
-    return result, Not(Missing(Lookup(inner, unique, (True,) * len(unique))))
+    return result, Not(Missing(Lookup("match", inner, unique, (True,) * len(unique))))
 
 
 def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], values: list[Any], name: str) -> Lookup:
@@ -88,10 +88,10 @@ def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], va
     if not there:
         raise PlanError(f"merge: column {name!r} of the public table is empty; leave it out")
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in there):
-        return Lookup(inner, keys, tuple(values), float(min(there)), float(max(there)))
+        return Lookup(name, inner, keys, tuple(values), float(min(there)), float(max(there)))
     if len({type(value) for value in there}) > 1:
         raise PlanError(f"merge: column {name!r} of the public table must hold numbers or texts; make it one of them")
-    return Lookup(inner, keys, tuple(values))
+    return Lookup(name, inner, keys, tuple(values))
 
 
 def _value(value: Any, name: str) -> Key | None:

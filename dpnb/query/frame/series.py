@@ -125,7 +125,10 @@ class Series(Expressed, Generic[Q]):
         columns.append(Named("min", 1, Quantiles((EXTREMES["min"],), single=True)))
         columns += [Named(f"{round(100 * q)}%", 1, Quantiles((q,), single=True)) for q in (0.25, 0.5, 0.75)]
         columns.append(Named("max", 1, Quantiles((EXTREMES["max"],), single=True)))
-        return self._ask(Joint((Weighted(Moments((node,))), Weighted(Tree(node)))), Columns(tuple(columns)))
+        return self._ask(
+            Joint((Weighted(Moments((node,))), Weighted(Tree(node)))),
+            Columns(tuple(columns), f"description of {words(node)}"),
+        )
 
 
 def cut(x: Expressed, bins_: object, *, labels: object = None, right: bool = True) -> Any:

@@ -132,7 +132,7 @@ def bins(node: Expression, edges: object, labels: object, right: bool, low: floa
     if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
         raise PlanError(f"bins: must be at least two ascending edges; got {edges!r}")
     if labels is None:
-        names: tuple[Key, ...] = tuple(_interval(a, b, right) for a, b in pairwise(ends))
+        names: tuple[Key, ...] = tuple(_interval(a, b, ends, right) for a, b in pairwise(ends))
     else:
         names = listed(labels, "labels")
         if len(names) != len(ends) - 1 or len(set(names)) != len(names):
@@ -145,9 +145,11 @@ def _edge(edge: object) -> float:
     return float(value) if isinstance(value, float) and math.isinf(value) else number(value, "bins")
 
 
-def _interval(low: float, high: float, right: bool) -> str:
-    left, right_ = ("(", "]") if right else ("[", ")")
-    return f"{left}{low:g}, {high:g}{right_}"
+def _interval(low: float, high: float, ends: list[float], right: bool) -> str:
+    """The bin in words; the outermost edge belongs to its bin on either way of cutting."""
+    start = "(" if right and low != ends[0] else "["
+    end = ")" if not right and high != ends[-1] else "]"
+    return f"{start}{low:g}, {high:g}{end}"
 
 
 def quantile_levels(q: object) -> tuple[float, ...]:

@@ -33,6 +33,7 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
         facts.append(("shared", f"the charge is shared by {len(query.parts)} measurements: {', '.join(shares)}"))
     scales = (_scale(feature, query) for feature in query.features)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
+    facts.append(("intervals", "cover the noise, not what is clipped or does not count"))
     facts.append(("less noise", "half of it costs four times as much of the budget; mu=0.5 has twice as much"))
     return facts
 
