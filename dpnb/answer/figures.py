@@ -62,6 +62,8 @@ class Figures:
     notice: str | None = None
     sources: Sources = field(default=(), repr=False)
 
+    __array_ufunc__ = None  # numpy's arrays leave arithmetic with an answer to the answer
+
     # --- reading -----------------------------------------------------------------------------------------------
 
     @property
@@ -126,6 +128,10 @@ class Figures:
     def __getitem__(self, key: Any) -> Figures:
         """One of several statistics by its name, or one group by its key (a tuple for several levels)."""
         wanted = plain(key)
+        if not isinstance(wanted, bool | int | float | str | tuple):
+            raise RequestError(
+                f"[{type(key).__name__}]: takes the name of a statistic or the key of a group; use .to_pandas()"
+            )
         if self.outputs is not None and not isinstance(wanted, tuple) and wanted in self.outputs[1]:
             at = self.outputs[1].index(wanted)
             return self._part(f"{wanted} of {self.words}", slice(None), slice(at, at + 1), outputs=None)
@@ -169,6 +175,9 @@ class Figures:
 
     def __truediv__(self, other: object) -> Figures:
         return self._combine("/", other, _ratio)
+
+    def __rtruediv__(self, other: object) -> Figures:
+        return self._combine("divided into", other, lambda a, b: _ratio(b, a))
 
     def __mul__(self, other: object) -> Figures:
         if isinstance(other, Figures):

@@ -14,7 +14,7 @@ from dpnb.query.expressions.kinds import Category, Truth
 from dpnb.query.expressions.nodes import Column, Expression, Lookup
 from dpnb.query.linear.features import BRANCHING, Nodes, Ones, Present, Value
 from dpnb.query.linear.query import LinearQuery
-from dpnb.query.plan import Group, Plan
+from dpnb.query.plan import Plan
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits
@@ -108,18 +108,18 @@ def cell_codes(plan: Plan, rows: Rows) -> Integers:
         return rows.zeros
     if plan.keys is not None:
         return rows.looked_up(Lookup("keys", tuple(group.of for group in plan.by), plan.keys, ()))
-    levels = [_level_codes(group, rows) for group in plan.by]
+    levels = [_level_codes(group.of, rows) for group in plan.by]
     return combined_codes([codes for codes, _ in levels], [size for _, size in levels])[0]
 
 
-def _level_codes(group: Group, rows: Rows) -> tuple[Integers, int]:
-    kind = rows.kind(group.of)
+def _level_codes(node: Expression, rows: Rows) -> tuple[Integers, int]:
+    kind = rows.kind(node)
     if isinstance(kind, Category):
-        return rows.codes(group.of).astype(np.int64), len(kind.values)
+        return rows.codes(node).astype(np.int64), len(kind.values)
     if isinstance(kind, Truth):
-        true, false = rows.truth(group.of)
+        true, false = rows.truth(node)
         return np.where(true, 1, np.where(false, 0, -1)), 2
-    numbers = rows.numbers(group.of)
+    numbers = rows.numbers(node)
     low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
     codes = np.where(np.isnan(numbers) | (numbers < low) | (numbers > high), low - 1, numbers) - low
     return codes.astype(np.int64), high - low + 1
@@ -168,12 +168,24 @@ def _sums(
             levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
         return np.concatenate(levels[::-1], axis=1)
     there = _there(feature.given, rows, chosen)
-    if isinstance(feature, Ones):
-        return cell_sums(None, cells if there is None else cells[there], count)[:, None]
-    values = _steps(feature, rows, table)[chosen]
+    slot, inside = _slots(feature, rows, chosen)
+    if inside is not None:
+        there = inside if there is None else there & inside
+        cells = cells * feature.slots + slot
+    values = None if isinstance(feature, Ones) else _steps(feature, rows, table)[chosen] - feature.centre
     if there is not None:
-        values, cells = values[there], cells[there]
-    return cell_sums(values - feature.centre, cells, count)[:, None]
+        cells, values = cells[there], None if values is None else values[there]
+    return cell_sums(values, cells, count * feature.slots).reshape(count, feature.slots)
+
+
+def _slots(feature: Ones | Value, rows: Rows, chosen: Integers | slice) -> tuple[Integers, Mask | None]:
+    """The slot of each chosen row, and which rows are in one; None where there is only one slot."""
+    if not feature.split.by:
+        return rows.zeros[chosen], None
+    # The first value of each category has no slot.
+    levels = [_level_codes(node, rows)[0][chosen] - 1 for node in feature.split.by]
+    slot, _ = combined_codes(levels, list(feature.split.sizes))
+    return slot, slot >= 0
 
 
 def _there(given: tuple[Expression, ...], rows: Rows, chosen: Integers | slice) -> Mask | None:
@@ -259,7 +271,9 @@ def _entries(
         return entries
     there_or_all = _there(feature.given, rows, chosen)
     there = np.ones(len(units), np.bool_) if there_or_all is None else there_or_all
-    if isinstance(feature, Ones):
-        return [(units[there], place[there], np.full(there.sum(), feature.weight))]
-    values = (_steps(feature, rows, table)[chosen] - feature.centre) * feature.weight
-    return [(units[there], place[there], values[there])]
+    slot, inside = _slots(feature, rows, chosen)
+    there = there if inside is None else there & inside
+    values = np.ones(len(units), np.int64)
+    if isinstance(feature, Value):
+        values = _steps(feature, rows, table)[chosen] - feature.centre
+    return [(units[there], (place + slot)[there], values[there] * feature.weight)]

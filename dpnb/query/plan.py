@@ -57,9 +57,18 @@ class Ratio(Aggregation, frozen=True, tag="ratio"):
 
 
 class Moments(Aggregation, frozen=True, tag="moments"):
-    """Count, sums, and sums of squares and products, over the rows that have all of the columns."""
+    """Count, sums, and sums of squares and products, over the rows that have all of the columns.
+
+    Parameters
+    ----------
+    columns : tuple of expression
+        Numbers.
+    categories : tuple of expression
+        Categories and conditions, as an indicator of each value but the first.
+    """
 
     columns: tuple[Expression, ...]
+    categories: tuple[Expression, ...] = ()
 
 
 class Tree(Aggregation, frozen=True, tag="tree"):
@@ -112,9 +121,9 @@ class FromMoments(View, frozen=True, tag="from moments"):
     ----------
     statistic : str
     columns : tuple of int
-        Which of the measured columns; for a regression the outcome first.
+        Which of the measured columns (categories are numbered after them); for a regression the outcome first.
     labels : tuple of str
-        What the columns are called, where the expression itself is not to be shown.
+        What the outcome and the terms of a regression are called.
     """
 
     statistic: str
@@ -322,9 +331,12 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
         case Ratio(node, denominator):
             for side in (node, denominator):
                 number_of(side, schema, "ratio")
-        case Moments(columns):
+        case Moments(columns, categories):
             for node in columns:
                 number_of(node, schema, "moments")
+            for node in categories:
+                if len(keys_of(node, schema) or ()) < 2:
+                    raise PlanError(f"regress: {words(node)} must have at least two public values to tell apart")
         case Sum(node) | Mean(node) | Tree(node):
             number_of(node, schema, {Sum: "sum", Mean: "mean", Tree: "quantiles"}[type(aggregation)])
 
@@ -369,8 +381,8 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"{'count' if isinstance(view, FromMean) else 'mean'} of {words(node)}"
         case Ratio(node, denominator):
             return f"ratio of {words(node)} to {words(denominator)}"
-        case Moments(columns):
-            return _moment_words(columns, view)
+        case Moments(columns, categories):
+            return _moment_words(columns + categories, view)
         case Tree(node):
             return f"{_quantile_words(view)} of {words(node)}"
         case Discovery():
@@ -382,7 +394,7 @@ def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
         return f"moments of {', '.join(map(words, columns))}"
     chosen = list(view.labels) or [words(columns[at]) for at in view.columns]
     if view.statistic == "regression":
-        return f"regression of {chosen[0]} on {', '.join(chosen[1:])}"
+        return f"regression of {chosen[0]} on {', '.join(words(columns[at]) for at in view.columns[1:])}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
     return f"{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
 
@@ -406,7 +418,7 @@ def source_words(source: Source) -> str:
 def _decoded(text: str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise PlanError(
             f"plan: the text is not one that this version of dpnb knows ({error}); write one with to_json()"
         ) from None

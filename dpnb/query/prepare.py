@@ -125,16 +125,17 @@ def prepare_all(
             of = f"table {name!r}" if name else "table"
             raise SchemaError(f"{of}: must be a pandas DataFrame; got {type(table).__name__}; pass the frame itself")
         unit = units[name].column
-        columns[name] = _columns(table, [*schemas[name], *([unit] if unit else [])])
+        columns[name] = _columns(table, name, [*schemas[name], *([unit] if unit else [])])
     return guarded(lambda: _prepare_all(columns, schemas, units), READING_FAILED)
 
 
-def _columns(table: Any, wanted: list[str]) -> dict[str, NDArray[Any]]:
+def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
     names = [name for name in getattr(table, "columns", ()) if isinstance(name, str)]
     for name in wanted:
         if names.count(name) != 1:
             # The table's other names are not listed: in a pivoted table a column's name is data.
-            fault = "is in the table more than once" if name in names else "is not in the table"
+            which = f"the table {of!r}" if of else "the table"
+            fault = f"is in {which} more than once" if name in names else f"is not in {which}"
             raise SchemaError(f"column {name!r}: {fault}; schema and privacy_unit name columns of the table")
     frame = guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
     return guarded(lambda: {name: frame.get_column(name).to_numpy() for name in wanted}, READING_FAILED)

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from dpnb.errors import SchemaError
 
@@ -54,7 +55,7 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
         if not self.low < self.high:
             raise SchemaError(
                 f"Bounded: low must be below high; got low={self.low!r}, high={self.high!r}; "
-                f"write Bounded({min(self.low, self.high)!r}, {max(self.low, self.high)!r}) with two different bounds"
+                "give two different numbers in ascending order"
             )
         if self.high / 2 - self.low / 2 < NARROWEST_RANGE * self.magnitude / 2:
             raise SchemaError(
@@ -158,7 +159,7 @@ def schema_from(columns: object) -> Schema:
             f"got {type(columns).__name__}{' (empty)' if isinstance(columns, Mapping) else ''}"
         )
     for name, column in columns.items():
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or not encodable(name):
             raise SchemaError(f"schema: a column name must be a non-empty str; got {name!r}; rename the column")
         if not isinstance(column, ColumnType):
             raise SchemaError(f"schema[{name!r}]: must be {COLUMN_TYPES}; got {column!r}")
@@ -173,8 +174,11 @@ def iso_time(value: object, what: str) -> str:
     SchemaError
         It is none.
     """
-    value = getattr(value, "to_pydatetime", lambda: value)()  # pandas' own kind
     try:
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
+        elif hasattr(value, "floor") and hasattr(value, "to_pydatetime"):  # pandas' own kind, with nanoseconds
+            value = value.floor("us").to_pydatetime()
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(moment, datetime):
             moment = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
@@ -195,6 +199,15 @@ def whole_number(value: object) -> int | None:
     """An integer of any library as an int; None for anything else, truth values included."""
     value = plain(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def encodable(text: str) -> bool:
+    """Whether a text can be written to a file: half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def text_of(value: object) -> str | None:
@@ -230,7 +243,8 @@ def _categories(values: object) -> tuple[Key, ...]:
     if not keys:
         raise SchemaError("Categories: must hold at least one value; got an empty list")
     for key in keys:
-        if not isinstance(key, bool | int | float | str) or (isinstance(key, float) and not math.isfinite(key)):
+        odd = (isinstance(key, float) and not math.isfinite(key)) or (isinstance(key, str) and not encodable(key))
+        if odd or not isinstance(key, bool | int | float | str):
             raise SchemaError(
                 f"Categories: each value must be a str, a bool or a finite number; got {key!r}; "
                 "rows with nothing in the column do not count and need no category"

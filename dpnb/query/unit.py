@@ -144,7 +144,10 @@ def limits_from(*, rows: object, groups: object, rows_per_group: object, norm: o
             raise SchemaError(f"{name}: must be a whole number from 1 to 2**31; got {value!r}")
         checked.append(number)
     if norm is not None:
-        length = math.nan if isinstance(norm, bool) or not isinstance(norm, numbers.Real) else float(norm)
+        try:
+            length = math.nan if isinstance(norm, bool) or not isinstance(norm, numbers.Real) else float(norm)
+        except OverflowError:
+            length = math.inf
         if not 2.0**-10 <= length <= MOST:
             raise SchemaError(f"max_norm_per_unit: must lie between 2**-10 and 2**31; got {norm!r}; 1 is one full row")
         return Limits(checked[0], checked[1], checked[2], length)

@@ -11,7 +11,7 @@ from typing import Any
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, positive, to_text
 from dpnb.errors import InvalidValueError, PlanError
-from dpnb.query.schema import whole_number
+from dpnb.query.schema import encodable, whole_number
 
 DISCOVERY_SHARE = Fraction(1, 10)
 """Of the budget's discovery_delta that one discovery takes, unless it says otherwise."""
@@ -37,9 +37,17 @@ def checked_budget(budget: object) -> Budget:
 
 def checked_version(version: object) -> str:
     """A name for the state of the table."""
-    if isinstance(version, str) and version:
+    if isinstance(version, str) and version and encodable(version):
         return version
     raise InvalidValueError(f"version: must be a non-empty str that names the state of the table; got {version!r}")
+
+
+def checked_seed(seed: object) -> int:
+    """A seed of test noise."""
+    number = whole_number(seed)
+    if number is None or number < 0:
+        raise InvalidValueError(f"not_private_test_seed: must be a whole number, at least 0; got {seed!r}")
+    return number
 
 
 def checked_size(size: object) -> int | None:
@@ -77,6 +85,6 @@ def ledger_path(ledger: object, name: str) -> str:
     if ledger is None:
         return str(Path.cwd() / f"{name}.dpnb")
     path = os.fspath(ledger) if isinstance(ledger, str | os.PathLike) else None
-    if isinstance(path, str) and path and "\0" not in path:
+    if isinstance(path, str) and path and "\0" not in path and encodable(path):
         return path
     raise InvalidValueError(f"ledger: must be the path of a file; got {ledger!r}; leave it out for {name}.dpnb")

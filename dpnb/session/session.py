@@ -29,6 +29,7 @@ from dpnb.session.account import Account
 from dpnb.session.arguments import (
     checked_budget,
     checked_name,
+    checked_seed,
     checked_size,
     checked_version,
     discovery_delta,
@@ -124,7 +125,8 @@ class Session:
         )
         source: Source = SystemSource()
         if not_private_test_seed is not None:
-            source, self.notice = NotPrivateSeededSource(not_private_test_seed), NOT_PRIVATE
+            seed = checked_seed(not_private_test_seed)
+            source, self.notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, self.name)
         self._tables.read(table)
         self._account = Account(path, self.budget, self._about(), filter, self.public_size)
@@ -199,8 +201,10 @@ class Session:
         PlanError
             There is none of that name.
         """
-        if name not in self._tables.schemas:
-            raise PlanError(f"table: {name!r} is none of {', '.join(map(repr, self._tables.schemas))}")
+        given: object = name
+        if not isinstance(given, str) or given not in self._tables.schemas:
+            known = ", ".join(map(repr, filter(None, self._tables.schemas))) or "a table without a name: write .frame"
+            raise PlanError(f"table: must be one of the session's; got {name!r}; there is {known}")
         unit = self._tables.units[name].column
         return Frame(Scope(name, self._tables.schemas, unit, self._query, self._discovery))
 

@@ -10,8 +10,15 @@ from dpnb.query.join import join, schema_of, unit_of
 from dpnb.query.linear import LinearQuery, linear_query
 from dpnb.query.plan import Joined, Plan, Source
 from dpnb.query.prepare import Prepared, prepare_all
-from dpnb.query.schema import Schema, schema_from
+from dpnb.query.schema import Schema, encodable, schema_from
 from dpnb.query.unit import PrivacyUnit, privacy_unit_from
+
+LIMITS = {
+    "rows": "max_rows_per_unit",
+    "groups": "max_groups_per_unit",
+    "rows_per_group": "max_rows_per_group",
+    "norm": "max_norm_per_unit",
+}
 
 
 class Tables:
@@ -60,10 +67,10 @@ class Tables:
             raise SchemaError("privacy_unit: required with several tables; name the column that they share")
         schemas, units = {}, {}
         for name, columns in schema.items():
-            if not isinstance(name, str) or not name:
+            if not isinstance(name, str) or not name or not encodable(name):
                 raise SchemaError(f"schema: a table's name must be a non-empty str; got {name!r}")
             schemas[name] = schema_from(columns)
-            own = {limit: _of_table(value, name, limit, schema) for limit, value in limits.items()}
+            own = {limit: _of_table(value, name, LIMITS[limit], schema) for limit, value in limits.items()}
             units[name] = privacy_unit_from(privacy_unit, schemas[name], **own)
         return cls(schemas, units)
 

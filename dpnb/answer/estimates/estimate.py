@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from dpnb.answer.estimates.noisy import Cells, Estimate, Noisy, noisy_features
 from dpnb.answer.estimates.quantiles import quantiles
 from dpnb.answer.estimates.ratios import quotient
 from dpnb.query.linear import LinearQuery
-from dpnb.query.linear.features import Feature, Nodes, Value, scaled
+from dpnb.query.linear.features import Feature, Nodes, Value, indicators_of, scaled
 from dpnb.query.plan import (
     AnyView,
     Columns,
@@ -53,6 +54,12 @@ def estimate(query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, radiu
         aggregation, first, count = query.parts[place]
         return _estimate(aggregation, view, noisy_features(query, sums, sigma, first, count), z, schema)
 
+    # Beyond the range of doubles a result is infinite or unknown, never a warning.
+    with np.errstate(all="ignore"):
+        return _shown(view, of_part)
+
+
+def _shown(view: AnyView, of_part: Callable[[int, AnyView], Estimate]) -> Estimate:
     if isinstance(view, Columns):
         return Estimate.side_by_side([of_part(named.part, named.view) for named in view.columns])
     return of_part(0, view)
@@ -129,7 +136,8 @@ def _from_moments(
     aggregation: Moments, view: AnyView, features: list[Feature], noisy: list[Noisy], z: Cells, schema: Schema
 ) -> Estimate:
     scales = np.array([scaled(node, schema)[1:] for node in aggregation.columns])
-    sums = MomentSums([_value(feature) for feature in features[1:]], noisy, scales[:, 0], scales[:, 1], z)
+    sizes = [indicators_of(node, schema) for node in aggregation.categories]
+    sums = MomentSums(features, noisy, scales[:, 0], scales[:, 1], sizes, z)
     if not isinstance(view, FromMoments):
         raise TypeError(type(view).__name__)
     match view.statistic:

@@ -61,6 +61,19 @@ def half_widths(
     rows : float64 array, shape (cells,), optional
         Rows of each group, where the error depends on them: released, or public.
     """
+    with np.errstate(all="ignore"):
+        return _half_widths(query, view, sigma, radius, schema, known, rows)
+
+
+def _half_widths(
+    query: LinearQuery,
+    view: AnyView,
+    sigma: Cells,
+    radius: Cells,
+    schema: Schema,
+    known: Cells | None,
+    rows: Cells | None,
+) -> Cells | None:
     columns = [(named.part, named.view) for named in view.columns] if isinstance(view, Columns) else [(0, view)]
     found = []
     for place, single in columns:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpnb.answer.estimates.noisy import Cells, Estimate, Noisy
 from dpnb.answer.estimates.ratios import quotient
-from dpnb.query.linear.features import Value, moment_pairs
+from dpnb.query.linear.features import Feature, Value, moment_order
 
 Matrix = NDArray[np.float64]
 
@@ -26,43 +26,75 @@ CLEAR = 2.0
 
 
 class MomentSums:
-    """The noisy moments of some columns.
+    """The noisy moments of some columns, and of the indicators of some categories.
 
     Parameters
     ----------
-    features : list of Value
-        Of the sums and products, in the order in which they are measured.
+    features : list of Feature
+        In the order of `moment_order`.
     sums : list of Noisy
-        The count, then the same.
+        Theirs.
     middle, reach : float64 array, shape (columns,)
         What brings the columns to -1 to 1.
+    sizes : list of int
+        Indicators of each category.
     z : float64 array, shape (cells,)
         Half-width of an interval in standard deviations.
     """
 
-    def __init__(self, features: list[Value], sums: list[Noisy], middle: Cells, reach: Cells, z: Cells) -> None:
+    def __init__(
+        self, features: list[Feature], sums: list[Noisy], middle: Cells, reach: Cells, sizes: list[int], z: Cells
+    ) -> None:
         self._features = features
-        self._sums = np.stack([noisy.single for noisy in sums], axis=1)
-        self._scales = np.stack([noisy.scale for noisy in sums], axis=1)
-        self._middle, self._reach, self._z = middle, reach, z
-        self._columns = len(middle)
+        self._sums = np.concatenate([noisy.value for noisy in sums], axis=1)
+        self._scales = np.concatenate([np.repeat(noisy.scale[:, None], noisy.value.shape[1], 1) for noisy in sums], 1)
+        self._middle, self._reach = (
+            np.concatenate([part, end]) for part, end in ((middle, np.zeros(sum(sizes))), (reach, np.ones(sum(sizes))))
+        )
+        self._columns, self._sizes, self._z = len(middle), sizes, z
+        self._starts = [int(start) for start in self._columns + np.cumsum([0, *sizes])]
 
     @property
     def _clear(self) -> NDArray[np.bool_]:
         return np.asarray(self._sums[:, 0] > CLEAR * self._z * self._scales[:, 0])
 
+    def _rows_of(self, place: int) -> list[int]:
+        """Rows of the matrix that a column or category has."""
+        if place < self._columns:
+            return [place + 1]
+        category = place - self._columns
+        return list(range(self._starts[category] + 1, self._starts[category + 1] + 1))
+
     def _matrices(self, sums: Matrix) -> Matrix:
-        """Sums of products of (1, z_1, ..., z_k), shape (cells, k + 1, k + 1), with what was taken off put back."""
-        raw = sums.copy()
-        for place, feature in enumerate(self._features, start=1):
-            raw[:, place] += sums[:, 0] * feature.middle
-        size = self._columns + 1
-        matrices = np.empty((len(sums), size, size))
-        matrices[:, 0, 0] = raw[:, 0]
-        for i in range(self._columns):
-            matrices[:, 0, i + 1] = matrices[:, i + 1, 0] = raw[:, i + 1]
-        for place, (i, j) in enumerate(moment_pairs(self._columns), start=1 + self._columns):
-            matrices[:, i + 1, j + 1] = matrices[:, j + 1, i + 1] = raw[:, place]
+        """Sums of products of (1, z_1, ..., indicators), shape (cells, rows, rows); what was taken off is put back."""
+        size = self._starts[-1] + 1
+        matrices = np.zeros((len(sums), size, size))
+        at = 0
+        counts: dict[int, Matrix] = {}
+        for feature, (kind, a, b) in zip(self._features, moment_order(self._columns, len(self._sizes)), strict=True):
+            part = sums[:, at : at + feature.slots]
+            at += feature.slots
+            left = self._rows_of(self._columns + a) if kind.startswith("indicators") else [a + 1]
+            match kind:
+                case "count":
+                    matrices[:, 0, 0] = part[:, 0]
+                case "number":
+                    matrices[:, 0, a + 1] = matrices[:, a + 1, 0] = part[:, 0] + sums[:, 0] * _middle(feature)
+                case "product":
+                    product = part[:, 0] + sums[:, 0] * _middle(feature)
+                    matrices[:, a + 1, b + 1] = matrices[:, b + 1, a + 1] = product
+                case "indicators":
+                    counts[a] = part
+                    matrices[:, 0, left] = matrices[:, left, 0] = matrices[:, left, left] = part
+                case "number by indicators":
+                    right = self._rows_of(self._columns + b)
+                    total = part + counts[b] * _middle(feature)
+                    matrices[:, a + 1, right] = matrices[:, right, a + 1] = total
+                case _:
+                    right = self._rows_of(self._columns + b)
+                    table = part.reshape(len(sums), len(left), len(right))
+                    matrices[np.ix_(range(len(sums)), left, right)] = table
+                    matrices[np.ix_(range(len(sums)), right, left)] = table.transpose(0, 2, 1)
         return matrices
 
     def _spread(self, statistic: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix]:
@@ -87,12 +119,12 @@ class MomentSums:
         """Mean of a column, by Fieller's theorem."""
         place = 1 + column
         variances = self._scales[:, place] ** 2, self._scales[:, 0] ** 2
-        bounds = -1 - self._features[column].middle, 1 - self._features[column].middle
+        off = _middle(self._features[place])
+        bounds = -1 - off, 1 - off
         z = quotient(self._sums[:, place], self._sums[:, 0], variances, 0.0, self._z, bounds)
-        middle, reach = self._middle[column] + self._features[column].middle * self._reach[column], self._reach[column]
-        return Estimate(
-            middle + z.value * reach, middle + z.low * reach, middle + z.high * reach, z.noise_scale * reach
-        )
+        middle, reach = self._middle[column] + off * self._reach[column], self._reach[column]
+        value, low, high = (middle + end * reach for end in (z.value, z.low, z.high))
+        return Estimate(value, low, high, z.noise_scale * reach)
 
     def var(self, column: int, *, root: bool = False) -> Estimate:
         """Variance of a column, or its root."""
@@ -134,8 +166,8 @@ class MomentSums:
 
     def regression(self, outcome: int, *predictors: int) -> Estimate:
         """Least squares of one column on others: intercept, then slopes, in the columns' own units."""
-        others = list(predictors)
-        rows = [0, *(column + 1 for column in others)]
+        terms = [row for place in predictors for row in self._rows_of(place)]
+        rows, others = [0, *terms], [row - 1 for row in terms]
 
         def statistic(matrices: Matrix) -> Matrix:
             normal = matrices[:, rows][:, :, rows]
@@ -161,6 +193,11 @@ class MomentSums:
         low = np.where(np.isnan(scale), bounds[0], np.clip(value - reach, *bounds))
         high = np.where(np.isnan(scale), bounds[1], np.clip(value + reach, *bounds))
         return low, high
+
+
+def _middle(feature: Feature) -> float:
+    """What was taken off each row."""
+    return feature.middle if isinstance(feature, Value) else 0.0
 
 
 def _covariances(matrices: Matrix) -> Matrix:

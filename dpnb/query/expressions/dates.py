@@ -30,7 +30,10 @@ SPANS: dict[DatePart, float] = {"days": DAY, "seconds": 1.0}
 
 def year_of(seconds: float) -> int:
     """The calendar year of a point in time."""
-    return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).year
+    try:
+        return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).year
+    except OverflowError:  # the last microseconds of the year 9999, rounded up
+        return datetime.max.year
 
 
 def part_of(part: DatePart, seconds: Floats) -> Floats:

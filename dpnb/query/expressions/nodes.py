@@ -176,6 +176,27 @@ Expression = (
 )
 
 
+DEEPEST = 60
+LARGEST = 1000
+"""Of one expression, in levels and nodes: evaluation goes down one Python frame after the other."""
+
+
+def small_enough(node: Expression) -> bool:
+    """Whether an expression can be evaluated, however deep it is."""
+    waiting: list[tuple[object, int]] = [(node, 1)]
+    seen = 0
+    while waiting:
+        part, depth = waiting.pop()
+        if isinstance(part, tuple):
+            waiting += [(inner, depth) for inner in part if isinstance(inner, Node | tuple)]
+        elif isinstance(part, Node):
+            seen += 1
+            if depth > DEEPEST or seen > LARGEST:
+                return False
+            waiting += [(getattr(part, field), depth + 1) for field in part.__struct_fields__]
+    return True
+
+
 def negative(inner: Expression) -> Expression:
     """``-inner``."""
     return Arithmetic("-", Literal(0), inner)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.query.expressions.kinds import Truth, kind_of
+from dpnb.query.expressions.kinds import Moment, Truth, kind_of
 from dpnb.query.expressions.nodes import (
+    DEEPEST,
+    LARGEST,
     And,
     Apply,
     Arithmetic,
@@ -29,9 +31,10 @@ from dpnb.query.expressions.nodes import (
     Round,
     Where,
     negative,
+    small_enough,
 )
 from dpnb.query.expressions.words import words
-from dpnb.query.frame.refusal import SHOWS_ROWS, Refusing
+from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.spelling import (
     as_number,
     constant,
@@ -76,6 +79,11 @@ class Expressed(Refusing):
     def __init__(self, frame: Frame[Any], node: Expression) -> None:
         self._frame = frame
         self._node = node
+        if not small_enough(node):
+            raise PlanError(
+                f"expression: must have at most {DEEPEST} levels and {LARGEST} parts; this one has more; join long "
+                "sums in pairs, and long lists of values by .isin([...])"
+            )
         kind_of(node, frame._schema)
 
     def _new(self, node: Expression) -> Any:
@@ -119,6 +127,8 @@ class Expressed(Refusing):
         return self._compare(">=", other)
 
     def _compute(self, operator: Operator, other: object, *, reflected: bool = False) -> Any:
+        if isinstance(other, str) and not isinstance(kind_of(self._node, self._frame._schema), Moment):
+            raise PlanError(f"{operator}: a column is computed with a number or another column; got {other!r}")
         schema = self._frame._schema
         sides = as_number(self._node, schema), as_number(self._other(other, operator), schema)
         return self._new(Arithmetic(operator, *(sides[::-1] if reflected else sides)))
@@ -165,14 +175,38 @@ class Expressed(Refusing):
     def __round__(self, decimals: int = 0) -> Any:
         return self.round(decimals)
 
+    def __rfloordiv__(self, other: object) -> Any:
+        return self._compute("//", other, reflected=True)
+
+    def __rmod__(self, other: object) -> Any:
+        return self._compute("%", other, reflected=True)
+
+    def __rpow__(self, other: object) -> Any:
+        return self._compute("**", other, reflected=True)
+
     def __and__(self, other: object) -> Any:
         return self._new(And(self._node, self._condition(other, "&")))
+
+    __rand__ = __and__
 
     def __or__(self, other: object) -> Any:
         return self._new(Or(self._node, self._condition(other, "|")))
 
+    __ror__ = __or__
+
+    def __xor__(self, other: object) -> NoReturn:
+        raise PlanError(f"^: is not offered; write (a & ~b) | (~a & b); got {self!r} ^ {other!r}")
+
+    __rxor__ = __xor__
+
     def __invert__(self) -> Any:
         return self._new(Not(self._node))
+
+    def _column(self, other: object, verb: str) -> Expression:
+        """Another column of the same table."""
+        if isinstance(other, Expressed):
+            return self._other(other, verb)
+        raise PlanError(f"{verb}: takes another column of this table, such as df['x']; got {other!r}")
 
     def _condition(self, other: object, operator: str) -> Expression:
         if isinstance(other, Expressed):
@@ -191,7 +225,10 @@ class Expressed(Refusing):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **arguments: Any) -> Any:
         found = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or arguments or found is None:
-            raise UnsupportedError(f"numpy.{ufunc.__name__}({self._said()}): {SHOWS_ROWS}")
+            raise UnsupportedError(
+                f"numpy.{ufunc.__name__}({self._said()}): is not offered; of numpy's functions these are: log1p, exp, "
+                "absolute, sqrt, square, and the operators; .round() and .clip() are verbs of the column"
+            )
         if isinstance(inputs[0], Expressed):
             return found(*inputs)
         swapped = {"subtract": "__rsub__", "true_divide": "__rtruediv__", "divide": "__rtruediv__"}
@@ -201,6 +238,12 @@ class Expressed(Refusing):
         if left.ndim:
             raise UnsupportedError(f"{self._said()}: is computed with one number, not with an array")
         return getattr(self, verb)(left.item()) if verb else found(self, left.item())
+
+    def __array_function__(self, function: Any, *_: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"numpy.{function.__name__}({self._said()}): is not offered; ask the column itself, as in .mean(), .sum() "
+            "or .quantile(), and release it"
+        )
 
     # --- row by row --------------------------------------------------------------------------------------------
 
@@ -238,7 +281,8 @@ class Expressed(Refusing):
 
     def isin(self, values: object) -> Any:
         """Whether the value is one of a list."""
-        return self._new(IsIn(self._node, listed(values, "isin")))
+        ordered = sorted(values, key=repr) if isinstance(values, set | frozenset) else values
+        return self._new(IsIn(self._node, listed(ordered, "isin")))
 
     def isna(self) -> Any:
         """Whether there is nothing that counts: a null, or what the schema cannot use."""
@@ -254,15 +298,15 @@ class Expressed(Refusing):
 
     def where(self, cond: object, other: object) -> Any:
         """The value where the condition is true, `other` where it is false, nothing where it is neither."""
-        return self._new(Where(self._condition(cond, "where"), self._node, self._other(other, "where")))
+        return self._new(Where(self._column(cond, "where"), self._node, self._other(other, "where")))
 
     def mask(self, cond: object, other: object) -> Any:
         """The value where the condition is false, `other` where it is true, nothing where it is neither."""
-        return self._new(Where(Not(self._condition(cond, "mask")), self._node, self._other(other, "mask")))
+        return self._new(Where(Not(self._column(cond, "mask")), self._node, self._other(other, "mask")))
 
     def astype(self, dtype: object) -> Any:
         """Numeric categories, or a condition, as numbers: ``.astype(float)`` or ``.astype(int)``."""
-        if dtype not in (float, int, "float", "int", "float64", "int64"):
+        if not isinstance(dtype, type | str) or dtype not in (float, int, "float", "int", "float64", "int64"):
             raise PlanError(f"astype: only float and int are offered; got {dtype!r}; types come from the schema")
         return self._new(AsNumber(self._node))
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from dpnb.errors import PlanError
 from dpnb.query.expressions.kinds import Category, Truth, kind_of
-from dpnb.query.expressions.nodes import And, AsNumber, Column, Compare, Expression, Literal, renamed
+from dpnb.query.expressions.nodes import And, Column, Expression, renamed
 from dpnb.query.expressions.words import words
 from dpnb.query.frame.expressed import Expressed
 from dpnb.query.frame.groupby import GroupBy, aggregated
@@ -193,6 +193,10 @@ class Frame(Refusing, Generic[Q]):
         PlanError
             The join is not of one of these kinds, or the keys of the public table are not unique.
         """
+        given: Any = suffixes
+        if not isinstance(given, tuple | list) or [type(suffix) for suffix in given] != [str, str]:
+            raise PlanError(f"merge: suffixes must be two texts, such as ('_x', '_y'); got {given!r}")
+        suffixes = (given[0], given[1])
         if isinstance(right, Frame):
             return self._joined(right, on, how, suffixes)
         added, found = looked_up(right, on, how, self._columns, suffixes, self._schema)
@@ -205,8 +209,8 @@ class Frame(Refusing, Generic[Q]):
             raise PlanError("merge: both tables must be of one session, since they share one budget")
         if how != "inner" or scope.unit is None or on not in (scope.unit, [scope.unit]):
             raise PlanError(
-                f"merge: private tables are joined by how='inner' on their privacy unit {scope.unit!r}; got "
-                f"how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
+                f"merge: private tables are joined by how='inner' on their privacy unit, {scope.unit or 'one row'}; "
+                f"got how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
             )
         if self._limits != Limits() or right._limits != Limits():
             raise PlanError("merge: .limit() the join, not the tables that go into it")
@@ -270,13 +274,8 @@ class Frame(Refusing, Generic[Q]):
             raise PlanError("groupby: needs at least one column; got an empty list")
         groups = []
         for level in levels:
-            if isinstance(level, Expressed):
-                name = self._name(level._node)
-                if not level._frame._scope.same_table(self._scope):
-                    raise PlanError(f"groupby: {name} must come from the same table")
-                groups.append(Group(name, level._node))
-            else:
-                groups.append(Group(level, self._column(level)))
+            node = self._node(level, "groupby")
+            groups.append(Group(level if isinstance(level, str) else self._name(node), node))
         return tuple(groups)
 
     # --- questions ---------------------------------------------------------------------------------------------
@@ -315,34 +314,43 @@ class Frame(Refusing, Generic[Q]):
         ----------
         outcome : str or column
         on : str, column, or list of them
-            Numbers and conditions as they are; categories as one indicator for each value but the first.
+            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value but the
+            first.
 
         Raises
         ------
         PlanError
             A column is no number, or one is named twice.
         """
-        target = self._numeric(outcome)
-        if len(target) != 1:
-            raise PlanError("regress: the outcome must be a number or a condition; .astype(float) numeric categories")
-        predictors = [pair for one in (on if isinstance(on, list) else [on]) for pair in self._numeric(one)]
-        if not predictors:
-            raise PlanError("regress: on= must name at least one column; got an empty list")
-        labels, named = zip(*target, *predictors, strict=True)
-        if len(set(named)) != len(named):
-            raise PlanError(f"regress: each column may stand once, as outcome or in on=; got {', '.join(labels)}")
+        given = [outcome, *(on if isinstance(on, list) else [on])]
+        nodes = [self._node(one, "regress") for one in given]
+        if len(nodes) < 2 or len(set(nodes)) != len(nodes):
+            raise PlanError("regress: on= must name at least one column, and each column may stand once")
+        nodes[0] = as_number(nodes[0], self._schema)
+        numbers, categories, labels = [nodes[0]], [], [self._name(nodes[0])]
+        for node in nodes[1:]:
+            kind = kind_of(node, self._schema)
+            if isinstance(kind, Category):
+                categories.append(node)
+                labels += [f"{self._name(node)} == {value!r}" for value in kind.values[1:]]
+            elif isinstance(kind, Truth):
+                categories.append(node)
+                labels.append(self._name(node))
+            else:
+                numbers.append(node)
+                labels.append(self._name(node))
         # In an order of their own: correlations and other regressions of the same columns share the measurement.
-        columns = tuple(sorted(named, key=words))
-        return self._question(Moments(columns), FromMoments("regression", tuple(map(columns.index, named)), labels))
+        columns, indicators = tuple(sorted(numbers, key=words)), tuple(sorted(categories, key=words))
+        places = tuple((*columns, *indicators).index(node) for node in nodes)
+        return self._question(Moments(columns, indicators), FromMoments("regression", places, tuple(labels)))
 
-    def _numeric(self, one: Any) -> list[tuple[str, Expression]]:
-        """A column as numbers with their names: categories as indicators."""
-        node = one._node if isinstance(one, Expressed) else self._column(one)
-        name, kind = self._name(node), kind_of(node, self._schema)
-        if isinstance(kind, Category):
-            indicators = [(value, Compare("==", node, Literal(value))) for value in kind.values[1:]]
-            return [(f"{name} == {value!r}", AsNumber(indicator)) for value, indicator in indicators]
-        return [(name, as_number(node, self._schema))]
+    def _node(self, one: object, verb: str) -> Expression:
+        """The expression of a column that is given by name or as a column of this table."""
+        if not isinstance(one, Expressed):
+            return self._column(one)
+        if not one._frame._scope.same_table(self._scope):
+            raise PlanError(f"{verb}: {one!r} must come from the same table; .merge() the tables of a session first")
+        return one._node
 
     def _name(self, node: Expression) -> str:
         """What this view calls an expression; the expression in words if it has no name."""

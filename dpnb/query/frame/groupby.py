@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from dpnb.errors import PlanError
 from dpnb.query.expressions.nodes import Expression
@@ -32,7 +32,9 @@ class GroupBy(Refusing, Generic[Q]):
 
     def __getitem__(self, name: str) -> GroupedSeries[Q]:
         if not isinstance(name, str):
-            raise PlanError(f"groups[{name!r}]: takes the name of one column; ask for several by .agg(...)")
+            raise PlanError(
+                f"groups[{name!r}]: takes the name of one column; ask for several by .agg(...), and filter before grouping"
+            )
         return GroupedSeries(self, self._frame[name])
 
     def count(self) -> Q:
@@ -75,6 +77,9 @@ class GroupedSeries(Series[Q]):
             f"{self._said()}: a column of groups is only asked about; compute it before grouping, by .assign()"
         )
 
+    def __getitem__(self, key: object) -> NoReturn:
+        raise PlanError(f"{self._said()}[...]: filter before grouping, as in df[df['x'] > 1].groupby(...); got {key!r}")
+
     def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
         """Not offered of groups: group by both columns instead."""
         del normalize, keys
@@ -111,8 +116,7 @@ def aggregated(
             continue
         if not isinstance(spec, tuple) or len(spec) != 2 or not isinstance(spec[1], str):
             raise PlanError(f"agg: {name} must be 'count', 'units' or a pair (column, verb); got {spec!r}")
-        series = spec[0] if isinstance(spec[0], Expressed) else frame[spec[0]]
-        node = series._node
+        node = frame._node(spec[0], "agg")
         specs.append((name, node if spec[1] == "count" else as_number(node, frame._schema), spec[1]))
     if weights is not None and not isinstance(weights, Mapping):
         raise PlanError(f"weights: must map columns of agg to numbers; got {weights!r}")

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import narwhals as nw
+from narwhals.dependencies import is_into_dataframe
 
 from dpnb.errors import PlanError
-from dpnb.query.expressions.kinds import kind_of
+from dpnb.query.expressions.kinds import Words, kind_of
 from dpnb.query.expressions.nodes import Expression, Lookup, Missing, Not
-from dpnb.query.frame.spelling import constant
-from dpnb.query.schema import Key, Schema, plain
+from dpnb.query.frame.spelling import constant, public_columns
+from dpnb.query.schema import Key, Schema, plain, text_of
 
 MOST_ROWS = 100_000
 
@@ -45,23 +45,26 @@ def looked_up(
     PlanError
         Not a data frame, no key, keys that are not unique, or a column that holds neither numbers nor texts.
     """
-    if not hasattr(table, "columns"):
+    if not is_into_dataframe(table):
         raise PlanError(f"merge: right must be a view of this session's tables or a public data frame; got {table!r}")
     names = [on] if isinstance(on, str) else on
-    if how not in ("inner", "left") or not isinstance(names, list) or not names:
+    good = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+    if how not in ("inner", "left") or not isinstance(names, list) or not good or len(set(names)) != len(names):
         raise PlanError(
-            f"merge: a public table is joined by how='inner' or 'left' on key columns; got {how!r}, on={on!r}"
+            "merge: a public table is joined by how='inner' or 'left' on one or more different key columns; got "
+            f"how={how!r}, on={on!r}"
         )
-    public = nw.from_native(table, eager_only=True)
+    public = public_columns(table, "merge")
     for name in names:
-        if name not in public.columns or name not in columns:
+        if name not in public or name not in columns:
             raise PlanError(f"merge: the key {name!r} must be a column of both tables")
-    if len(public) > MOST_ROWS:
-        raise PlanError(
-            f"merge: a public table may have {MOST_ROWS:,} rows; it has {len(public):,}; keep those you need"
-        )
-    data = {name: [_value(value, name) for value in public.get_column(name).to_list()] for name in public.columns}
+    data = {name: [_value(value, name) for value in values] for name, values in public.items()}
+    for name in names:
+        if isinstance(kind_of(columns[name], schema), Words):
+            data[name] = [None if value is None else text_of(value) for value in data[name]]
     keys = list(zip(*(data[name] for name in names), strict=True))
+    if len(keys) > MOST_ROWS:
+        raise PlanError(f"merge: a public table may have {MOST_ROWS:,} rows; it has {len(keys):,}; keep those you need")
     kept = [place for place, key in enumerate(keys) if None not in key]
     unique = tuple(tuple(constant(part, "merge") for part in keys[place]) for place in kept)
     if len(set(unique)) != len(unique) or not unique:
@@ -70,17 +73,24 @@ def looked_up(
         )
     inner = tuple(columns[name] for name in names)
     result = dict(columns)
-    for name in public.columns:
+    for name in public:
         if name in names:
             continue
         if name in columns:
-            result[name + suffixes[0]] = result.pop(name)
+            own = result.pop(name)
+            _add(result, name + suffixes[0], own)
         new = name + suffixes[1] if name in columns else name
-        result[new] = _lookup(inner, unique, [data[name][place] for place in kept], name)
+        _add(result, new, _lookup(inner, unique, [data[name][place] for place in kept], name))
         kind_of(result[new], schema)
     if how == "left":
         return result, None
     return result, Not(Missing(Lookup("match", inner, unique, (True,) * len(unique))))
+
+
+def _add(columns: dict[str, Expression], name: str, node: Expression) -> None:
+    if name in columns:
+        raise PlanError(f"merge: there would be two columns {name!r}; choose other suffixes=")
+    columns[name] = node
 
 
 def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], values: list[Any], name: str) -> Lookup:

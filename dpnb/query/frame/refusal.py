@@ -51,6 +51,8 @@ class Refusing:
             raise UnsupportedError(f".{name} of {self._said()}: {remedy}")
         if name.startswith("_"):
             raise AttributeError(name)
+        if hasattr(type(self), "columns") and name in self.columns:
+            raise UnsupportedError(f".{name} of {self._said()}: write df[{name!r}]; columns are not attributes")
         verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
         raise UnsupportedError(f".{name} of {self._said()}: is not offered; what is: {', '.join(verbs)}")
 
@@ -74,5 +76,11 @@ class Refusing:
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise UnsupportedError(f"{self._said()}: is no array; {SHOWS_ROWS}")
 
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        raise PlanError(f"{self._said()}: never changes; .assign(name=expression) gives a view with one more column")
+
     def __contains__(self, item: object) -> bool:
-        raise PlanError(f"in: whether rows of {self._said()} have a value is private; compare with == and ask .count()")
+        raise PlanError(
+            f"in: whether rows of {self._said()} have a value is private; compare with == and ask .count(); .columns "
+            "lists the columns"
+        )

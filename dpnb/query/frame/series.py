@@ -11,7 +11,7 @@ from dpnb.query.expressions.kinds import number_of
 from dpnb.query.expressions.nodes import Expression
 from dpnb.query.expressions.words import words
 from dpnb.query.frame.expressed import Expressed
-from dpnb.query.frame.spelling import EXTREMES, as_number, bins, measured, quantile_levels
+from dpnb.query.frame.spelling import EXTREMES, as_number, bins, flag, measured, quantile_levels
 from dpnb.query.plan import (
     AnyView,
     Columns,
@@ -97,7 +97,7 @@ class Series(Expressed, Generic[Q]):
         return self._pair("cov", other)
 
     def _pair(self, statistic: str, other: object) -> Q:
-        second = as_number(self._condition(other, statistic), self._frame._schema)
+        second = as_number(self._column(other, statistic), self._frame._schema)
         columns = tuple(sorted((self._number(), second), key=words))  # one question, whichever is named first
         if columns[0] == columns[1]:
             raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; ask .var()")
@@ -105,13 +105,13 @@ class Series(Expressed, Generic[Q]):
 
     def ratio(self, denominator: Series[Any]) -> Q:
         """Sum of this column over the sum of another, over the rows that have both."""
-        other = as_number(self._condition(denominator, "ratio"), self._frame._schema)
+        other = as_number(self._column(denominator, "ratio"), self._frame._schema)
         return self._ask(Ratio(self._number(), other))
 
     def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
         """Rows of each public value; with `normalize` as shares.  `keys` gives the public values of a text column."""
         grouped = self._frame.groupby(self, keys=keys)
-        return grouped._question(Count(), Shares() if normalize else Plain())  # type: ignore[no-any-return]
+        return grouped._question(Count(), Shares() if flag(normalize, "normalize") else Plain())  # type: ignore[no-any-return]
 
     def histogram(self, bins: object = 10) -> Q:
         """Rows in bins of equal width between the bounds, or between given edges; a bin holds its lower edge."""
@@ -155,4 +155,4 @@ def cut(x: Expressed, bins_: object, *, labels: object = None, right: bool = Tru
         raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut cuts public ones")
     node = as_number(x._node, x._frame._schema)
     bounds = number_of(node, x._frame._schema, "cut")
-    return x._new(bins(node, bins_, labels, right, bounds.low, bounds.high))
+    return x._new(bins(node, bins_, labels, flag(right, "right"), bounds.low, bounds.high))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from itertools import pairwise
 from typing import Any
 
 import msgspec
+import narwhals as nw
 import numpy as np
+from narwhals.dependencies import is_into_dataframe
 
 from dpnb.errors import PlanError, SchemaError
-from dpnb.query.expressions.kinds import Category, Moment, Truth, Words, kind_of
+from dpnb.query.expressions.kinds import Category, Moment, Span, Truth, Words, keys_of, kind_of
 from dpnb.query.expressions.nodes import AsNumber, Cut, Expression, Literal
-from dpnb.query.expressions.words import words
+from dpnb.query.expressions.words import LISTED, words
 from dpnb.query.plan import (
     Columns,
     Count,
@@ -34,7 +36,7 @@ from dpnb.query.plan import (
     Units,
     Weighted,
 )
-from dpnb.query.schema import Key, Schema, iso_time, plain, whole_number
+from dpnb.query.schema import Key, Schema, encodable, iso_time, plain, text_of, whole_number
 
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
@@ -49,13 +51,15 @@ def constant(value: object, where: str) -> Key:
     PlanError
         It is none of these.
     """
-    value = plain(value)
-    if isinstance(value, date):
+    value = value if isinstance(value, np.datetime64) else plain(value)
+    if isinstance(value, date | np.datetime64):
         try:
             return iso_time(value, where)
         except SchemaError as error:
             raise PlanError(str(error)) from None
-    if isinstance(value, bool | str) or (isinstance(value, int) and abs(value) < 2**63):
+    if isinstance(value, bool) or (isinstance(value, str) and encodable(value)):
+        return value
+    if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
@@ -87,8 +91,8 @@ def listed(values: object, where: str) -> tuple[Key, ...]:
     PlanError
         Not a list, or with something that is no constant.
     """
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise PlanError(f"{where}: must be a list of values; got {values!r}")
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
+        raise PlanError(f"{where}: must be a list of values, in an order that stays; got {values!r}")
     found = tuple(constant(value, where) for value in values)
     if not found:
         raise PlanError(f"{where}: must hold at least one value; got an empty list")
@@ -125,14 +129,16 @@ def bins(node: Expression, edges: object, labels: object, right: bool, low: floa
         if not 1 <= count <= 100_000:
             raise PlanError(f"bins: must be from 1 to 100,000; got {count}")
         ends = [low + (high - low) * place / count for place in range(count)] + [high]
-    elif isinstance(edges, str | bytes | Mapping) or not isinstance(edges, Iterable):
+    elif isinstance(edges, str | bytes | Mapping | Set) or not isinstance(edges, Iterable):
         raise PlanError(f"bins: must be a number of bins, or a list of ascending edges; got {edges!r}")
     else:
         ends = [_edge(edge) for edge in edges]
     if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
         raise PlanError(f"bins: must be at least two ascending edges; got {edges!r}")
     if labels is None:
-        names: tuple[Key, ...] = tuple(_interval(a, b, ends, right) for a, b in pairwise(ends))
+        names: tuple[Key, ...] = tuple(_interval(a, b, ends, right, "g") for a, b in pairwise(ends))
+        if len(set(names)) != len(names):
+            names = tuple(_interval(a, b, ends, right, "") for a, b in pairwise(ends))
     else:
         names = listed(labels, "labels")
         if len(names) != len(ends) - 1 or len(set(names)) != len(names):
@@ -145,11 +151,11 @@ def _edge(edge: object) -> float:
     return float(value) if isinstance(value, float) and math.isinf(value) else number(value, "bins")
 
 
-def _interval(low: float, high: float, ends: list[float], right: bool) -> str:
+def _interval(low: float, high: float, ends: list[float], right: bool, digits: str) -> str:
     """The bin in words; the outermost edge belongs to its bin on either way of cutting."""
     start = "(" if right and low != ends[0] else "["
     end = ")" if not right and high != ends[-1] else "]"
-    return f"{start}{low:g}, {high:g}{end}"
+    return f"{start}{low:{digits}}, {high:{digits}}{end}"
 
 
 def quantile_levels(q: object) -> tuple[float, ...]:
@@ -178,42 +184,75 @@ def group_key_table(keys: object, by: tuple[Group, ...], schema: Schema) -> tupl
     names = [group.name for group in by]
     found = getattr(keys, "keys", None)
     rows: Iterable[Any]
-    if hasattr(keys, "columns"):
-        missing = [name for name in names if name not in list(keys.columns)]
+    given: Any = keys
+    if is_into_dataframe(given):
+        columns = public_columns(given, "keys")
+        missing = [name for name in names if name not in columns]
         if missing:
             raise PlanError(f"keys: the table of keys must have the columns {names!r}; it lacks {missing!r}")
-        rows = list(keys[names].itertuples(index=False, name=None))  # type: ignore[index]
+        rows = list(zip(*(columns[name] for name in names), strict=True))
     elif isinstance(found, tuple):  # an answer
+        if list(given.names) != names:
+            raise PlanError(f"keys: the answer must have the groups {names!r}; it has {list(given.names)!r}")
         rows = found
-    elif isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
+    elif isinstance(keys, str | bytes | Mapping | Set) or not isinstance(keys, Iterable):
         raise PlanError(f"keys: must be a list of keys, a table of them, or an answer that found them; got {keys!r}")
     else:
         rows = [key if isinstance(key, tuple | list) else (key,) for key in keys]
-    checked = tuple(tuple(constant(part, "keys") for part in row) for row in rows)
+    checked = []
+    for row in rows:
+        if len(row) != len(by):
+            raise PlanError(f"keys: each must have {len(by)} values, one for each of {names!r}; got {row!r}")
+        checked.append(tuple(_key(part, group, schema) for part, group in zip(row, by, strict=True)))
     if not checked:
         raise PlanError("keys: must hold at least one key; got none")
-    for key in checked:
-        if len(key) != len(by):
-            raise PlanError(f"keys: each must have {len(by)} values, one for each of {names!r}; got {key!r}")
-        for part, group in zip(key, by, strict=True):
-            _check_key(part, group, schema)
     if len(set(checked)) != len(checked):
         twice = next(key for key in checked if checked.count(key) > 1)
         raise PlanError(f"keys: must differ; got {twice!r} twice")
-    return checked
+    return tuple(checked)
 
 
-def _check_key(part: Key, group: Group, schema: Schema) -> None:
-    kind = kind_of(group.of, schema)
-    if isinstance(kind, Category) and part not in kind.values:
-        raise PlanError(
-            f"keys: {part!r} is not a declared category of {group.name!r}; the categories are "
-            f"{', '.join(map(repr, kind.values))}"
-        )
-    if not isinstance(kind, Category | Words) and isinstance(part, str):
-        raise PlanError(f"keys: {group.name!r} has numbers; got {part!r}")
-    if isinstance(kind, Moment):
-        raise PlanError(f"keys: {group.name!r} has dates; group by a part of them, such as .dt.year")
+def _key(value: object, group: Group, schema: Schema) -> Key:
+    """One part of a key, as its column has it."""
+    part, kind = constant(value, "keys"), kind_of(group.of, schema)
+    if isinstance(kind, Words):
+        return text_of(part) or ""
+    if isinstance(kind, Moment | Span):
+        raise PlanError(f"keys: {group.name!r} has dates; group by a part of them, such as .dt.year; got {part!r}")
+    possible = keys_of(group.of, schema) or ()
+    if part not in possible or (isinstance(part, bool) and not isinstance(kind, Truth | Category)):
+        shown = ", ".join(map(repr, possible[:LISTED])) + (", ..." if len(possible) > LISTED else "")
+        raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; these are {shown}")
+    return possible[possible.index(part)]
+
+
+def flag(value: object, name: str) -> bool:
+    """A truth value of any library.
+
+    Raises
+    ------
+    PlanError
+        It is none.
+    """
+    value = plain(value)
+    if isinstance(value, bool):
+        return value
+    raise PlanError(f"{name}: must be True or False; got {value!r}")
+
+
+def public_columns(table: Any, where: str) -> dict[str, list[Any]]:
+    """A public table column by column.
+
+    Raises
+    ------
+    PlanError
+        Its columns are not named by different texts.
+    """
+    names = list(table.columns)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise PlanError(f"{where}: the public table's columns must be named by different texts; got {names!r}")
+    frame = nw.from_native(table, eager_only=True)
+    return {name: frame.get_column(name).to_list() for name in names}
 
 
 # --- the columns of agg ----------------------------------------------------------------------------------------------

@@ -6,14 +6,14 @@ from dpnb.query.expressions.words import words
 from dpnb.query.linear.features import Feature, Nodes, Ones, Present, Value
 from dpnb.query.linear.query import ANY_NUMBER, LinearQuery
 from dpnb.query.linear.sensitivity import cells_of_unit, longest_squared, rows_squared
-from dpnb.query.plan import Discovery, Joint
+from dpnb.query.plan import Discovery, Joint, Moments, Single
 from dpnb.query.unit import Limits, PrivacyUnit, limit_words
 
 
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
     """What one unit can add, in one line."""
     whose = f"one {unit.column}" if unit.column else "one row"
-    said = "; ".join(dict.fromkeys(_feature(feature, query) for feature in query.features))
+    said = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
     limits = "" if unit.column is None else f" ({limit_words(query.limits)})"
     return f"{whose} adds {said}{limits}"
 
@@ -31,14 +31,29 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
         total = sum(part.weight for part in query.plan.aggregation.parts)
         shares = (f"{part.weight / total:.0%}" for part in query.plan.aggregation.parts)
         facts.append(("shared", f"the charge is shared by {len(query.parts)} measurements: {', '.join(shares)}"))
-    scales = (_scale(feature, query) for feature in query.features)
+    details = {
+        place
+        for aggregation, first, count in query.parts
+        if isinstance(aggregation, Moments)
+        for place in range(first + 1, first + count)
+    }
+    scales = (_scale(feature, query) for place, feature in enumerate(query.features) if place not in details)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
     facts.append(("intervals", "cover the noise, not what is clipped or does not count"))
     facts.append(("less noise", "half of it costs four times as much of the budget; mu=0.5 has twice as much"))
     return facts
 
 
-def _feature(feature: Feature, query: LinearQuery) -> str:
+def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list[str]:
+    """What a row adds to one part; of many moments only what they are of."""
+    aggregation, first, count = part
+    if isinstance(aggregation, Moments):
+        of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
+        return [f"1 a row, and at most 1 to each sum and product of {of}, brought to -1 ... 1"]
+    return [_feature(feature) for feature in query.features[first : first + count]]
+
+
+def _feature(feature: Feature) -> str:
     match feature:
         case Present():
             return "1 once, however many rows it has"
@@ -58,6 +73,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         for feature in query.features
         if isinstance(feature, Value | Nodes) and not (isinstance(feature, Nodes) and feature.whole)
         for feature in [feature if isinstance(feature, Value) else _range(feature)]
+        if not any(isinstance(part, Moments) for part, _, _ in query.parts)
     ]
     if unit.column is not None:
         said.append(f"what counts of one {unit.column}: {limit_words(query.limits)}")

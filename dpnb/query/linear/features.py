@@ -6,12 +6,13 @@ multiplied afterwards, so that every feature of a question gets its share of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpnb.errors import PlanError
 from dpnb.query import grid
-from dpnb.query.expressions.kinds import number_of
+from dpnb.query.expressions.kinds import keys_of, number_of
 from dpnb.query.expressions.nodes import Arithmetic, Expression, Literal
 from dpnb.query.expressions.words import words
 from dpnb.query.plan import Count, Discovery, Mean, Moments, Ratio, Single, Sum, Tree, Units
@@ -26,6 +27,24 @@ DEEPEST = 6
 
 
 @dataclass(frozen=True)
+class Split:
+    """Slots for the combinations of values that some categories have, each without its first value.
+
+    A row is in at most one of them, so that its norm is that of its one number.
+
+    Parameters
+    ----------
+    by : tuple of expression
+        Nothing to split by is one slot.
+    sizes : tuple of int
+        Values that count of each.
+    """
+
+    by: tuple[Expression, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Ones:
     """1 for each row that has something in all of `given`.
 
@@ -33,13 +52,19 @@ class Ones:
     ----------
     given : tuple of expression
     weight : int
+    split : Split
     """
 
     given: tuple[Expression, ...] = ()
     weight: int = 1
+    split: Split = Split()
 
-    slots = 1
     limit_squared = 1
+
+    @property
+    def slots(self) -> int:
+        """Number of slots."""
+        return math.prod(self.split.sizes)
 
     @property
     def unit(self) -> Fraction:
@@ -65,6 +90,7 @@ class Value:
         In grid steps.
     given : tuple of expression
     weight : int
+    split : Split
     """
 
     of: Expression
@@ -73,8 +99,12 @@ class Value:
     centre: int = 0
     given: tuple[Expression, ...] = ()
     weight: int = 1
+    split: Split = Split()
 
-    slots = 1
+    @property
+    def slots(self) -> int:
+        """Number of slots."""
+        return math.prod(self.split.sizes)
 
     @property
     def magnitude(self) -> float:
@@ -196,8 +226,8 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
         case Ratio(numerator, denominator):
             given = (numerator, denominator)
             return (_value(numerator, schema, "ratio", given), _value(denominator, schema, "ratio", given))
-        case Moments(columns):
-            return _moments(columns, schema)
+        case Moments():
+            return _moments(aggregation, schema)
         case Tree(column):
             return (_nodes(column, schema),)
 
@@ -227,26 +257,53 @@ def scaled(node: Expression, schema: Schema) -> tuple[Expression, float, float]:
     return Arithmetic("/", Arithmetic("-", node, Literal(middle)), Literal(reach)), middle, reach
 
 
-def moment_pairs(columns: int) -> list[tuple[int, int]]:
-    """Which products are measured, in their order."""
-    return [(i, j) for i in range(columns) for j in range(i, columns)]
-
-
-def _moments(columns: tuple[Expression, ...], schema: Schema) -> tuple[Feature, ...]:
-    """Count, sums and products of the columns, each brought to -1 to 1.
-
-    A square lies between 0 and 1, so it is taken less 1/2 and a row adds at most 1/2 to it.
-    """
-    given = tuple(columns)
-    z = [scaled(node, schema)[0] for node in columns]
-    firsts = [_centred(node, schema, "moments", given) for node in z]
-    seconds = [
-        _centred(
-            Arithmetic("**", z[i], Literal(2)) if i == j else Arithmetic("*", z[i], z[j]), schema, "moments", given
-        )
-        for i, j in moment_pairs(len(z))
+def moment_order(columns: int, categories: int) -> list[tuple[str, int, int]]:
+    """What is measured of some numbers and categories, in order: a kind, and the places of the two factors."""
+    return [
+        ("count", 0, 0),
+        *(("number", i, i) for i in range(columns)),
+        *(("product", i, j) for i in range(columns) for j in range(i, columns)),
+        *(("indicators", c, c) for c in range(categories)),
+        *(("number by indicators", i, c) for i in range(columns) for c in range(categories)),
+        *(("indicators by indicators", c, d) for c in range(categories) for d in range(c + 1, categories)),
     ]
-    return (Ones(given), *firsts, *seconds)
+
+
+def indicators_of(node: Expression, schema: Schema) -> int:
+    """How many indicators stand for a category: one for each value but the first."""
+    return len(keys_of(node, schema) or ()) - 1
+
+
+def _moments(aggregation: Moments, schema: Schema) -> tuple[Feature, ...]:
+    """Count, sums and products of the columns, each brought to -1 to 1, and of the indicators of categories.
+
+    A square lies between 0 and 1, so it is taken less 1/2 and a row adds at most 1/2 to it.  Of the indicators of one
+    category at most one is 1, and they are their own squares.
+    """
+    columns, categories = aggregation.columns, aggregation.categories
+    given = (*columns, *categories)
+    z = [scaled(node, schema)[0] for node in columns]
+
+    def split(*places: int) -> Split:
+        by = tuple(categories[place] for place in places)
+        return Split(by, tuple(indicators_of(node, schema) for node in by))
+
+    def feature(kind: str, a: int, b: int) -> Feature:
+        match kind:
+            case "count":
+                return Ones(given)
+            case "number":
+                return _centred(z[a], schema, "moments", given)
+            case "product":
+                product = Arithmetic("**", z[a], Literal(2)) if a == b else Arithmetic("*", z[a], z[b])
+                return _centred(product, schema, "moments", given)
+            case "indicators":
+                return Ones(given, split=split(a))
+            case "number by indicators":
+                return replace(_centred(z[a], schema, "moments", given), split=split(b))
+        return Ones(given, split=split(a, b))
+
+    return tuple(feature(*entry) for entry in moment_order(len(columns), len(categories)))
 
 
 def _nodes(node: Expression, schema: Schema) -> Nodes:

@@ -1,0 +1,198 @@
+"""What pandas has and a private table has not is refused by name, and says what to do instead."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb.errors import UnsupportedError
+from session.bad_input import Case, assert_refused_free, kept, make
+
+
+@kept
+def clinic() -> dpnb.Session:
+    return make()
+
+
+TABLE: dict[str, Case] = {
+    "values": (lambda f: f.values, "would show rows.*ask"),
+    "head": (lambda f: f.head(), "would show rows.*ask"),
+    "tail": (lambda f: f.tail(3), "would show rows.*ask"),
+    "sample": (lambda f: f.sample(5), "would show rows.*ask"),
+    "iloc": (lambda f: f.iloc[0], "would show rows.*ask"),
+    "loc": (lambda f: f.loc[0, "visits"], "would show rows.*ask"),
+    "to_numpy": (lambda f: f.to_numpy(), "would show rows.*ask"),
+    "to_csv": (lambda f: f.to_csv("out.csv"), "would show rows.*ask"),
+    "iterrows": (lambda f: list(f.iterrows()), "would show rows.*ask"),
+    "sort_values": (lambda f: f.sort_values("visits"), "would show rows.*ask"),
+    "nlargest": (lambda f: f.nlargest(3, "visits"), "would show rows.*ask"),
+    "plot": (lambda f: f.plot(), "would show rows.*ask"),
+    "index": (lambda f: f.index, "would show rows.*ask"),
+    "T": (lambda f: f.T, "would show rows.*ask"),
+    "apply": (lambda f: f.apply(print), "would run Python.*where"),
+    "pipe": (lambda f: f.pipe(len), "would run Python.*where"),
+    "query": (lambda f: f.query("visits > 1"), "would run Python.*where"),
+    "eval": (lambda f: f.eval("visits + 1"), "would run Python.*where"),
+    "shape": (lambda f: f.shape, "number of rows.*count"),
+    "size": (lambda f: f.size, "number of rows.*count"),
+    "empty": (lambda f: f.empty, "number of rows.*count"),
+    "info": (lambda f: f.info(), "number of rows.*count"),
+    "dtypes": (lambda f: f.dtypes, "schema"),
+    "drop_duplicates": (lambda f: f.drop_duplicates(), "units"),
+    "dropna": (lambda f: f.dropna(), "never counts"),
+    "join": (lambda f: f.join(f), "merge"),
+    "describe": (lambda f: f.describe(), "what is: "),
+    "mean": (lambda f: f.mean(), "what is: "),
+    "corr": (lambda f: f.corr(), "what is: "),
+    "rename": (lambda f: f.rename(columns={"visits": "v"}), "what is: "),
+    "pivot_table": (lambda f: f.pivot_table(index="town"), "what is: "),
+    "drop": (lambda f: f.drop(columns="visits"), "what is: "),
+    "isna": (lambda f: f.isna(), "what is: "),
+    "a column as an attribute": (lambda f: f.visits, r"\['visits'\]"),
+    "a misspelt verb": (lambda f: f.grupby("town"), "what is: .*groupby"),
+    "a column set": (lambda f: operator.setitem(f, "one", f["visits"] + 1), "assign"),
+    "len": (lambda f: len(f), "private.*count"),
+    "iteration": (lambda f: list(f), "never shown"),
+    "unpacking": (lambda f: [*f], "never shown"),
+    "truth": (lambda f: bool(f), "neither true nor false"),
+    "float": (lambda f: float(f), "is no number"),
+    "int": (lambda f: int(f), "is no number"),
+    "as an index": (lambda f: [1, 2][f], "is no number"),
+    "in": (lambda f: "visits" in f, r"\.columns"),
+    "an array": (lambda f: np.array(f), "is no array"),
+    "agg of a verb": (lambda f: f.agg("mean"), r"agg\(.*="),
+    "agg of a mapping": (lambda f: f.agg({"visits": "mean"}), r"agg\(.*="),
+}
+
+COLUMN: dict[str, Case] = {
+    "values": (lambda c: c.values, "would show rows.*ask"),
+    "head": (lambda c: c.head(), "would show rows.*ask"),
+    "iloc": (lambda c: c.iloc[0], "would show rows.*ask"),
+    "tolist": (lambda c: c.tolist(), "would show rows.*ask"),
+    "unique": (lambda c: c.unique(), "would show rows.*ask"),
+    "mode": (lambda c: c.mode(), "would show rows.*ask"),
+    "nunique": (lambda c: c.nunique(), "discover"),
+    "apply": (lambda c: c.apply(abs), "would run Python.*where"),
+    "map": (lambda c: c.map({1: 2}), "would run Python.*where"),
+    "shape": (lambda c: c.shape, "number of rows.*count"),
+    "size": (lambda c: c.size, "number of rows.*count"),
+    "dtype": (lambda c: c.dtype, "schema"),
+    "str": (lambda c: c.str.lower(), "isin"),
+    "dropna": (lambda c: c.dropna(), "never counts"),
+    "cumsum": (lambda c: c.cumsum(), "other rows"),
+    "shift": (lambda c: c.shift(1), "other rows"),
+    "rank": (lambda c: c.rank(), "other rows"),
+    "rolling": (lambda c: c.rolling(3).mean(), "other rows"),
+    "duplicated": (lambda c: c.duplicated(), "units"),
+    "skew": (lambda c: c.skew(), "quantile"),
+    "idxmax": (lambda c: c.idxmax(), "what is: "),
+    "any": (lambda c: c.any(), "what is: "),
+    "replace": (lambda c: c.replace(1, 2), "what is: "),
+    "name": (lambda c: c.name, "what is: "),
+    "cat": (lambda c: c.cat.codes, "what is: "),
+    "groupby": (lambda c: c.groupby("town"), "what is: "),
+    "len": (lambda c: len(c), "private.*count"),
+    "iteration": (lambda c: list(c), "never shown"),
+    "sum by Python": (lambda c: sum(c), "never shown"),
+    "max by Python": (lambda c: max(c), "never shown"),
+    "sorted": (lambda c: sorted(c), "never shown"),
+    "truth": (lambda c: bool(c), "neither true nor false"),
+    "float": (lambda c: float(c), "is no number"),
+    "int": (lambda c: int(c), "is no number"),
+    "range": (lambda c: range(c), "is no number"),
+    "in": (lambda c: 3 in c, "==.*count"),
+    "a value set": (lambda c: operator.setitem(c, 0, 1), "where|assign"),
+}
+
+GROUPS: dict[str, Case] = {
+    "groups": (lambda g: g.groups, "groups"),
+    "ngroups": (lambda g: g.ngroups, "groups"),
+    "get_group": (lambda g: g.get_group("north"), "groups"),
+    "size": (lambda g: g.size(), "count"),
+    "apply": (lambda g: g.apply(len), "would run Python"),
+    "transform": (lambda g: g.transform("mean"), "would run Python"),
+    "filter": (lambda g: g.filter(len), "what is: "),
+    "head": (lambda g: g.head(1), "would show rows"),
+    "first": (lambda g: g.first(), "what is: "),
+    "mean of all": (lambda g: g.mean(), "what is: "),
+    "nunique": (lambda g: g["visits"].nunique(), "value_counts|discover"),
+    "cumcount": (lambda g: g.cumcount(), "what is: "),
+    "len": (lambda g: len(g), "count"),
+    "iteration": (lambda g: dict(iter(g)), "never shown"),
+    "truth": (lambda g: bool(g), "neither true nor false"),
+    "in": (lambda g: "north" in g, "private|columns"),
+    "an unknown column": (lambda g: g["hight"], "its columns are"),
+    "two columns": (lambda g: g[["visits", "income"]], "agg|one column"),
+    "a condition": (lambda g: g[clinic().frame["visits"] > 1], "before"),
+    "a computed column": (lambda g: g["visits"] * 2, "before grouping"),
+    "a compared column": (lambda g: g["visits"] > 2, "before grouping"),
+    "a clipped column": (lambda g: g["visits"].clip(0, 5), "before grouping"),
+    "a part of a date": (lambda g: g["born"].dt.year, "before grouping"),
+    "rows of a column": (lambda g: g["visits"][clinic().frame["visits"] > 1], "before grouping"),
+    "value_counts": (lambda g: g["grade"].value_counts(), "groupby"),
+    "histogram": (lambda g: g["visits"].histogram(), "groupby"),
+    "cut of a column": (lambda g: g["visits"].histogram(3), "dpnb.cut"),
+    "grouped again": (lambda g: g.groupby("grade"), "what is: "),
+}
+
+NUMPY: dict[str, Case] = {
+    "log": (lambda f: np.log(f["visits"]), "(?!.*show rows)numpy.log.*log1p"),
+    "sin": (lambda f: np.sin(f["visits"]), "numpy.sin"),
+    "isnan": (lambda f: np.isnan(f["visits"]), "numpy.isnan"),
+    "maximum": (lambda f: np.maximum(f["visits"], 1), "numpy.maximum"),
+    "sum": (lambda f: np.add.reduce(f["visits"]), "numpy.add"),
+    "an outer product": (lambda f: np.multiply.outer(f["visits"], f["visits"]), "numpy.multiply"),
+    "with an argument": (lambda f: np.add(f["visits"], 1, dtype=float), "numpy.add"),
+    "into an array": (lambda f: np.add(f["visits"], 1, out=np.zeros(3)), "numpy.add"),
+    "with an array": (lambda f: np.add(np.arange(3), f["visits"]), "not with an array"),
+    "with an array on the right": (lambda f: f["visits"] * np.arange(3), "array|constant"),
+    "add of a table": (lambda f: np.add(f, 1), "."),
+    "sqrt of what can be negative": (lambda f: np.sqrt(f["income"]), "below 0"),
+    "exp of a table": (lambda f: np.exp(f), "."),
+    "where": (lambda f: np.where(f["visits"] > 1, 1, 0), "is not offered"),
+    "an array of a column": (lambda f: np.asarray(f["visits"]), "is no array"),
+    "an array of a table": (lambda f: np.asarray(f), "is no array"),
+    "the mean by numpy": (lambda f: np.mean(f["visits"]), "."),
+    "a histogram by numpy": (lambda f: np.histogram(f["visits"]), "."),
+    "a quantile by numpy": (lambda f: np.quantile(f["visits"], 0.5), "."),
+    "a data frame of a column": (lambda f: pd.DataFrame({"x": f["visits"]}), "."),
+    "a series of a column": (lambda f: pd.Series(f["visits"]), "."),
+    "binned by pandas": (lambda f: pd.cut(f["visits"], [0, 5, 10]), "."),
+}
+
+TABLES = {"table": TABLE, "column": COLUMN, "groups": GROUPS, "numpy": NUMPY}
+
+
+def subject(name: str) -> Any:
+    frame = clinic().frame
+    return {"table": frame, "column": frame["visits"], "groups": frame.groupby("town"), "numpy": frame}[name]
+
+
+CASES = {f"{which}: {name}": (which, *case) for which, cases in TABLES.items() for name, case in cases.items()}
+
+
+@pytest.mark.parametrize(("which", "ask", "says"), CASES.values(), ids=CASES)
+def test_what_would_show_rows_is_refused_with_a_remedy(which: str, ask: object, says: str) -> None:
+    assert callable(ask)
+    assert_refused_free(clinic(), lambda: ask(subject(which)), says)
+
+
+@pytest.mark.parametrize("which", ["table", "column", "groups"])
+def test_a_name_that_is_not_offered_looks_missing_to_python(which: str) -> None:
+    private = subject(which)
+    assert not hasattr(private, "iloc")
+    assert getattr(private, "to_numpy", None) is None
+    assert issubclass(UnsupportedError, AttributeError)
+
+
+@pytest.mark.parametrize("which", ["table", "column", "groups"])
+def test_completion_offers_no_verb_that_is_refused(which: str) -> None:
+    private = subject(which)
+    refused = {"values", "head", "iloc", "apply", "shape", "unique"}
+    assert refused.isdisjoint(dir(private))
+    assert {"count", "agg"} & set(dir(private))
