@@ -128,7 +128,7 @@ GROUPS: dict[str, Case] = {
     "in": (lambda g: "north" in g, "private|columns"),
     "an unknown column": (lambda g: g["hight"], "its columns are"),
     "two columns": (lambda g: g[["visits", "income"]], "agg|one column"),
-    "a condition": (lambda g: g[clinic().frame["visits"] > 1], "before"),
+    "a condition": (lambda g: g[clinic().frame["visits"] > 1], "before grouping"),
     "a computed column": (lambda g: g["visits"] * 2, "before grouping"),
     "a compared column": (lambda g: g["visits"] > 2, "before grouping"),
     "a clipped column": (lambda g: g["visits"].clip(0, 5), "before grouping"),

@@ -68,9 +68,14 @@ class Estimate:
         )
 
     def within(self, other: Estimate) -> Estimate:
-        """The same values, with the intervals cut down to another estimate's; kept where the two do not meet."""
+        """The same values, with the intervals cut down to another estimate's, but not so far as to lose the value.
+
+        Where the two intervals do not meet, nothing is cut down.
+        """
         low, high = np.maximum(self.low, other.low), np.minimum(self.high, other.high)
         meet = low <= high
+        inside = np.clip(self.value, self.low, self.high)
+        low, high = np.fmin(low, inside), np.fmax(high, inside)
         return Estimate(self.value, np.where(meet, low, self.low), np.where(meet, high, self.high), self.noise_scale)
 
     @property

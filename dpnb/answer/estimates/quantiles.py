@@ -114,6 +114,8 @@ def _quantile(feature: Nodes, below: Cells, rising: Cells, scale: Cells, q: floa
         part = np.clip((rank - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0)
         value = feature.low + (leaf + part) * feature.width
         low, high = feature.low + first_leaf * feature.width, feature.low + (last_leaf + 1) * feature.width
+    # A tree of whole numbers has leaves beyond the last of them.
+    value, low, high = (np.minimum(end, feature.high) for end in (value, low, high))
     # The estimate is of the rank out of the noise; an interval that lies beyond it is stretched to hold it.
     low, high = np.minimum(low, value), np.maximum(high, value)
     return Estimate.of(np.where(enough, value, np.nan), low, high, (high - low) / (2 * z))

@@ -33,7 +33,7 @@ class GroupBy(Refusing, Generic[Q]):
     def __getitem__(self, name: str) -> GroupedSeries[Q]:
         if not isinstance(name, str):
             raise PlanError(
-                f"groups[{name!r}]: takes the name of one column; ask for several by .agg(...), and filter before grouping"
+                f"groups[{name!r}]: takes one column by name; ask for several by .agg(...), and filter before grouping"
             )
         return GroupedSeries(self, self._frame[name])
 

@@ -81,7 +81,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
 
 
 def _range(feature: Nodes) -> Value:
-    return Value(feature.of, feature.low, feature.low + feature.width * feature.leaves)
+    return Value(feature.of, feature.low, feature.high)
 
 
 def _worst(query: LinearQuery, cells: int) -> str:

@@ -144,8 +144,8 @@ class Nodes:
     Parameters
     ----------
     of : expression
-    low : float
-        Where the first leaf begins.
+    low, high : float
+        Bounds of the number; the first leaf begins at the lower one.
     width : float
         Of a leaf.
     levels : int
@@ -157,6 +157,7 @@ class Nodes:
 
     of: Expression
     low: float
+    high: float
     width: float
     levels: int
     whole: bool
@@ -311,6 +312,6 @@ def _nodes(node: Expression, schema: Schema) -> Nodes:
     if number.whole and number.high - number.low < BRANCHING**DEEPEST:
         values = int(number.high - number.low) + 1
         levels = next(level for level in range(1, DEEPEST + 1) if BRANCHING**level >= values)
-        return Nodes(node, number.low, 1.0, levels, True)
+        return Nodes(node, number.low, number.high, 1.0, levels, True)
     _value(node, schema, "quantiles")
-    return Nodes(node, number.low, (number.high - number.low) / BRANCHING**DEEPEST, DEEPEST, False)
+    return Nodes(node, number.low, number.high, (number.high - number.low) / BRANCHING**DEEPEST, DEEPEST, False)
