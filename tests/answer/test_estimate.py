@@ -1,117 +1,222 @@
-"""Noisy sums become estimates and intervals."""
+"""Noisy sums become estimates and intervals, and their errors can be foretold."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.accounting.losses import GDP
-from dpnb.answer.estimate import Estimate, error_factor, estimate
-from dpnb.interactive.refinement import Look, Refinement, first_tau
-from dpnb.mechanisms.measurement import Measurement
-from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import Count, Mean, Plan, Sum
-from dpnb.query.schema import Bounded, Categories, PrivacyUnit
+from dpnb.answer.estimates import Estimate, estimate
+from dpnb.answer.estimates.expected import half_widths, in_rank
+from dpnb.answer.estimates.quantiles import rank_scale
+from dpnb.query.expressions.nodes import Column, Round
+from dpnb.query.linear.features import Nodes
+from dpnb.query.plan import (
+    AnyView,
+    Columns,
+    Count,
+    FromMean,
+    FromMoments,
+    Joint,
+    Mean,
+    Moments,
+    Named,
+    Plain,
+    Plan,
+    Quantiles,
+    Ratio,
+    Shares,
+    Sum,
+    Tree,
+    Units,
+    Weighted,
+    column,
+)
+from dpnb.query.schema import Bounded, Categories, Schema
+from statistical.noisy_sums import ALPHA, Asked, asked
 
-SCHEMA = {"x": Bounded(-2, 6), "g": Categories(["a", "b", "c"])}
-ALPHA = Fraction(1, 20)
+X, Y = Column("x"), Column("y")
+SCHEMA: Schema = {"x": Bounded(-2, 6), "y": Bounded(0, 5), "g": Categories(["a", "b", "c"])}
+CHANCE = np.random.default_rng(3)
+TABLE = pd.DataFrame(
+    {"x": CHANCE.uniform(-2, 6, 600), "y": CHANCE.uniform(0, 5, 600), "g": CHANCE.choice(["a", "b"], 600)}
+)
+PAIR = Plan(Moments((X, Y)))
+FITTED = np.linalg.lstsq(np.stack([np.ones(600), TABLE["x"]], axis=1), TABLE["y"], rcond=None)[0]
+JOINT = Plan(Joint((Weighted(Count()), Weighted(Mean(X), 2.0), Weighted(Moments((Y,))))), by=(column("g"),))
+JOINT_VIEW = Columns((Named("n", 0), Named("m", 1), Named("rows", 1, FromMean()), Named("v", 2, FromMoments("var"))))
 
 
-def compiled(plan: Plan) -> LinearQuery:
-    return linear_query(plan, SCHEMA, PrivacyUnit())
+def ask(plan: Plan, view: AnyView = Plain()) -> Asked:  # noqa: B008  (a frozen value)
+    return asked(plan, view, TABLE, SCHEMA)
 
 
-def exact_sums(query: LinearQuery, rows: float, total: float) -> list[float]:
-    """Sums in grid units of `rows` rows whose column adds up to `total`."""
-    feature = query.features[-1]
-    if isinstance(query.plan.aggregation, Mean):
-        return [rows * feature.limit, total / float(feature.unit) - rows * feature.centre]
-    return [total / float(feature.unit)]
+def shaped(question: Asked, sums: NDArray[np.float64], sigma: float) -> Estimate:
+    radius = fixed_radius([sigma], alpha=ALPHA)
+    cells = np.ones(len(sums))
+    return estimate(question.query, question.view, sums, sigma * cells, radius * cells, SCHEMA)
 
 
-def shaped(query: LinearQuery, sums: list[float], sigma: float, alpha: Fraction = ALPHA) -> Estimate:
-    return estimate(query, np.array(sums), sigma, fixed_radius([sigma], alpha=alpha), SCHEMA)
-
-
-def test_without_noise_estimates_are_exact() -> None:
-    for plan, truth in [(Plan(Sum("x")), 130.0), (Plan(Mean("x")), 1.3), (Plan(Count()), 130.0)]:
-        query = compiled(plan)
-        result = shaped(query, exact_sums(query, 100, 130.0), 1e-6)
-        assert result.value[0] == pytest.approx(truth, rel=1e-9)
-        assert result.low[0] <= result.value[0] <= result.high[0]
+@pytest.mark.parametrize(
+    ("plan", "view", "truth"),
+    [
+        (Plan(Count()), Plain(), [600]),
+        (Plan(Units()), Plain(), [600]),
+        (Plan(Sum(X)), Plain(), [TABLE["x"].sum()]),
+        (Plan(Mean(X)), Plain(), [TABLE["x"].mean()]),
+        (Plan(Mean(X)), FromMean(), [600]),
+        (Plan(Ratio(X, Y)), Plain(), [TABLE["x"].sum() / TABLE["y"].sum()]),
+        (Plan(Moments((X,))), FromMoments("count"), [600]),
+        (Plan(Moments((X,))), FromMoments("mean"), [TABLE["x"].mean()]),
+        (Plan(Moments((X,))), FromMoments("var"), [TABLE["x"].var(ddof=0)]),
+        (Plan(Moments((X,))), FromMoments("std"), [TABLE["x"].std(ddof=0)]),
+        (PAIR, FromMoments("cov", (0, 1)), [TABLE["x"].cov(TABLE["y"], ddof=0)]),
+        (PAIR, FromMoments("corr", (0, 1)), [TABLE["x"].corr(TABLE["y"])]),
+        (PAIR, FromMoments("regression", (1, 0)), FITTED),
+        (Plan(Tree(Round(X, 0))), Quantiles((0.5, 0.9)), TABLE["x"].round().quantile([0.5, 0.9])),
+    ],
+)
+def test_with_hardly_any_noise_estimates_are_exact(plan: Plan, view: AnyView, truth: list[float]) -> None:
+    question = ask(plan, view)
+    result = shaped(question, question.sums, question.query.l2_sensitivity_squared**0.5 * 1e-7)
+    assert result.value == pytest.approx(np.array([truth]), rel=1e-6)
+    assert (result.low <= result.value).all()
+    assert (result.value <= result.high).all()
 
 
 def test_the_interval_of_a_mean_is_fiellers() -> None:
     """Every place whose deviation is within the radius is in the interval, and no other: scanned."""
-    query = compiled(Plan(Mean("x")))
-    reach = query.features[1].limit
-    count, total, radius = 40.0 * reach, 11.0 * reach, 9.0 * reach
-    result = estimate(query, np.array([count, total]), reach, radius, SCHEMA)
-    places = np.linspace(-1, 1, 400_001)
-    inside = places[np.abs(total - places * count) <= radius * np.sqrt(1 + places**2)]
-    assert result.low[0] == pytest.approx(2 + 4 * inside.min(), abs=1e-4)
-    assert result.high[0] == pytest.approx(2 + 4 * inside.max(), abs=1e-4)
+    question = ask(Plan(Mean(X)))
+    count, total = (float(1 / feature.unit) for feature in question.query.features)
+    rows, shift, sigma = 40.0, 11.0 * 4, 2.0 * count
+    result = shaped(question, np.array([[rows * count, shift * total]]), sigma)
+    places = np.linspace(-4, 4, 400_001)
+    z = fixed_radius([1.0], alpha=ALPHA)
+    spread = np.hypot(sigma / total, places * sigma / count)
+    inside = places[np.abs(shift - places * rows) <= z * spread]
+    assert result.low[0, 0] == pytest.approx(2 + inside.min(), abs=1e-4)
+    assert result.high[0, 0] == pytest.approx(2 + inside.max(), abs=1e-4)
 
 
 def test_a_group_that_may_be_empty_says_nothing() -> None:
-    query = compiled(Plan(Mean("x"), None, ("g",)))
-    reach = query.features[1].limit
-    result = estimate(query, np.array([0.5, 0.1, -3.0, 1.0, 900.0, 90.0]) * reach, reach, 2.0 * reach, SCHEMA)
-    assert (result.low[:2].tolist(), result.high[:2].tolist()) == ([-2, -2], [6, 6])
-    assert np.isnan(result.value[1])
-    assert np.isnan(result.noise_scale[:2]).all()
-    assert result.value[2] == pytest.approx(2.4)
+    """The third category has no row; its noise is all that its sums are."""
+    question = ask(Plan(Mean(X), by=(column("g"),)))
+    sigma = question.query.l2_sensitivity_squared**0.5 / 0.5
+    noisy = question.sums + np.array([[0.0, 0.0], [0.0, 0.0], [-sigma, sigma]])
+    result = shaped(question, noisy, sigma)
+    assert (result.low[2, 0], result.high[2, 0]) == (-2, 6)
+    assert np.isnan([result.value[2, 0], result.noise_scale[2, 0]]).all()
+    assert (result.half_width[:2] < 1).all()
 
 
 def test_a_count_is_never_below_zero_in_its_interval() -> None:
-    result = shaped(compiled(Plan(Count())), [-50.0], 10.0)
-    assert (result.value[0], result.low[0], result.high[0]) == (-50, 0, 0)
+    result = shaped(ask(Plan(Count())), np.array([[-50.0]]), 10.0)
+    assert (result.value[0, 0], result.low[0, 0], result.high[0, 0]) == (-50, 0, 0)
 
 
-@pytest.mark.parametrize("plan", [Plan(Count()), Plan(Sum("x"))], ids=["count", "sum"])
-def test_the_error_that_was_foretold_is_the_error_that_comes(plan: Plan) -> None:
-    query = compiled(plan)
-    result = shaped(query, [1e6], 3.0)
-    half = fixed_radius([3.0], alpha=ALPHA) * error_factor(query, None)
-    assert (result.high[0] - result.low[0]) / 2 == pytest.approx(half)
+# --- errors foretold -------------------------------------------------------------------------------------------------
 
 
-def test_the_error_foretold_of_a_mean_is_not_too_small() -> None:
-    query = compiled(Plan(Mean("x")))
-    sigma = query.features[1].limit / 0.5
-    for mean in (-2.0, 0.0, 2.0, 6.0):
-        result = shaped(query, exact_sums(query, 5000, 5000 * mean), sigma)
-        foretold = fixed_radius([sigma], alpha=ALPHA) * error_factor(query, 5000)
-        assert (result.high[0] - result.low[0]) / 2 <= foretold * 1.001
+def foretold(
+    question: Asked, sigma: float, *, known: NDArray[np.float64] | None = None, rows: object = None
+) -> NDArray[np.float64] | None:
+    cells = np.ones(question.query.cells)
+    radius = fixed_radius([sigma], alpha=ALPHA)
+    return half_widths(
+        question.query,
+        question.view,
+        sigma * cells,
+        radius * cells,
+        SCHEMA,
+        known=known,
+        rows=None if rows is None else np.asarray(rows, np.float64),
+    )
 
 
-def look(sums: list[float], sigma: float, mu_squared: object = 1) -> Look:
-    values = tuple(round(value * 2**10) for value in sums)
-    return Look(GDP.from_squared(mu_squared), Measurement(values, -10, sigma))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("plan", "view"),
+    [
+        (Plan(Count()), Plain()),
+        (Plan(Units()), Plain()),
+        (Plan(Sum(X)), Plain()),
+        (Plan(Sum(X), by=(column("g"),)), Plain()),
+        (Plan(Mean(X)), FromMean()),
+        (Plan(Moments((X,))), FromMoments("count")),
+    ],
+)
+@pytest.mark.parametrize("mu", [10.0, 1.0])
+def test_the_error_that_was_foretold_of_a_sum_is_the_error_that_comes(plan: Plan, view: AnyView, mu: float) -> None:
+    question = ask(plan, view)
+    sigma = question.query.l2_sensitivity_squared**0.5 / mu
+    sums = question.sums + 100 * sigma
+    expected = foretold(question, sigma)
+    assert expected is not None
+    assert shaped(question, sums, sigma).half_width == pytest.approx(expected)
 
 
-def test_a_refinement_pays_exactly_the_difference() -> None:
-    known = Refinement((look([0.0], 2.0, "0.09"),), 1.0)
-    assert known.missing(GDP("0.5")) == GDP("0.4")
-    assert known.missing(GDP("0.2")) == GDP(0)
-    assert Refinement().missing(GDP(1)) == GDP(1)
+@pytest.mark.parametrize("value", [-2.0, 0.0, 2.0, 5.0, 6.0])
+@pytest.mark.parametrize(
+    ("plan", "view"),
+    [
+        (Plan(Mean(X)), Plain()),
+        (Plan(Moments((X,))), FromMoments("mean")),
+        (Plan(Moments((X,))), FromMoments("var")),
+    ],
+)
+def test_the_error_foretold_of_a_mean_or_variance_is_not_too_small(plan: Plan, view: AnyView, value: float) -> None:
+    """At the true count, whatever the column holds: half its rows at `value`, half at the upper bound."""
+    table = pd.DataFrame({"x": np.repeat([value, 6.0], 2500), "y": 0.0, "g": "a"})
+    question = asked(plan, view, table, SCHEMA)
+    for mu in (10.0, 0.5, 0.1):
+        sigma = question.query.l2_sensitivity_squared**0.5 / mu
+        expected = foretold(question, sigma, rows=[5000])
+        assert expected is not None
+        assert shaped(question, question.sums, sigma).half_width[0, 0] <= expected[0, 0] * 1.001
+        assert foretold(question, sigma) is None
 
 
-def test_looks_are_combined_by_their_information() -> None:
-    values, sigma = Refinement((look([10.0], 2.0), look([12.0], 1.0)), 1.0).combined()
-    assert values.tolist() == pytest.approx([11.6])
-    assert sigma == pytest.approx(0.8**0.5)
+@pytest.mark.parametrize("sizes", [(300, 300, 0), (598, 1, 1), (200, 200, 200)])
+def test_the_error_foretold_of_shares_is_not_too_small(sizes: tuple[int, ...]) -> None:
+    table = pd.DataFrame({"g": np.repeat(["a", "b", "c"], sizes), "x": 0.0, "y": 0.0})
+    question = asked(Plan(Count(), by=(column("g"),)), Shares(), table, SCHEMA)
+    for mu in (10.0, 0.2):
+        expected = foretold(question, 1 / mu, rows=sizes)
+        assert expected is not None
+        assert (shaped(question, question.sums, 1 / mu).half_width <= expected * 1.001).all()
+        assert foretold(question, 1 / mu) is None
 
 
-@pytest.mark.parametrize("shrink", [0.9, 0.5, 0.01])
-def test_the_scale_for_an_error_gives_that_error(shrink: float) -> None:
-    first = Refinement().sigma_within(10 * shrink, ALPHA)
-    assert Refinement((look([0.0], first),), None).radius(ALPHA) == pytest.approx(10 * shrink)
-    known = Refinement((look([0.0], 3.0),), first_tau(3.0, ALPHA))
-    wanted = known.radius(ALPHA, 3.0) * shrink
-    combined = known.sigma_within(wanted, ALPHA)
-    further = (combined**-2 - 3.0**-2) ** -0.5
-    assert wanted * 0.999 <= known.radius(ALPHA, further) <= wanted * (1 + 1e-9)
+def test_the_error_of_a_quantile_is_foretold_in_rank() -> None:
+    question = ask(Plan(Tree(X)), Quantiles((0.0, 0.5)))
+    feature = question.query.features[0]
+    assert isinstance(feature, Nodes)
+    radius = fixed_radius([3.0], alpha=ALPHA)
+    assert foretold(question, 3.0) == pytest.approx(np.array([[radius * rank_scale(feature, q) for q in (0.0, 0.5)]]))
+    assert in_rank(question.view)
+    assert not in_rank(Plain())
+
+
+def test_what_hangs_on_the_answer_is_foretold_at_what_is_known() -> None:
+    question = ask(PAIR, FromMoments("corr", (0, 1)))
+    sigma = question.query.l2_sensitivity_squared**0.5 / 5
+    assert foretold(question, sigma) is None
+    expected = foretold(question, sigma, known=question.sums)
+    assert expected == pytest.approx(shaped(question, question.sums, sigma).half_width)
+
+
+def test_each_statistic_of_a_joint_question_has_its_own_error() -> None:
+    question = ask(JOINT, JOINT_VIEW)
+    sigma = question.query.l2_sensitivity_squared**0.5 / 20
+    rows = np.array([300.0, 300.0, 300.0])
+    expected = foretold(question, sigma, rows=rows)
+    assert expected is not None
+    assert expected.shape == (3, 4)
+    result = shaped(question, question.sums, sigma).half_width
+    assert result[:2, [0, 2]] == pytest.approx(expected[:2, [0, 2]])
+    assert (result[:2, [1, 3]] <= expected[:2, [1, 3]] * 1.1).all()
+    known = foretold(question, sigma, known=question.sums)
+    assert known is not None
+    assert known[:2] == pytest.approx(result[:2])
+    assert foretold(question, sigma) is None

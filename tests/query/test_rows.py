@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb.query.contribution import first_rows, name_number, row_hash
+from dpnb.query.contribution import name_number, ranks, row_hash
 from dpnb.query.prepare import prepare
-from dpnb.query.schema import Bounded, Categories, PrivacyUnit
+from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.query.unit import PrivacyUnit
 
 X = {"x": Bounded(0, 10)}
 G = {"g": Categories(["a", 1, False])}
@@ -121,6 +122,63 @@ def test_what_is_not_declared_does_not_count(value: Any, code: int) -> None:
     assert prepared.codes["g"].tolist() == [code]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "a"),
+        ("", ""),
+        (7, "7"),
+        (7.0, "7"),
+        (2.5, "2.5"),
+        (True, "True"),
+        (None, None),
+        (np.nan, None),
+        (np.inf, None),
+        (pd.NaT, None),
+        (b"a", None),
+        (["a"], None),
+        ("\ud800", None),
+        (Trap(), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_text_does_not_count(value: Any, text: str | None) -> None:
+    column = np.empty(2, object)
+    column[:] = [value, "other"]
+    prepared = prepare(pd.DataFrame({"t": pd.Series(column, dtype=object)}), {"t": Text()}, PrivacyUnit())
+    assert prepared.codes["t"][0] == (-1 if text is None else prepared.texts["t"][text])
+    assert prepared.codes["t"][1] == prepared.texts["t"]["other"]
+
+
+@pytest.mark.parametrize(
+    ("value", "counts_as"),
+    [
+        ("2020-03-01", "2020-03-01"),
+        ("2020-03-01T12:00:00+02:00", "2020-03-01T10:00:00"),
+        (datetime.date(2020, 3, 1), "2020-03-01"),
+        (datetime.datetime(2020, 3, 1, 5), "2020-03-01T05:00:00"),
+        (pd.Timestamp("2020-03-01", tz="Asia/Tokyo"), "2020-02-29T15:00:00"),
+        (np.datetime64("2020-03-01"), "2020-03-01"),
+        ("1999-01-01", "2020-01-01"),
+        (datetime.date(9999, 1, 1), "2021-01-01"),
+        (pd.NaT, None),
+        (None, None),
+        ("yesterday", None),
+        (20200301, None),
+        (np.datetime64("NaT"), None),
+        (Trap(), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_date_does_not_count(value: Any, counts_as: str | None) -> None:
+    column = np.empty(2, object)
+    column[:] = [value, "2020-06-01"]
+    schema: Schema = {"d": Dates("2020-01-01", "2021-01-01")}
+    first, second = prepare(pd.DataFrame({"d": pd.Series(column, dtype=object)}), schema, PrivacyUnit()).numbers["d"]
+    assert second == pd.Timestamp("2020-06-01").timestamp()
+    assert np.isnan(first) if counts_as is None else first == pd.Timestamp(counts_as).timestamp()
+
+
 @pytest.mark.parametrize("nobody", [None, np.nan, pd.NA, pd.NaT, [1], Trap()], ids=lambda value: type(value).__name__)
 def test_a_row_without_a_unit_does_not_count(nobody: Any) -> None:
     column = np.empty(3, object)
@@ -203,9 +261,9 @@ def test_each_row_of_a_unit_is_as_likely_to_count_as_any_other() -> None:
     """
     units = np.repeat(np.arange(1000), 4)
     content = np.tile([3, 3, 7, 9], 1000)
-    chosen = content[first_rows(units, units, [content], 1)]
+    chosen = content[ranks(units, units, [content]) < 1]
     counts = np.array([(chosen == value).sum() for value in (3, 7, 9)])
     fair = np.array([500, 250, 250])
     assert ((counts - fair) ** 2 / fair).sum() < 27.6
-    nameless = content[first_rows(units, np.zeros_like(units), [content], 1)]
+    nameless = content[ranks(units, np.zeros_like(units), [content]) < 1]
     assert len(set(nameless.tolist())) == 1

@@ -1,0 +1,218 @@
+"""No unit changes the sums by more than is claimed, and where it is said, some unit changes them by just as much."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpnb.query.expressions.nodes import (
+    And,
+    Apply,
+    Arithmetic,
+    AsNumber,
+    Clip,
+    Column,
+    Compare,
+    Cut,
+    Expression,
+    Fill,
+    IsIn,
+    Literal,
+    Missing,
+    Not,
+    Or,
+    Round,
+    Where,
+)
+from dpnb.query.linear import linear_query
+from dpnb.query.linear.sensitivity import cells_of_unit, clips, longest_squared, rows_squared
+from dpnb.query.plan import Count, Group, Joint, Mean, Moments, Plan, Ratio, Sum, Tree, Units, Weighted
+from dpnb.query.unit import Limits, PrivacyUnit
+from query.neighbours import FAMILY, MENU, ROW, SCHEMA, WITH_NORM, WITHOUT_NORM, change, worst
+
+X, Y, G = Column("x"), Column("y"), Column("g")
+POSITIVE: Expression = Compare(">", X, Literal(0))
+BY = {"whole": (), "by g": (Group("g", G),)}
+TIGHT = {
+    "count": Count(),
+    "count of x": Count(X),
+    "sum": Sum(X),
+    "mean": Mean(X),
+    "ratio": Ratio(X, Y),
+    "moments": Moments((X,)),
+    "moments of two": Moments((X, Y)),
+    "moments with conditions": Moments((X,), (POSITIVE, Compare(">", Y, Literal(1)))),
+    "tree of whole numbers": Tree(Round(X)),
+    "tree": Tree(Clip(X, 0.0, 5.0)),
+    "joint": Joint((Weighted(Count()), Weighted(Mean(X), 3.0), Weighted(Tree(Round(X)), 0.5))),
+    "joint of two moments": Joint((Weighted(Moments((X,))), Weighted(Sum(Y), 0.1))),
+}
+"""Rows that are equal and at their bounds reach every feature's limit at once."""
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("unit", WITHOUT_NORM)
+@pytest.mark.parametrize("aggregation", TIGHT)
+def test_the_most_that_a_unit_changes_is_what_is_claimed(aggregation: str, unit: str, by: str) -> None:
+    found, claimed = worst(Plan(TIGHT[aggregation], None, BY[by]), WITHOUT_NORM[unit])
+    assert found == claimed
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("unit", {**WITHOUT_NORM, **WITH_NORM})
+def test_moments_with_categories_stay_within_their_claim(unit: str, by: str) -> None:
+    """Not as tight where the category makes the groups: one of them is always without its indicator."""
+    plan = Plan(Moments((X,), (G, POSITIVE)), None, BY[by])
+    found, claimed = worst(plan, {**WITHOUT_NORM, **WITH_NORM}[unit])
+    assert claimed / 2 < found <= claimed
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("unit", WITHOUT_NORM)
+def test_a_unit_is_counted_once_in_each_of_its_groups(unit: str, by: str) -> None:
+    found, claimed = worst(Plan(Units(), None, BY[by]), WITHOUT_NORM[unit])
+    assert found == claimed
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("unit", {**WITHOUT_NORM, **WITH_NORM})
+def test_a_joint_question_of_units_and_rows_stays_within_its_claim(unit: str, by: str) -> None:
+    """Not as tight: a unit with many rows in one group is in no other."""
+    parts = (Weighted(Units()), Weighted(Mean(X)), Weighted(Count(), 0.25))
+    found, claimed = worst(Plan(Joint(parts), None, BY[by]), {**WITHOUT_NORM, **WITH_NORM}[unit])
+    assert claimed / 4 < found <= claimed
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("unit", WITH_NORM)
+@pytest.mark.parametrize("aggregation", TIGHT)
+def test_a_vector_that_is_scaled_down_has_almost_the_length_that_is_claimed(
+    aggregation: str, unit: str, by: str
+) -> None:
+    """Almost: it is scaled toward zero.  Much less would be noise for nothing, and units that do not count."""
+    found, claimed = worst(Plan(TIGHT[aggregation], None, BY[by]), WITH_NORM[unit])
+    assert claimed * (1 - 1e-3) <= found <= claimed
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("unit", WITH_NORM)
+def test_units_can_be_counted_under_a_norm(unit: str, by: str) -> None:
+    found, claimed = worst(Plan(Units(), None, BY[by]), WITH_NORM[unit])
+    assert found == claimed
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+@pytest.mark.parametrize("aggregation", TIGHT)
+def test_a_unit_that_is_within_the_norm_counts_in_full(aggregation: str, norm: float) -> None:
+    plan = Plan(TIGHT[aggregation])
+    full, clipped = PrivacyUnit("u", int(norm)), PrivacyUnit("u", None, Limits(norm=norm))
+    mine = (MENU[0],) * int(norm)
+    expected = change(linear_query(plan, SCHEMA, full), mine, full)
+    assert change(linear_query(plan, SCHEMA, clipped), mine, clipped) >= expected * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("unit", ["three rows", "three rows, two groups of two", "norm and all"])
+@pytest.mark.parametrize("where", [POSITIVE, Not(Compare("==", G, Literal("a"))), Missing(Y)], ids=repr)
+@pytest.mark.parametrize("aggregation", ["count of x", "mean", "moments of two", "tree of whole numbers", "joint"])
+def test_a_filter_does_not_make_a_unit_count_for_more(aggregation: str, where: Expression, unit: str) -> None:
+    for by in BY.values():
+        found, claimed = worst(Plan(TIGHT[aggregation], where, by), {**WITHOUT_NORM, **WITH_NORM}[unit])
+        assert found <= claimed
+
+
+@pytest.mark.parametrize(
+    "asked", [Limits(rows=2), Limits(groups=1), Limits(rows_per_group=1), Limits(2, 1, 1)], ids=repr
+)
+@pytest.mark.parametrize("aggregation", ["count of x", "mean", "moments", "tree of whole numbers"])
+def test_limits_of_one_question_bound_a_unit_like_those_of_the_session(aggregation: str, asked: Limits) -> None:
+    loose = PrivacyUnit("u", 3, Limits(groups=2))
+    plan = Plan(TIGHT[aggregation], POSITIVE, BY["by g"], limits=asked)
+    found, claimed = worst(plan, loose)
+    without = linear_query(Plan(plan.aggregation, by=plan.by), SCHEMA, loose).l2_sensitivity_squared
+    # Three rows can all be in the one group, so that groups alone take nothing off.
+    assert found == claimed < without or (asked == Limits(groups=1) and found == claimed == without)
+
+
+@pytest.mark.parametrize("unit", ["one row", "three rows, two in a group", "two groups of two"])
+@pytest.mark.parametrize(
+    ("by", "keys"),
+    [
+        ((Group("g", G),), (("b",),)),
+        ((Group("g", G), Group("positive", POSITIVE)), (("a", True), ("b", False), ("b", True))),
+        ((Group("positive", POSITIVE), Group("bin", Cut(Y, (0.0, 1.0, 2.0), ("low", "high")))), None),
+        ((Group("x", Round(X)),), ((5,), (-3,))),
+    ],
+    ids=["one of two", "two levels", "all of two levels", "whole numbers"],
+)
+@pytest.mark.parametrize("aggregation", ["count of x", "mean", "tree of whole numbers"])
+def test_keys_do_not_make_a_unit_count_for_more(aggregation: str, by: Any, keys: Any, unit: str) -> None:
+    found, claimed = worst(Plan(TIGHT[aggregation], None, by, keys), WITHOUT_NORM[unit])
+    assert claimed == found
+
+
+@pytest.mark.parametrize("only", [(0,), (1,), (0, 1)], ids=repr)
+@pytest.mark.parametrize("unit", {**WITHOUT_NORM, "norm and all": WITH_NORM["norm and all"]})
+@pytest.mark.parametrize("aggregation", ["count of x", "mean", "moments", "tree of whole numbers", "joint"])
+def test_of_some_cells_no_more_is_claimed_than_a_unit_can_change_in_them(
+    aggregation: str, unit: str, only: tuple[int, ...]
+) -> None:
+    limits = {**WITHOUT_NORM, **WITH_NORM}[unit]
+    found, claimed = worst(Plan(TIGHT[aggregation], None, BY["by g"]), limits, only=only)
+    assert found <= claimed
+    if limits.limits.norm is None:
+        assert found == claimed
+
+
+EXPRESSIONS: list[Expression] = [
+    Arithmetic("-", Arithmetic("*", X, Literal(3)), Y),
+    Arithmetic("/", X, Arithmetic("+", Y, Literal(1))),
+    Arithmetic("**", X, Literal(3)),
+    Arithmetic("%", X, Literal(2.5)),
+    Arithmetic("//", X, Literal(2)),
+    Apply("abs", X),
+    Apply("log1p", Y),
+    Apply("exp", X),
+    Round(X, 1),
+    Clip(X, None, 0.1),
+    Fill(X, 4.5),
+    Where(And(POSITIVE, IsIn(G, ("a",))), X, Y),
+    AsNumber(Or(POSITIVE, Missing(Y))),
+]
+
+
+@pytest.mark.parametrize("node", EXPRESSIONS, ids=repr)
+def test_computed_columns_stay_within_the_claim(node: Expression) -> None:
+    for aggregation in (Sum(node), Mean(node), Moments((node, X)), Ratio(node, Y), Tree(node)):
+        for unit in (ROW, WITHOUT_NORM["three rows"], WITH_NORM["norm and rows"]):
+            found, claimed = worst(Plan(aggregation), unit, FAMILY[:27])
+            assert found <= claimed
+
+
+def distributions(cells: int, most: int) -> list[tuple[int, ...]]:
+    return list(itertools.product(range(most + 1), repeat=cells))
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 4])
+def test_rows_squared_is_the_largest_of_all_distributions(cells: int) -> None:
+    every = np.array(distributions(cells, 5))
+    sizes, groups, fullest = every.sum(axis=1), (every > 0).sum(axis=1), every.max(axis=1)
+    some = [None, 1, 2, 3, 5]
+    for rows, in_groups, per_group in itertools.product(some, some, some):
+        limits = Limits(rows, in_groups, per_group)
+        if rows is None and per_group is None:
+            assert rows_squared(limits, cells) is None
+            continue
+        allowed = (sizes <= (rows or 99)) & (groups <= (in_groups or 99)) & (fullest <= (per_group or 99))
+        assert rows_squared(limits, cells) == (every[allowed] ** 2).sum(axis=1).max()
+        if rows is not None or in_groups is not None:
+            assert cells_of_unit(limits, cells) >= groups[allowed].max()
+
+
+@pytest.mark.parametrize(("norm", "expected"), [(1.5, 2.25), (2.9, 8.41), (3.0, 9), (50.0, 9)])
+def test_a_norm_is_used_only_where_it_is_the_smaller_bound(norm: float, expected: float) -> None:
+    limits = Limits(rows=3, norm=norm)
+    assert float(longest_squared(limits, 5)) == pytest.approx(expected)
+    assert clips(limits, 5) == (norm < 3)

@@ -1,0 +1,123 @@
+"""Everything that a hostile analyst can watch while working with a table, apart from the noisy numbers themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import logging
+import pickle
+import re
+import sqlite3
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpnb.answer.answer import Answer
+
+__all__ = ["Call", "ledger_rows", "outcome", "watched"]
+
+Call = Callable[[], Any]
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC")
+"""When it was asked, as faces say it."""
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.NOTSET)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def _everything_said(into: dict[str, Any]) -> Iterator[None]:
+    """Warnings, log lines, what is printed."""
+    lines, out, errors = _Lines(), io.StringIO(), io.StringIO()
+    root, level = logging.getLogger(), logging.getLogger().level
+    root.addHandler(lines)
+    root.setLevel(logging.NOTSET)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as warned,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(errors),
+        ):
+            warnings.simplefilter("always")
+            yield
+    finally:
+        root.removeHandler(lines)
+        root.setLevel(level)
+    into |= {"warnings": [str(one.message) for one in warned], "log": lines.lines}
+    into |= {"out": out.getvalue(), "errors": errors.getvalue()}
+
+
+def watched(call: Call) -> dict[str, Any]:
+    """What a call shows: its result without the noisy numbers, or its error, and all that is said meanwhile."""
+    seen: dict[str, Any] = {}
+    with _everything_said(seen):
+        try:
+            seen["result"] = outcome(call())
+        except Exception as error:  # noqa: BLE001  (which one it is, is what is watched)
+            seen["raised"] = _error(error)
+    return seen
+
+
+def _error(error: BaseException | None) -> Any:
+    """An error with all that it drags along."""
+    if error is None:
+        return None
+    notes = getattr(error, "__notes__", [])
+    return type(error).__name__, str(error), repr(error.args), notes, _error(error.__cause__), _error(error.__context__)
+
+
+def outcome(result: Any) -> Any:
+    """A result without its noisy numbers: of an answer all else, of a number its type, of anything else its text."""
+    if isinstance(result, Answer):
+        kept = {name: getattr(result, name) for name in ("words", "names", "keys", "outputs", "confidence", "notice")}
+        kept |= {name: repr(getattr(result, name)) for name in ("plan", "view", "cost", "cost_share", "known", "looks")}
+        kept["fields"] = sorted(vars(result))
+        kept["cells"] = {name: np.shape(part) for name, part in vars(result.cells).items()}
+        return kept | {"estimate": outcome(result.estimate), "pickle": _serialised(result)}
+    if isinstance(result, pd.Series | pd.DataFrame):
+        types = [str(kind) for kind in np.atleast_1d(np.asarray(result.dtypes, object))]
+        return type(result).__name__, result.shape, types, result.index.tolist(), str(result.index.dtype)
+    if isinstance(result, float):
+        return "float"
+    html = getattr(result, "_repr_html_", lambda: None)()
+    faces = [MOMENT.sub("then", face) for face in (repr(result), str(result), html or "")]
+    return type(result).__name__, faces, _serialised(result)
+
+
+def _serialised(value: Any) -> list[Any]:
+    """What pickling and copying make of it."""
+    made = []
+    for make in (pickle.dumps, copy.copy, copy.deepcopy):
+        try:
+            result = make(value)
+            made.append(result if isinstance(result, bytes) else repr(type(result)))
+        except Exception as error:  # noqa: BLE001  (as above)
+            made.append(_error(error)[:2])
+    return made
+
+
+def ledger_rows(path: Path) -> list[dict[str, Any]]:
+    """All that a ledger holds but times, hashes over them and the noisy numbers."""
+    with closing(sqlite3.connect(path)) as file:
+        file.row_factory = sqlite3.Row
+        rows = [dict(row) for row in file.execute("SELECT * FROM charges ORDER BY id")]
+    for row in rows:
+        for name in ("time", "hash", "result_hash"):
+            del row[name]
+        if row["measurement"] is not None:
+            told = json.loads(row["measurement"])
+            row["measurement"] = {**told, "values": len(told["values"])}
+    return rows
