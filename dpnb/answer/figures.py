@@ -2,8 +2,13 @@
 
 Arithmetic is post-processing and free.  Its intervals combine those of the operands (the MOVER of Zou and Donner 2008,
 *Construction of confidence intervals about effect measures*: square-and-add of the distances from estimate to limit,
-and for ratios the roots of the corresponding quadratic, which are Fieller's for symmetric limits).  That supposes
-independent noise, so operands that share a measurement are refused.
+and for ratios the roots of the corresponding quadratic, which are Fieller's for symmetric limits), before these were
+cut down to what the quantity can be.  That supposes independent noise, so operands that share a measurement are
+refused.
+
+Whoever refines one operand because of the other chooses when to stop, so that a first look's interval no longer is
+one at a fixed time.  As soon as an operand has more than one look, all of them therefore enter with the half-width
+that holds for all looks at once (`anytime`).
 """
 
 from __future__ import annotations
@@ -50,6 +55,10 @@ class Figures:
         Says loudly if the answer is not real or not private.
     sources : tuple of frozenset
         For each group, the measurements that it rests on.
+    anytime : Estimate or None
+        The same with intervals that hold for all looks at once; None where `cells` has these.
+    refined : bool
+        Whether anything in it was looked at more than once.
     """
 
     words: str
@@ -61,6 +70,8 @@ class Figures:
     simultaneous: bool = False
     notice: str | None = None
     sources: Sources = field(default=(), repr=False)
+    anytime: Estimate | None = field(default=None, repr=False)
+    refined: bool = False
 
     __array_ufunc__ = None  # numpy's arrays leave arithmetic with an answer to the answer
 
@@ -148,11 +159,12 @@ class Figures:
         raise RequestError(f"[{key!r}]: is not in this answer; it has {', '.join(map(repr, known)) or 'one number'}")
 
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Figures:
-        cells = Estimate(*(getattr(self.cells, name)[rows, columns] for name in _ARRAYS))
         kept = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
         return Figures(
             words=words,
-            cells=cells,
+            cells=self.cells.picked(rows, columns),
+            anytime=None if self.anytime is None else self.anytime.picked(rows, columns),
+            refined=self.refined,
             sources=self.sources[rows],
             confidence=self.confidence,
             simultaneous=self.simultaneous,
@@ -190,10 +202,11 @@ class Figures:
         return self._negative()
 
     def _negative(self) -> Figures:
-        return self._part(f"-[{self.words}]", slice(None), slice(None))._with_cells(_negative(self.cells))
+        return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(_negative)
 
-    def _with_cells(self, cells: Estimate) -> Self:
-        return replace(self, cells=cells)
+    def _mapped(self, function: Callable[[Estimate], Estimate]) -> Self:
+        anytime = None if self.anytime is None else function(self.anytime)
+        return replace(self, cells=function(self.cells), anytime=anytime)
 
     def _combine(self, operator: str, other: object, combine: Callable[[Estimate, Estimate], Estimate]) -> Figures:
         if not isinstance(other, Figures):
@@ -204,8 +217,8 @@ class Figures:
                 raise RequestError("/: an answer cannot be divided by 0")
             sure = np.full((1, 1), float(number))
             words = f"[{self.words}] {operator} {number:g}"
-            result = combine(self.cells, Estimate(sure, sure, sure, np.zeros((1, 1))))
-            return self._part(words, slice(None), slice(None))._with_cells(result)
+            constant = Estimate(sure, sure, sure, np.zeros((1, 1)))
+            return self._part(words, slice(None), slice(None))._mapped(lambda cells: combine(cells, constant))
         if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
                 f"{operator}: both answers must have the same groups, or one of them be a single number; got "
@@ -223,8 +236,15 @@ class Figures:
             )
         together = tuple(mine | yours for mine, yours in zip(self.sources, theirs, strict=True))
         whole = self._part(f"[{self.words}] {operator} [{other.words}]", slice(None), slice(None))
+        anytime = combine(self.anytime or self.cells, other.anytime or other.cells)
+        refined = self.refined or other.refined
         return replace(
-            whole, cells=combine(self.cells, other.cells), sources=together, notice=self.notice or other.notice
+            whole,
+            cells=anytime if refined else combine(self.cells, other.cells),
+            anytime=anytime,
+            refined=refined,
+            sources=together,
+            notice=self.notice or other.notice,
         )
 
     # --- faces -------------------------------------------------------------------------------------------------
@@ -261,44 +281,51 @@ class Figures:
 _ARRAYS = ("value", "low", "high", "noise_scale")
 
 
-def _inside(one: Estimate) -> tuple[Cells, Cells, Cells]:
-    """An estimate put into its own interval, and the distances to its limits."""
-    value = np.clip(one.value, one.low, one.high)
-    return value, value - one.low, one.high - value
-
-
 def _negative(one: Estimate) -> Estimate:
-    return Estimate(-one.value, -one.high, -one.low, one.noise_scale)
+    value, low, high = one.uncut
+    return Estimate(-one.value, -one.high, -one.low, one.noise_scale, (-value, -high, -low))
 
 
 def _scaled(one: Estimate, by: float) -> Estimate:
-    ends = (one.low * by, one.high * by)
-    return Estimate(one.value * by, np.minimum(*ends), np.maximum(*ends), one.noise_scale * abs(by))
+    if by == 0:
+        nothing = np.zeros_like(one.value)
+        return Estimate(nothing, nothing, nothing, nothing)
+    return one.moved(by) if by > 0 else _negative(one).moved(-by)
 
 
 def _difference(a: Estimate, b: Estimate) -> Estimate:
-    x, x_low, x_high = _inside(a)
-    y, y_low, y_high = _inside(b)
-    low, high = x - y - np.hypot(x_low, y_high), x - y + np.hypot(x_high, y_low)
-    return Estimate(a.value - b.value, low, high, np.hypot(a.noise_scale, b.noise_scale))
+    with np.errstate(all="ignore"):
+        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
+        low, high = x - y - np.hypot(x - x_low, y_high - y), x - y + np.hypot(x_high - x, y - y_low)
+        # Where the noise leaves nothing to say of one, all that it can be beside the other's interval.
+        told = np.isfinite(low) & np.isfinite(high)
+        low, high = np.where(told, low, a.low - b.high), np.where(told, high, a.high - b.low)
+        return Estimate(a.value - b.value, low, high, np.hypot(a.noise_scale, b.noise_scale))
 
 
 def _ratio(a: Estimate, b: Estimate) -> Estimate:
     """The roots phi of |x - phi y| = the square-and-add distance of the two; unbounded where y is not clear of 0."""
-    x, x_low, x_high = _inside(a)
-    y, y_low, y_high = _inside(b)
-    y_reach = np.maximum(y_low, y_high)
     with np.errstate(all="ignore"):
-        square = y**2 - y_reach**2
-        clear = (square > 0) & np.isfinite(square)
+        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
+        reach = np.maximum(y - y_low, y_high - y)
+        clear = (np.abs(y) > reach) & np.isfinite(reach)
 
-        def root(reach: Cells, sign: float) -> Cells:
-            inner = np.sqrt(np.maximum((x * y) ** 2 - square * (x**2 - reach**2), 0.0))
-            return np.asarray((x * y + sign * inner) / square)
+        def root(distance: Cells, sign: float) -> Cells:
+            """Of the two distances of y the one that gives the wider interval."""
+            ends = []
+            for side in (y - y_low, y_high - y):
+                square = y**2 - side**2
+                inner = np.sqrt(np.maximum((x * y) ** 2 - square * (x**2 - distance**2), 0.0))
+                ends.append((x * y + sign * inner) / square)
+            return np.asarray(np.fmin(*ends) if sign < 0 else np.fmax(*ends))
 
         # Dividing by a negative number swaps which side of x matters.
-        below, above = np.where(y > 0, x_low, x_high), np.where(y > 0, x_high, x_low)
-        low, high = np.where(clear, root(below, -1.0), -np.inf), np.where(clear, root(above, 1.0), np.inf)
+        below, above = np.where(y > 0, x - x_low, x_high - x), np.where(y > 0, x_high - x, x - x_low)
+        corners = np.stack([end / other for end in (a.low, a.high) for other in np.broadcast_arrays(y_low, y_high)])
+        told = np.isfinite(below) & np.isfinite(above)
+        low = np.where(told, root(below, -1.0), np.fmin.reduce(corners))
+        high = np.where(told, root(above, 1.0), np.fmax.reduce(corners))
         value = np.where(b.value != 0, a.value / b.value, np.nan)
         scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
-    return Estimate(value, low, high, np.where(clear, scale, np.nan))
+        low, high = np.where(clear, low, -np.inf), np.where(clear, high, np.inf)
+        return Estimate(value, low, high, np.where(clear, scale, np.nan))

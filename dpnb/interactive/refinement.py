@@ -95,6 +95,11 @@ class Refinement:
         return Refinement(self.looks[:1], self.tau, self.count)
 
     @property
+    def apart(self) -> bool:
+        """Whether some cells were looked at more often than others."""
+        return any(look.cells is not None for look in self.looks)
+
+    @property
     def final(self) -> bool:
         """Whether the first look was asked for as the last."""
         return bool(self.looks) and self.tau is None
@@ -109,9 +114,8 @@ class Refinement:
         cells : sequence of int, optional
             All of them if left out.
         """
-        looks_at = {} if all(look.cells is None for look in self.looks) else self._looks_of_cells(cells)
-        every = [self.looks] if not looks_at else list(looks_at)
-        least = min(sum((look.information for look in looks), Fraction(0)) for looks in every)
+        looks_at = [self.looks] if not self.apart else [looks for looks, _ in self._looks_of_cells(cells)]
+        least = min(sum((look.information for look in looks), Fraction(0)) for looks in looks_at)
         return GDP.from_squared(least * sensitivity_squared)
 
     def missing(self, target: GDP, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
@@ -121,13 +125,18 @@ class Refinement:
 
     def combined(self) -> tuple[Floats, Floats]:
         """Inverse-variance means of the looks, shape (cells, slots), and their noise scales, shape (cells,)."""
-        values, scales = None, np.empty(self.count)
-        for looks, at in self._looks_of_cells(None).items():
-            mean, sigma = combine(np.stack([self._rows(look, at) for look in looks]), [_sigma(look) for look in looks])
-            values = np.empty((self.count, mean.shape[1])) if values is None else values
-            values[at], scales[at] = mean, sigma
-        if values is None:
+        if not self.looks:
             raise ValueError("no look was taken")
+        scales = np.empty(self.count)
+        parts = []
+        for looks, at in self._looks_of_cells(None):
+            mean, scales[at] = combine(
+                np.stack([self._rows(look, at) for look in looks]), [_sigma(look) for look in looks]
+            )
+            parts.append((at, mean))
+        values = np.empty((self.count, parts[0][1].shape[1]))
+        for at, mean in parts:
+            values[at] = mean
         return values, scales
 
     def radius(self, alpha: Fraction, further: float | None = None, cells: Sequence[int] | None = None) -> Floats:
@@ -144,7 +153,7 @@ class Refinement:
         radii = np.empty(self.count)
         touched = np.zeros(self.count, np.bool_)
         touched[slice(None) if cells is None else list(cells)] = further is not None
-        for looks, at in self._looks_of_cells(None).items():
+        for looks, at in self._looks_of_cells(None):
             for more in (False, True):
                 here = at[touched[at] == more]
                 if len(here):
@@ -169,7 +178,17 @@ class Refinement:
             return fixed_radius([sigma], alpha=alpha)
         return self._radius([sigma] if not self.looks else [sigma * math.sqrt(2)] * 2, alpha)
 
-    def _looks_of_cells(self, cells: Sequence[int] | None) -> dict[tuple[Look, ...], NDArray[np.int64]]:
+    def anytime_radius(self, alpha: Fraction) -> Floats:
+        """Half-widths that hold for all looks at once, also for cells with one look so far; shape (cells,)."""
+        if self.tau is None:
+            return self.radius(alpha)
+        radii = np.empty(self.count)
+        for looks, at in self._looks_of_cells(None):
+            sigmas = [_sigma(look) for look in looks]
+            radii[at] = confidence_sequence_radius(sigmas, tau=self.tau, alpha=(1 - FIRST_LOOK_SHARE) * alpha)
+        return radii
+
+    def _looks_of_cells(self, cells: Sequence[int] | None) -> list[tuple[tuple[Look, ...], NDArray[np.int64]]]:
         """Which cells are in which looks."""
         wanted = np.arange(self.count) if cells is None else np.asarray(cells, np.int64)
         inside = np.ones((len(self.looks), self.count), np.bool_)
@@ -177,12 +196,12 @@ class Refinement:
             if look.cells is not None:
                 inside[place] = np.isin(np.arange(self.count), look.cells)
         if inside.all():
-            return {self.looks: wanted}
+            return [(self.looks, wanted)]
         patterns, at = np.unique(inside[:, wanted], axis=1, return_inverse=True)
-        return {
-            tuple(look for look, there in zip(self.looks, pattern, strict=True) if there): wanted[at.ravel() == place]
+        return [
+            (tuple(look for look, there in zip(self.looks, pattern, strict=True) if there), wanted[at.ravel() == place])
             for place, pattern in enumerate(patterns.T)
-        }
+        ]
 
     def _rows(self, look: Look, at: NDArray[np.int64]) -> Floats:
         """What a look says of some of its cells, shape (cells, slots)."""

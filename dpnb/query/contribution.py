@@ -15,6 +15,7 @@ The hash uses only additions, products and remainders that fit 64 bits, so every
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ MULTIPLIER = 742938285
 LIMB = 2**16
 
 
-def ranks(units: Integers, names: Integers, contents: list[Integers]) -> Integers:
+def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]] = ()) -> Integers:
     """The place of each row among its unit's rows: 0 for the one that counts first.
 
     Parameters
@@ -42,9 +43,11 @@ def ranks(units: Integers, names: Integers, contents: list[Integers]) -> Integer
         The unit's name as `name_number` gives it.
     contents : list of int64 arrays, shape (rows,)
         The row's columns as non-negative integers below 2**33, in a fixed order.
+    finer : sequence of arrays, shape (rows,)
+        What tells rows apart that are equal in `contents`; not hashed.
     """
     content_hash = row_hash([names, *contents])
-    order = np.lexsort((*reversed(contents), content_hash, units))
+    order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
     new_unit, new_content = _starts(order, [units]), _starts(order, [units, *contents])
     final_hash = row_hash([content_hash[order], running_number(new_content)])
     # The sort is stable: rows whose final hashes tie stay in the order of their content.
@@ -69,9 +72,13 @@ def first_groups(
         A number for the group, to be hashed, that does not depend on other units.
     most : int
     """
-    pairs, place, pair = np.unique(np.stack([units, groups]), axis=1, return_index=True, return_inverse=True)
-    chosen = ranks(pairs[0], names[place], [contents[place]]) < most
-    return np.asarray(chosen[pair.ravel()])
+    order = np.lexsort((groups, units))
+    first = starts_of([units[order], groups[order]])
+    place = order[first]
+    chosen = ranks(units[place], names[place], [contents[place]]) < most
+    kept = np.empty(len(units), np.bool_)
+    kept[order] = np.repeat(chosen, np.diff(np.r_[first, len(order)]))
+    return kept
 
 
 def first_in_groups(units: Integers, groups: Integers, rank: Integers, most: int) -> NDArray[np.bool_]:
@@ -104,7 +111,12 @@ def row_hash(columns: list[Integers]) -> Integers:
     return (state * state % PRIME * MULTIPLIER + state) % PRIME
 
 
-def _starts(order: Integers, keys: list[Integers]) -> NDArray[np.bool_]:
+def starts_of(keys: list[NDArray[Any]]) -> Integers:
+    """Positions where a run of equal keys begins, in sorted arrays."""
+    return np.flatnonzero(_starts(np.arange(len(keys[0])), keys))
+
+
+def _starts(order: Integers, keys: list[NDArray[Any]]) -> NDArray[np.bool_]:
     """Where, along `order`, a run of equal keys begins."""
     starts = np.zeros(len(order), np.bool_)
     starts[:1] = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpnb.query.contribution import MULTIPLIER, PRIME, name_number
 from dpnb.query.execute import counted_rows
-from dpnb.query.expressions.evaluate import Rows, combined_codes
+from dpnb.query.expressions.evaluate import Rows, dense_codes
 from dpnb.query.expressions.kinds import Category, Truth, Words
 from dpnb.query.expressions.nodes import Column, Expression
 from dpnb.query.linear.query import LinearQuery
@@ -26,7 +26,7 @@ def present_groups(query: LinearQuery, table: Prepared, schema: Schema) -> tuple
         rows = Rows(table, schema)
         levels = [_level(group.of, rows, table) for group in query.plan.by]
         codes = np.stack([code for code, _ in levels])
-        cells, _ = combined_codes(list(codes), [len(keys) for _, keys in levels])
+        cells = dense_codes(list(codes))
         contents = np.zeros(table.rows, np.int64)
         for code, keys in levels:
             numbers = np.array([*(name_number(key) % PRIME for key in keys), 0], np.int64)

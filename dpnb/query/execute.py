@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.query import grid
-from dpnb.query.contribution import first_groups, first_in_groups
+from dpnb.query.contribution import first_groups, first_in_groups, starts_of
 from dpnb.query.expressions.evaluate import Rows, combined_codes
 from dpnb.query.expressions.kinds import Category, Truth
 from dpnb.query.expressions.nodes import Column, Expression, Lookup
@@ -25,6 +26,9 @@ Mask = NDArray[np.bool_]
 CHUNK = 2**21
 """Rows added up at a time.  A row's value is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
 (which `numpy.bincount` uses) adds them exactly, and so does int64.  Chunks are added up in int64: up to 2**31 rows."""
+
+BIG = 2**62
+"""Sums that may be larger are Python integers."""
 
 SCALING_MARGIN = 2.0**-40
 SUMMING_MARGIN = 2.0**-52
@@ -158,8 +162,9 @@ def _sums(
 ) -> Integers:
     """Sums of one feature, shape (cells, slots), before weighting."""
     if isinstance(feature, Present):
-        pairs = np.unique(table.units[chosen] * count + cells)
-        return cell_sums(None, pairs % count, count)[:, None]
+        order = np.lexsort((cells, table.units[chosen]))
+        first = order[starts_of([table.units[chosen][order], cells[order]])]
+        return cell_sums(None, cells[first], count)[:, None]
     if isinstance(feature, Nodes):
         leaves, known = _leaves(feature, rows, chosen)
         counts = cell_sums(None, (cells * feature.leaves + leaves)[known], count * feature.leaves)
@@ -212,8 +217,8 @@ def _leaves(feature: Nodes, rows: Rows, chosen: Integers | slice) -> tuple[Integ
 
 
 def _weighted(sums: Integers, weight: int) -> NDArray[np.int64] | NDArray[np.object_]:
-    largest = int(np.abs(sums).max(initial=0))
-    return sums * weight if largest * weight < 2**62 else sums.astype(object) * weight
+    largest = int(np.abs(sums).max(initial=1))
+    return sums * weight if largest * weight < BIG else sums.astype(object) * weight
 
 
 # --- unit by unit ----------------------------------------------------------------------------------------------------
@@ -222,58 +227,73 @@ def _weighted(sums: Integers, weight: int) -> NDArray[np.int64] | NDArray[np.obj
 def _clipped(
     query: LinearQuery, rows: Rows, table: Prepared, chosen: Integers | slice, cells: Integers
 ) -> NDArray[np.int64] | NDArray[np.object_]:
-    """The sums when each unit's vector of row features is scaled down, toward zero, to the allowed norm."""
-    units = table.units[chosen]
-    entries: list[tuple[Integers, Integers, Integers]] = []
+    """The sums when each unit's vector of row features is scaled down, toward zero, to the allowed norm.
+
+    Where a sum could need more than 62 bits, everything is in Python integers.
+    """
+    units, allowed = table.units[chosen], query.clip_squared or 0
+    most = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
+    kind = np.int64 if (len(units) + 1) * max(most, math.isqrt(allowed)) < BIG else object
+    whole = np.zeros((query.cells, query.slots), kind)
+    entries: list[tuple[Integers, Integers, NDArray[Any]]] = []
     start = 0
-    whole = np.zeros((query.cells, query.slots), np.int64)
     for feature in query.features:
-        place = cells * query.slots + start
         if isinstance(feature, Present):
-            whole[:, start] = _sums(feature, query.cells, rows, table, chosen, cells)[:, 0] * feature.weight
+            whole[:, start] = (
+                _sums(feature, query.cells, rows, table, chosen, cells)[:, 0].astype(kind) * feature.weight
+            )
         else:
-            entries += _entries(feature, rows, table, chosen, units, place)
+            for at, place, value in _entries(feature, rows, table, chosen):
+                slot = cells[at] * query.slots + start + place
+                entries.append((units[at], slot, value.astype(kind) * feature.weight))
         start += feature.slots
     owner, slot, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     order = np.lexsort((slot, owner))
     owner, slot, value = owner[order], slot[order], value[order]
-    first = np.flatnonzero(np.r_[True, (owner[1:] != owner[:-1]) | (slot[1:] != slot[:-1])][: len(owner)])
+    first = starts_of([owner, slot])
     if len(first):
         owner, slot, value = owner[first], slot[first], np.add.reduceat(value, first)
-        values = value.astype(np.float64)
-        starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
-        norms = np.sqrt(np.add.reduceat(values**2, starts))
-        sizes = np.diff(np.r_[starts, len(owner)])
-        allowed = math.sqrt(query.clip_squared or 0) * (1 - SCALING_MARGIN - SUMMING_MARGIN * sizes)
-        long = np.repeat(norms > allowed, sizes)
-        shrunk = np.trunc(values * np.repeat(allowed / np.maximum(norms, 1), sizes)).astype(np.int64)
-        value = np.where(long, shrunk, value)
-        np.add.at(whole.reshape(-1), slot, value)
+        np.add.at(whole.reshape(-1), slot, _scaled_down(owner, value, allowed))
     return whole
 
 
+def _scaled_down(owner: Integers, value: NDArray[Any], allowed: int) -> NDArray[Any]:
+    """Entries of vectors, grouped by owner, with those of too long vectors scaled down toward zero."""
+    starts = starts_of([owner])
+    sizes = np.diff(np.r_[starts, len(owner)])
+    values = value.astype(np.float64)
+    squares = np.add.reduceat(values**2, starts)
+    margin = SCALING_MARGIN + SUMMING_MARGIN * sizes
+    # Surely short enough by the doubles; if not, by the integers themselves.
+    long = squares * (1 + 4 * margin) > allowed
+    for place in np.flatnonzero(long & (squares * (1 - 4 * margin) <= allowed)).tolist():
+        part = value[starts[place] : starts[place] + sizes[place]].tolist()
+        long[place] = sum(entry * entry for entry in part) > allowed
+    factor = math.sqrt(allowed) * (1 - margin) / np.sqrt(np.maximum(squares, 1.0))
+    shrunk = np.trunc(values * np.repeat(factor, sizes))
+    exact = shrunk.astype(np.int64) if value.dtype == np.int64 else np.array([int(x) for x in shrunk], object)
+    return np.where(np.repeat(long, sizes), exact, value)
+
+
 def _entries(
-    feature: Ones | Value | Nodes,
-    rows: Rows,
-    table: Prepared,
-    chosen: Integers | slice,
-    units: Integers,
-    place: Integers,
+    feature: Ones | Value | Nodes, rows: Rows, table: Prepared, chosen: Integers | slice
 ) -> list[tuple[Integers, Integers, Integers]]:
-    """What single rows add: unit, place in the answer, weighted value."""
+    """What single rows add: places among the chosen rows, slots of the feature, values."""
     if isinstance(feature, Nodes):
-        leaves, there = _leaves(feature, rows, chosen)
+        leaves, known = _leaves(feature, rows, chosen)
+        at = np.flatnonzero(known)
         entries, start = [], 0
         for level in range(1, feature.levels + 1):
-            node = leaves // BRANCHING ** (feature.levels - level)
-            entries.append((units[there], (place + start + node)[there], np.full(there.sum(), feature.weight)))
+            node = leaves[at] // BRANCHING ** (feature.levels - level)
+            entries.append((at, start + node, np.ones(len(at), np.int64)))
             start += BRANCHING**level
         return entries
-    there_or_all = _there(feature.given, rows, chosen)
-    there = np.ones(len(units), np.bool_) if there_or_all is None else there_or_all
     slot, inside = _slots(feature, rows, chosen)
-    there = there if inside is None else there & inside
-    values = np.ones(len(units), np.int64)
-    if isinstance(feature, Value):
-        values = _steps(feature, rows, table)[chosen] - feature.centre
-    return [(units[there], (place + slot)[there], values[there] * feature.weight)]
+    there = _there(feature.given, rows, chosen)
+    counted = np.ones(len(slot), np.bool_)
+    for mask in (there, inside):
+        counted = counted if mask is None else counted & mask
+    at = np.flatnonzero(counted)
+    if isinstance(feature, Ones):
+        return [(at, slot[at], np.ones(len(at), np.int64))]
+    return [(at, slot[at], (_steps(feature, rows, table)[chosen] - feature.centre)[at])]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -68,7 +69,10 @@ class Prepared:
     @cached_property
     def ranks(self) -> Integers:
         """The place of each row among its unit's rows."""
-        return ranks(self.units, self.names, [self._content(name) for name in sorted({*self.numbers, *self.codes})])
+        contents = [self._content(name) for name in sorted({*self.numbers, *self.codes})]
+        # Numbers within one step of the grid, and moments within a second, are told apart by themselves.
+        finer = [np.nan_to_num(self.numbers[name]) for name in sorted(self.numbers)]
+        return ranks(self.units, self.names, contents, finer)
 
     def _content(self, name: str) -> Integers:
         """A column as non-negative integers, 0 for nothing; of texts what does not depend on other units."""
@@ -138,7 +142,23 @@ def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
             fault = f"is in {which} more than once" if name in names else f"is not in {which}"
             raise SchemaError(f"column {name!r}: {fault}; schema and privacy_unit name columns of the table")
     frame = guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
-    return guarded(lambda: {name: frame.get_column(name).to_numpy() for name in wanted}, READING_FAILED)
+    return guarded(lambda: {name: _array(frame.get_column(name)) for name in wanted}, READING_FAILED)
+
+
+def _array(series: nw.Series[Any]) -> NDArray[Any]:
+    """A column as an array that does not depend on what else is in it.
+
+    Whole numbers beside a null would become doubles, which cannot tell large ones apart: they become objects.
+    """
+    if series.dtype.is_integer() and series.null_count():
+        return _objects(series.to_list())
+    return series.to_numpy()
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
 def _prepare_all(
@@ -205,20 +225,25 @@ def _seconds(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _second(value: Any) -> float:
     try:
-        return seconds_of(iso_time(value, ""))
+        if isinstance(value, str):
+            return seconds_of(iso_time(value, ""))
+        microseconds = None if not isinstance(value, TIMES) or _is_span(value) else _microseconds(value)
+        return math.nan if microseconds is None else microseconds / 1e6
     except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
         return math.nan
 
 
 def _texts(values: NDArray[Any]) -> tuple[NDArray[np.int32], dict[str, int]]:
     texts: dict[str, int] = {}
+    if values.dtype.kind in "Mm":
+        return np.full(len(values), -1, np.int32), texts
     codes = np.fromiter((_text(value, texts) for value in values.astype(object)), np.int32, len(values))
     return codes, texts
 
 
 def _text(value: Any, texts: dict[str, int]) -> int:
     try:
-        text = text_of(plain(value))
+        text = None if isinstance(value, TIMES) else text_of(plain(value))
         # Half of a surrogate pair cannot be written to a ledger, so it is no text.
         return -1 if text is None or text.encode() is None else texts.setdefault(text, len(texts))
     except Exception:  # noqa: BLE001  (an odd object: no text)
@@ -232,6 +257,8 @@ def _codes(values: NDArray[Any], column: Categories) -> NDArray[np.int32]:
         table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], np.int32)
         codes: NDArray[np.int32] = table[positions]
         return codes
+    if values.dtype.kind in "Mm":
+        return np.full(len(values), -1, np.int32)
     values = values.astype(object)
     return np.fromiter((_code(value, code_of) for value in values), np.int32, len(values))
 
@@ -244,8 +271,49 @@ def _code(value: Any, code_of: dict[Any, int]) -> int:
 
 
 def _unit_values(columns: dict[str, NDArray[Any]], unit: PrivacyUnit) -> NDArray[Any] | int:
-    """What names each row's unit; the number of rows where each row is one."""
-    return columns[unit.column] if unit.column else len(next(iter(columns.values())))
+    """What names each row's unit; the number of rows where each row is one.
+
+    Moments and spans of time have many types, of which a table has another one as soon as one value is odd.  So they
+    all become the same text.
+    """
+    if unit.column is None:
+        return len(next(iter(columns.values())))
+    values = columns[unit.column]
+    if values.dtype.kind in "Mm":
+        return _objects([_time_name(value) for value in values])
+    if values.dtype.kind == "O":
+        return _objects([_time_name(value) if isinstance(value, TIMES) else value for value in values])
+    return values
+
+
+TIMES = (np.datetime64, np.timedelta64, date, timedelta)
+"""pandas' own kinds are dates and spans too."""
+
+
+def _time_name(value: Any) -> str | None:
+    try:
+        microseconds = _microseconds(value)
+        return None if microseconds is None else f"{'span' if _is_span(value) else 'moment'} {microseconds}"
+    except Exception:  # noqa: BLE001  (an odd date: it names nobody)
+        return None
+
+
+def _is_span(value: Any) -> bool:
+    return isinstance(value, np.timedelta64 | timedelta)
+
+
+def _microseconds(value: Any) -> int | None:
+    """A moment (since 1970, in UTC) or a span in microseconds; None for none."""
+    if _is_span(value):
+        span = np.timedelta64(value).astype("timedelta64[us]") if isinstance(value, np.timedelta64) else value
+        whole = span.astype(np.int64) if isinstance(span, np.timedelta64) else span // timedelta(microseconds=1)
+        return None if pd.isna(value) else int(whole)
+    if pd.isna(value):
+        return None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    moment = value.to_datetime64() if isinstance(value, pd.Timestamp) else np.datetime64(value)
+    return int(moment.astype("datetime64[us]").astype(np.int64))
 
 
 def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers, Integers]]:

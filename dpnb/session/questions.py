@@ -17,7 +17,7 @@ from dpnb.interactive.refinement import Look, Refinement
 from dpnb.ledger import Charge
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
-from dpnb.query.plan import AnyView, Columns, Discovery, Plan, question_words
+from dpnb.query.plan import AnyView, Columns, Discovery, Plan, Shares, question_words
 from dpnb.query.schema import Key
 from dpnb.session.account import Account
 from dpnb.session.knowledge import Rows, known_rows, refuse_unknown
@@ -107,6 +107,7 @@ class Questions:
                 f"groups: the first look at the {plan.words} is at all of its groups; release it without groups= "
                 "first, or group by these keys alone, as in groupby(..., keys=[...])"
             )
+        refuse_shares_apart(view, refinement, only)
         measured = query if only is None else self.tables.compile(plan, only)
         return Question(query, measured, view, refinement)
 
@@ -188,6 +189,23 @@ class Questions:
             now = now if first is None else np.minimum(now, first)
         mixed = isinstance(view, Columns)
         return Errors(question.words, labels, mixed, question.measured.l2_sensitivity_squared, now, at)
+
+
+def refuse_shares_apart(view: AnyView, refinement: Refinement, only: tuple[int, ...] | None = None) -> None:
+    """Refuse shares of groups of which some were looked at more often than others.
+
+    Whoever stops looking at each group at a moment of its own can bring the total as far off as they like, and no
+    interval of ours allows for that.
+
+    Raises
+    ------
+    RequestError
+    """
+    if isinstance(view, Shares) and (refinement.apart or only is not None):
+        raise RequestError(
+            "shares: rest on all groups at once, so they cannot be told after some groups were refined by themselves; "
+            "ask for the counts, or refine all groups together"
+        )
 
 
 def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:

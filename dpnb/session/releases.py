@@ -17,7 +17,7 @@ from dpnb.answer.answer import Answer
 from dpnb.answer.estimates import Estimate, estimate
 from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.errors import PlanError, RequestError
-from dpnb.interactive.refinement import Look, Refinement, first_tau
+from dpnb.interactive.refinement import Floats, Look, Refinement, first_tau
 from dpnb.ledger import Charge
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
@@ -30,7 +30,7 @@ from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import AnyView, Count, Discovery, Plan, Shares, Sum, Units, question_words
-from dpnb.session.questions import Keys, Question, Questions, alpha_of, only_of
+from dpnb.session.questions import Keys, Question, Questions, alpha_of, only_of, refuse_shares_apart
 from dpnb.session.target import Request, Target
 
 FAILED = (
@@ -170,12 +170,13 @@ class Releases:
         alpha = alpha_of(1 - request.confidence, count if request.simultaneous else 1)
         schema = self._questions.tables.schema(plan.source)
 
-        def shown(refinement: Refinement) -> Estimate:
-            return estimate(query, view, *refinement.combined(), refinement.radius(alpha), schema)
+        def shown(refinement: Refinement, radius: Floats) -> Estimate:
+            return estimate(query, view, *refinement.combined(), radius, schema)
 
-        cells = shown(refinement)
-        if len(refinement.looks) > 1 and not refinement.final:
-            cells = cells.within(shown(refinement.first))
+        cells = shown(refinement, refinement.radius(alpha))
+        refined = len(refinement.looks) > 1
+        if refined and not refinement.final:
+            cells = cells.within(shown(refinement.first, refinement.first.radius(alpha)))
         return Answer(
             words=question_words(plan, view),
             names=tuple(group.name for group in plan.by),
@@ -186,6 +187,8 @@ class Releases:
             simultaneous=request.simultaneous,
             notice=self._notice,
             sources=_sources(refinement, looks, view),
+            anytime=shown(refinement, refinement.anytime_radius(alpha)),
+            refined=refined,
             plan=plan,
             view=view,
             cost=cost[0],
@@ -210,6 +213,7 @@ class Releases:
     ) -> Answer:
         if isinstance(view, Shares) and not (query.plan.by and isinstance(query.plan.aggregation, Count | Sum | Units)):
             raise PlanError(f"share: needs counts or sums by group; this is the {query.plan.words}")
+        refuse_shares_apart(view, self._questions.refinement_of(query, looks))
         other = Request(request.confidence, view, request.simultaneous, request.groups)
         return self._shaped(query, other, looks, cost=cost, known=known, time=time)
 

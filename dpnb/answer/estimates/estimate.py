@@ -78,7 +78,7 @@ def _estimate(aggregation: Single | Discovery, view: AnyView, part: Part, z: Cel
     if isinstance(first, Nodes):
         return quantiles(first, noisy[0], view.at if isinstance(view, Quantiles) else (0.5,), z)
     if isinstance(view, Shares):
-        return _shares(noisy[0], z)
+        return _shares(first, noisy[0], z)
     return _linear(aggregation, first, noisy[0], z)
 
 
@@ -89,7 +89,7 @@ def _linear(aggregation: Single | Discovery, feature: Feature, sums: Noisy, z: C
     elif isinstance(feature, Value):
         low, high = (0.0 if feature.low >= 0 else low), (0.0 if feature.high <= 0 else high)
     value, reach = sums.single, z * sums.scale
-    return Estimate.of(value, np.clip(value - reach, low, high), np.clip(value + reach, low, high), sums.scale)
+    return Estimate.of(value, value - reach, value + reach, sums.scale).cut(low, high, value=False)
 
 
 def _mean(features: list[Feature], sums: list[Noisy], z: Cells) -> Estimate:
@@ -98,10 +98,7 @@ def _mean(features: list[Feature], sums: list[Noisy], z: Cells) -> Estimate:
     bounds = value.low - value.middle, value.high - value.middle
     count, total = sums
     found = quotient(total.single, count.single, (total.scale**2, count.scale**2), 0.0, z, bounds)
-    place, low, high = (
-        np.clip(value.middle + end, value.low, value.high) for end in (found.value, found.low, found.high)
-    )
-    return Estimate(place, low, high, found.noise_scale)
+    return found.moved(shift=value.middle).cut(value.low, value.high)
 
 
 def _ratio(features: list[Feature], sums: list[Noisy], z: Cells) -> Estimate:
@@ -118,17 +115,19 @@ def _ratio(features: list[Feature], sums: list[Noisy], z: Cells) -> Estimate:
     )
 
 
-def _shares(sums: Noisy, z: Cells) -> Estimate:
+def _shares(feature: Feature, sums: Noisy, z: Cells) -> Estimate:
     """Each group over the total of all, whose noise it shares in."""
+    sign = -1.0 if isinstance(feature, Value) and feature.high <= 0 else 1.0
+    signed = isinstance(feature, Value) and feature.low < 0 < feature.high
     variance = sums.scale**2
-    total = np.full_like(sums.single, sums.single.sum())
     return quotient(
-        sums.single,
-        total,
+        sign * sums.single,
+        np.full_like(sums.single, sign * sums.single.sum()),
         (variance, np.full_like(variance, variance.sum())),
         variance,
-        np.full_like(z, z.max()),
-        (0, 1),
+        z,
+        (-math.inf, math.inf) if signed else (0.0, 1.0),
+        positive=not signed,
     )
 
 

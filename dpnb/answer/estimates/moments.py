@@ -1,16 +1,19 @@
 """Variances, covariances, correlations and least squares from noisy second moments.
 
 All columns are brought to -1 to 1 (see `dpnb.query.linear.features`), and the sums measured are the count N, the z_i
-and the products z_i z_j, each with independent noise of a known scale.  A statistic f of these sums is shifted by one
-scale of each noise in turn; half the differences of f are its sensitivities to the noises, and their root sum of
-squares is its scale (the delta method with secants instead of tangents).  Where the count, or for least squares the
-smallest eigenvalue of the matrix, does not stand clear of the noise, nothing is said: the interval is all that the
-statistic can be.  Coverage is simulated in tests/statistical.
+and the products z_i z_j, each with independent noise of a known scale.  Every statistic is a quotient a/b of two
+functions of these sums: (sum of squares about the mean)/N, covariance over the product of deviations, Cramer's
+determinants.  Both are shifted by one scale of each noise in turn; half the differences are their sensitivities to
+the noises, and the sums of squares and products of these are the variances and the covariance for Fieller's theorem
+(`ratios`).  So only the curvature of a and b is neglected, not that of the quotient.  Where the count, or the
+denominator, does not stand clear of the noise, nothing is said: the interval is all that the statistic can be.
+Coverage is simulated in tests/statistical.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ from dpnb.answer.estimates.ratios import quotient
 from dpnb.query.linear.features import Feature, Value, moment_order
 
 Matrix = NDArray[np.float64]
+Statistic = Callable[[Matrix], Cells]
 
 CLEAR = 2.0
 """A count must exceed its interval's half-width this many times before a variance is told."""
@@ -97,102 +101,89 @@ class MomentSums:
                     matrices[np.ix_(range(len(sums)), right, left)] = table.transpose(0, 2, 1)
         return matrices
 
-    def _spread(self, statistic: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix]:
-        """A statistic of the matrices, shape (cells, outputs), and its scale; NaN where the count is not clear."""
+    def _quotient(self, a: Statistic, b: Statistic, bounds: tuple[float, float]) -> Estimate:
+        """The quotient of two functions of the matrices, each of shape (cells,)."""
         with np.errstate(all="ignore"):
-            value = statistic(self._matrices(self._sums))
-            variance = np.zeros_like(value)
+            matrices = self._matrices(self._sums)
+            top, bottom = a(matrices), b(matrices)
+            va, vb, covariance = np.zeros_like(top), np.zeros_like(top), np.zeros_like(top)
             for place in range(self._sums.shape[1]):
                 step = np.zeros_like(self._sums)
                 step[:, place] = self._scales[:, place]
-                up, down = (statistic(self._matrices(self._sums + sign * step)) for sign in (1, -1))
-                variance += ((up - down) / 2) ** 2
-        fine = self._clear[:, None] & np.isfinite(variance) & np.isfinite(value)
-        return np.where(fine, value, np.nan), np.where(fine, np.sqrt(variance), np.nan)
+                up, down = self._matrices(self._sums + step), self._matrices(self._sums - step)
+                da, db = (a(up) - a(down)) / 2, (b(up) - b(down)) / 2
+                va, vb, covariance = va + da**2, vb + db**2, covariance + da * db
+        told = self._clear & np.isfinite(top + bottom + va + vb)
+        # Where nothing can be told, a quotient of 0 by 0.
+        parts = (np.where(told, part, other) for part, other in ((top, 0.0), (bottom, 0.0), (va, 1.0), (vb, 1.0)))
+        top, bottom, va, vb = parts
+        return quotient(top, bottom, (va, vb), np.where(told, covariance, 0.0), self._z, bounds)
 
     def count(self) -> Estimate:
         """Rows."""
         value, scale = self._sums[:, 0], self._scales[:, 0]
-        return Estimate.of(value, np.maximum(value - self._z * scale, 0), np.maximum(value + self._z * scale, 0), scale)
+        reach = self._z * scale
+        return Estimate.of(value, value - reach, value + reach, scale).cut(0.0, np.inf, value=False)
 
     def mean(self, column: int) -> Estimate:
-        """Mean of a column, by Fieller's theorem."""
-        place = 1 + column
-        variances = self._scales[:, place] ** 2, self._scales[:, 0] ** 2
-        off = _middle(self._features[place])
-        bounds = -1 - off, 1 - off
-        z = quotient(self._sums[:, place], self._sums[:, 0], variances, 0.0, self._z, bounds)
-        middle, reach = self._middle[column] + off * self._reach[column], self._reach[column]
-        value, low, high = (middle + end * reach for end in (z.value, z.low, z.high))
-        return Estimate(value, low, high, z.noise_scale * reach)
+        """Mean of a column."""
+        off = _middle(self._features[1 + column])
+        variances = self._scales[:, 1 + column] ** 2, self._scales[:, 0] ** 2
+        z = quotient(self._sums[:, 1 + column], self._sums[:, 0], variances, 0.0, self._z, (-1 - off, 1 - off))
+        return z.moved(self._reach[column], self._middle[column] + off * self._reach[column])
 
     def var(self, column: int, *, root: bool = False) -> Estimate:
-        """Variance of a column, or its root."""
-
-        def statistic(matrices: Matrix) -> Matrix:
-            return _covariances(matrices)[:, column : column + 1, column]
-
-        value, scale = self._spread(statistic)
-        reach = self._reach[column]
-        # The variance of numbers between -1 and 1 is at most 1.
-        low, high = self._interval(value, scale, (0.0, 1.0))
-        value = np.clip(value, 0.0, 1.0)
+        """Variance of a column, or its root; that of numbers between -1 and 1 is at most 1."""
+        found = self._quotient(lambda m: _about_means(m, column, column), _count, (0.0, 1.0))
         if not root:
-            return Estimate(value * reach**2, low * reach**2, high * reach**2, scale * reach**2)
+            return found.moved(self._reach[column] ** 2)
         with np.errstate(all="ignore"):
-            root_scale = scale / (2 * np.sqrt(value)) * reach
-        return Estimate(np.sqrt(value) * reach, np.sqrt(low) * reach, np.sqrt(high) * reach, root_scale)
+            value, low, high = (np.sqrt(end) for end in (found.value, found.low, found.high))
+            scale = found.noise_scale / (2 * value)
+        return Estimate(value, low, high, scale).moved(self._reach[column])
 
     def cov(self, i: int, j: int) -> Estimate:
         """Covariance of two columns."""
-        value, scale = self._spread(lambda matrices: _covariances(matrices)[:, i : i + 1, j])
-        low, high = self._interval(value, scale, (-1.0, 1.0))
-        reach = self._reach[i] * self._reach[j]
-        return Estimate(np.clip(value, -1.0, 1.0) * reach, low * reach, high * reach, scale * reach)
+        found = self._quotient(lambda m: _about_means(m, i, j), _count, (-1.0, 1.0))
+        return found.moved(self._reach[i] * self._reach[j])
 
     def corr(self, i: int, j: int) -> Estimate:
-        """Correlation of two columns; its interval is made on Fisher's scale, where its error is nearly normal."""
+        """Correlation of two columns."""
 
-        def statistic(matrices: Matrix) -> Matrix:
-            covariances = _covariances(matrices)
-            product = covariances[:, i, i] * covariances[:, j, j]
-            good = (covariances[:, i, i] > 0) & (covariances[:, j, j] > 0)
-            correlation = np.where(good, covariances[:, i, j] / np.sqrt(np.where(good, product, 1.0)), np.nan)
-            return np.asarray(np.arctanh(np.clip(correlation, -0.999999, 0.999999)))[:, None]
+        def deviations(matrices: Matrix) -> Cells:
+            one, other = _about_means(matrices, i, i), _about_means(matrices, j, j)
+            return np.sqrt(np.where((one > 0) & (other > 0), one * other, 0.0))
 
-        value, scale = self._spread(statistic)
-        low, high = self._interval(value, scale, (-np.inf, np.inf))
-        return Estimate(np.tanh(value), np.tanh(low), np.tanh(high), scale * (1 - np.tanh(value) ** 2))
+        return self._quotient(lambda m: _about_means(m, i, j), deviations, (-1.0, 1.0))
 
     def regression(self, outcome: int, *predictors: int) -> Estimate:
         """Least squares of one column on others: intercept, then slopes, in the columns' own units."""
         terms = [row for place in predictors for row in self._rows_of(place)]
         rows, others = [0, *terms], [row - 1 for row in terms]
+        size = np.abs(self._sums[:, :1, None])  # brings determinants to the order of 1
 
-        def statistic(matrices: Matrix) -> Matrix:
-            normal = matrices[:, rows][:, :, rows]
-            right = matrices[:, rows, outcome + 1]
-            solvable = np.abs(np.linalg.det(normal)) > 0
-            normal = np.where(solvable[:, None, None], normal, np.eye(len(rows)))
-            beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]
-            beta = np.where(solvable[:, None], beta, np.nan)
-            slopes = beta[:, 1:] * self._reach[outcome] / self._reach[others]
-            start = self._middle[outcome] + self._reach[outcome] * beta[:, 0] - slopes @ self._middle[others]
-            return np.concatenate([start[:, None], slopes], axis=1)
+        def determinant(matrices: Matrix, replaced: int | None = None) -> Cells:
+            normal = matrices[:, rows][:, :, rows] / size
+            if replaced is not None:
+                normal[:, :, replaced] = matrices[:, rows, outcome + 1] / size[:, :, 0]
+            return np.asarray(np.linalg.det(normal))
 
-        value, scale = self._spread(statistic)
-        matrices = self._matrices(self._sums)[:, rows][:, :, rows]
-        noise = self._scales.max(axis=1) * np.sqrt(len(rows))  # about the norm of the noise's matrix
-        clear = np.linalg.eigvalsh(matrices)[:, 0] > CLEAR * noise
-        value, scale = (np.where(clear[:, None], array, np.nan) for array in (value, scale))
-        low, high = self._interval(value, scale, (-np.inf, np.inf))
-        return Estimate(value, low, high, scale)
+        ratios = [self._reach[outcome] / self._reach[other] for other in others]
 
-    def _interval(self, value: Matrix, scale: Matrix, bounds: tuple[float, float]) -> tuple[Matrix, Matrix]:
-        reach = self._z[:, None] * scale
-        low = np.where(np.isnan(scale), bounds[0], np.clip(value - reach, *bounds))
-        high = np.where(np.isnan(scale), bounds[1], np.clip(value + reach, *bounds))
-        return low, high
+        def intercept(matrices: Matrix) -> Cells:
+            start = self._reach[outcome] * determinant(matrices, 0)
+            shifts = (
+                ratio * self._middle[other] * determinant(matrices, place)
+                for place, (ratio, other) in enumerate(zip(ratios, others, strict=True), start=1)
+            )
+            return np.asarray(start - sum(shifts))
+
+        everything = (-np.inf, np.inf)
+        found = [self._quotient(intercept, determinant, everything).moved(shift=self._middle[outcome])]
+        for place, ratio in enumerate(ratios, start=1):
+            slope = self._quotient(partial(determinant, replaced=place), determinant, everything)
+            found.append(slope.moved(ratio))
+        return Estimate.side_by_side(found)
 
 
 def _middle(feature: Feature) -> float:
@@ -200,7 +191,10 @@ def _middle(feature: Feature) -> float:
     return feature.middle if isinstance(feature, Value) else 0.0
 
 
-def _covariances(matrices: Matrix) -> Matrix:
-    """Covariances (divided by the count) of the columns, shape (cells, columns, columns)."""
-    means = matrices[:, 0, 1:] / matrices[:, 0, 0][:, None]
-    return np.asarray(matrices[:, 1:, 1:] / matrices[:, 0, 0][:, None, None] - means[:, :, None] * means[:, None, :])
+def _count(matrices: Matrix) -> Cells:
+    return np.asarray(matrices[:, 0, 0])
+
+
+def _about_means(matrices: Matrix, i: int, j: int) -> Cells:
+    """Sum of the products of two columns' distances from their means."""
+    return np.asarray(matrices[:, i + 1, j + 1] - matrices[:, 0, i + 1] * matrices[:, 0, j + 1] / matrices[:, 0, 0])

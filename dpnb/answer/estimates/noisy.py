@@ -45,27 +45,62 @@ class Estimate:
         Interval of each number by itself.
     noise_scale : float64 array
         Standard deviation of the noise; of what is not linear in the sums, approximately.
+    raw : tuple of three float64 arrays, optional
+        Value and limits before they were cut down to what the quantity can be: infinite limits where the noise leaves
+        nothing to say.  Arithmetic needs them, since a limit that was cut tells nothing of the noise.
     """
 
     value: Cells
     low: Cells
     high: Cells
     noise_scale: Cells
+    raw: tuple[Cells, Cells, Cells] | None = None
 
     @classmethod
     def of(cls, value: Cells, low: Cells, high: Cells, noise_scale: Cells) -> Estimate:
         """One number a cell, from arrays of shape (cells,)."""
-        return cls(*(np.asarray(array, np.float64).reshape(-1, 1) for array in (value, low, high, noise_scale)))
+        arrays = (np.asarray(array, np.float64).reshape(-1, 1) for array in (value, low, high, noise_scale))
+        first, second, third, fourth = arrays
+        return cls(first, second, third, fourth)
 
     @classmethod
     def side_by_side(cls, parts: list[Estimate]) -> Estimate:
         """The outputs of several estimates of the same cells."""
-        return cls(
-            *(
-                np.concatenate([getattr(part, name) for part in parts], axis=1)
-                for name in ("value", "low", "high", "noise_scale")
-            )
+        arrays = zip(*((part.value, part.low, part.high, part.noise_scale) for part in parts), strict=True)
+        raw = zip(*(part.uncut for part in parts), strict=True)
+        value, low, high, scale = (np.concatenate(array, axis=1) for array in arrays)
+        first, second, third = (np.concatenate(array, axis=1) for array in raw)
+        return cls(value, low, high, scale, (first, second, third))
+
+    @property
+    def uncut(self) -> tuple[Cells, Cells, Cells]:
+        """Value and limits before they were cut down."""
+        return self.raw or (self.value, self.low, self.high)
+
+    @property
+    def half_width(self) -> Cells:
+        """Half of each interval's length."""
+        return np.asarray(self.high - self.low) / 2
+
+    def moved(self, scale: float = 1.0, shift: float = 0.0) -> Estimate:
+        """The estimate of ``scale * x + shift``, for a positive scale."""
+        value, low, high = (scale * end + shift for end in (self.value, self.low, self.high))
+        first, second, third = (scale * end + shift for end in self.uncut)
+        return Estimate(value, low, high, scale * self.noise_scale, (first, second, third))
+
+    def cut(self, least: float, most: float, *, value: bool = True) -> Estimate:
+        """The intervals (and values) cut down to what the quantity can be."""
+        kept = np.clip(self.value, least, most) if value else self.value
+        low, high = np.clip(self.low, least, most), np.clip(self.high, least, most)
+        return Estimate(kept, low, high, self.noise_scale, self.uncut)
+
+    def picked(self, rows: slice, columns: slice) -> Estimate:
+        """Some cells and outputs."""
+        value, low, high, scale = (
+            array[rows, columns] for array in (self.value, self.low, self.high, self.noise_scale)
         )
+        first, second, third = (array[rows, columns] for array in self.uncut)
+        return Estimate(value, low, high, scale, (first, second, third))
 
     def within(self, other: Estimate) -> Estimate:
         """The same values, with the intervals cut down to another estimate's, but not so far as to lose the value.
@@ -76,12 +111,8 @@ class Estimate:
         meet = low <= high
         inside = np.clip(self.value, self.low, self.high)
         low, high = np.fmin(low, inside), np.fmax(high, inside)
-        return Estimate(self.value, np.where(meet, low, self.low), np.where(meet, high, self.high), self.noise_scale)
-
-    @property
-    def half_width(self) -> Cells:
-        """Half of each interval's length."""
-        return np.asarray(self.high - self.low) / 2
+        low, high = np.where(meet, low, self.low), np.where(meet, high, self.high)
+        return Estimate(self.value, low, high, self.noise_scale, self.raw)
 
 
 def noisy_features(

@@ -45,10 +45,9 @@ def quotient(
         square = b**2 - z**2 * vb
         mixed = a * b - z**2 * covariance
         root = np.sqrt(np.maximum(mixed**2 - square * (a**2 - z**2 * va), 0.0))
-        low = np.where(clear, (mixed - root) / square, bounds[0])
-        high = np.where(clear, (mixed + root) / square, bounds[1])
+        low = np.where(clear, (mixed - root) / square, -np.inf)
+        high = np.where(clear, (mixed + root) / square, np.inf)
         value = np.where(b > 0 if positive else b != 0, a / b, np.nan)
         spread = np.sqrt(np.maximum(va - 2 * value * covariance + value**2 * vb, 0.0)) / np.abs(b)
         scale = np.where(clear, spread, np.nan)
-    least, most = bounds
-    return Estimate.of(np.clip(value, least, most), np.clip(low, least, most), np.clip(high, least, most), scale)
+    return Estimate.of(value, low, high, scale).cut(*bounds)

@@ -214,16 +214,23 @@ class Rows:
         return np.array([*(values.index(label) for label in node.labels), -1], np.int32)[bins]
 
     def looked_up(self, node: Lookup) -> NDArray[np.int64]:
-        """The place in `keys` of each row's key; -1 for a key that is not there."""
-        codes = [self.key_codes(inner, tuple(key[at] for key in node.keys)) for at, inner in enumerate(node.inner)]
-        combined, size = combined_codes([code for code, _ in codes], [len(listed) for _, listed in codes])
-        places = np.full(size + 1, -1, np.int64)  # the last place is for -1
-        for place, key in enumerate(node.keys):
-            at = 0
-            for (_, listed), part in zip(codes, key, strict=True):
-                at = at * len(listed) + listed[part]
-            places[at] = place
-        return places[combined]
+        """The place in `keys` of each row's key; -1 for a key that is not there.
+
+        Level by level: what was found so far is numbered, so that nothing grows with the product of the levels.
+        """
+        found = np.zeros(self._table.rows, np.int64)
+        wanted = np.zeros(len(node.keys), np.int64)
+        for level, inner in enumerate(node.inner):
+            codes, listed = self.key_codes(inner, tuple(key[level] for key in node.keys))
+            size = len(listed)
+            wanted = wanted * size + np.array([listed[key[level]] for key in node.keys], np.int64)
+            distinct, wanted = np.unique(wanted, return_inverse=True)
+            both = np.where((found < 0) | (codes < 0), -1, found * size + codes)
+            at = np.minimum(np.searchsorted(distinct, both), max(len(distinct) - 1, 0))
+            found = np.where((both >= 0) & (distinct[at] == both), at, -1)
+        place = np.full(len(node.keys) + 1, -1, np.int64)
+        place[wanted] = np.arange(len(node.keys))
+        return place[found]
 
     def key_codes(self, node: Expression, wanted: tuple[Key, ...]) -> tuple[NDArray[np.int64], Mapping[Key, int]]:
         """Codes of a key column: `wanted` values are numbered 0, 1, ... as the second result says; -1 for others."""
@@ -308,7 +315,10 @@ class Rows:
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
-    """Several codes as one number, the last one running fastest; -1 where any is.  Also how many there can be."""
+    """Several codes as one number, the last one running fastest; -1 where any is.  Also how many there can be.
+
+    Not for sizes whose product is beyond 64 bits; see `dense_codes`.
+    """
     combined = np.zeros(len(codes[0]), np.int64)
     missing = np.zeros(len(codes[0]), np.bool_)
     total = 1
@@ -317,6 +327,16 @@ def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray
         missing |= code < 0
         total *= size
     return np.where(missing, -1, combined), total
+
+
+def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
+    """Several codes as one number, numbered densely in the order of the tuples; -1 where any is."""
+    combined = codes[0].astype(np.int64)
+    for code in codes[1:]:
+        pair = np.where((combined < 0) | (code < 0), -1, combined * (int(code.max(initial=0)) + 1) + code)
+        distinct, dense = np.unique(pair, return_inverse=True)
+        combined = dense.reshape(-1) - int(len(distinct) > 0 and distinct[0] < 0)
+    return combined
 
 
 def _column_name(node: Node) -> str:

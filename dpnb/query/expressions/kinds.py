@@ -51,6 +51,10 @@ class Number:
     high: float
     whole: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
     @property
     def magnitude(self) -> float:
         """Largest absolute value."""
@@ -142,7 +146,7 @@ def kind_of(node: Expression, schema: Schema) -> Kind:
         case Round(inner, decimals):
             number = _needs(Number, inner, schema, ".round() takes a number")
             low, high = float(round(number.low, decimals)), float(round(number.high, decimals))
-            return Number(low, high, decimals <= 0 or number.whole)
+            return Number(low, high, decimals == 0 or number.whole)
         case Cut(inner, _, labels, _):
             _needs(Number, inner, schema, "cut() takes a number")
             return Category(tuple(dict.fromkeys(labels)))
@@ -268,7 +272,8 @@ def _with_constant(node: Arithmetic, left: Number) -> Number:
         return _bounded(node, left.low // by, left.high // by, True)
     if left.low // by == left.high // by:
         return Number(left.low % by, left.high % by, left.whole and by.is_integer())
-    return Number(0.0, by, left.whole and by.is_integer())
+    whole = left.whole and by.is_integer()
+    return Number(0.0, by - 1 if whole else by, whole)
 
 
 def _power(node: Arithmetic, left: Number, by: float) -> Number:

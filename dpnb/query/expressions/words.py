@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from dpnb.query.expressions.nodes import (
     And,
     Apply,
@@ -80,7 +82,9 @@ def _inner(node: Expression) -> str:
 
 
 def _value(value: object) -> str:
-    """A constant; a whole number without a decimal point."""
+    """A constant; a whole number without a decimal point, and an edge beyond everything as infinite."""
+    if isinstance(value, float) and abs(value) == sys.float_info.max:
+        return "inf" if value > 0 else "-inf"
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else repr(value)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.query.expressions.kinds import Moment, Truth, kind_of
+from dpnb.query.expressions.kinds import Moment, Number, Truth, kind_of
 from dpnb.query.expressions.nodes import (
     DEEPEST,
     LARGEST,
@@ -100,8 +100,7 @@ class Expressed(Refusing):
 
     def _other(self, other: object, where: str) -> Expression:
         if isinstance(other, Expressed):
-            if not other._frame._scope.same_table(self._frame._scope):
-                raise PlanError(f"{where}: both sides must come from one table; .merge() the tables of a session first")
+            self._frame._same_rows(other, where)
             return other._node
         return literal(other, f"{words(self._node)} {where}")
 
@@ -308,7 +307,10 @@ class Expressed(Refusing):
         """Numeric categories, or a condition, as numbers: ``.astype(float)`` or ``.astype(int)``."""
         if not isinstance(dtype, type | str) or dtype not in (float, int, "float", "int", "float64", "int64"):
             raise PlanError(f"astype: only float and int are offered; got {dtype!r}; types come from the schema")
-        return self._new(AsNumber(self._node))
+        kind = kind_of(self._node, self._frame._schema)
+        if dtype in (int, "int", "int64") and isinstance(kind, Number) and not kind.whole:
+            raise PlanError(f"astype(int): {words(self._node)} has fractions; .round() or // 1 makes whole numbers")
+        return self._new(self._node if isinstance(kind, Number) else AsNumber(self._node))
 
     @property
     def dt(self) -> DateParts:
@@ -355,12 +357,14 @@ class DateParts(Refusing):
         """Day of the year, 1 to 366."""
         return self._part("dayofyear")
 
+    day_of_year = dayofyear
+
     @property
     def dayofweek(self) -> Any:
         """0 for Monday to 6 for Sunday."""
         return self._part("dayofweek")
 
-    weekday = dayofweek
+    weekday = day_of_week = dayofweek
 
     @property
     def hour(self) -> Any:

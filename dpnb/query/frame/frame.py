@@ -15,7 +15,7 @@ from dpnb.query.frame.groupby import GroupBy, aggregated
 from dpnb.query.frame.lookup import looked_up
 from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.series import Series
-from dpnb.query.frame.spelling import as_number, group_key_table, measured
+from dpnb.query.frame.spelling import as_number, group_key_table, literal, measured
 from dpnb.query.join import joined_name, schema_of
 from dpnb.query.plan import (
     AnyView,
@@ -112,8 +112,7 @@ class Frame(Refusing, Generic[Q]):
     def __getitem__(self, key: Any) -> Any:
         """A column by name, a view of some columns, or the rows for which a condition is true."""
         if isinstance(key, Expressed):
-            if not key._frame._scope.same_table(self._scope):
-                raise PlanError("df[mask]: the condition must come from the same table")
+            self._same_rows(key, "df[mask]")
             if not isinstance(kind_of(key._node, self._schema), Truth):
                 raise PlanError(f"df[{words(key._node)}]: rows are chosen by a condition, such as df['x'] > 1")
             return self._with(where=key._node if self._where is None else And(self._where, key._node))
@@ -137,11 +136,12 @@ class Frame(Refusing, Generic[Q]):
         view = self
         for name, given in columns.items():
             value = given(view) if callable(given) and not isinstance(given, Expressed) else given
-            if not isinstance(value, Expressed) or not value._frame._scope.same_table(self._scope):
-                raise PlanError(
-                    f"assign: {name} must be an expression of this table's columns; got {type(value).__name__}"
-                )
-            view = view._with(columns={**view._columns, name: value._node})
+            if isinstance(value, Expressed):
+                self._same_rows(value, "assign")
+                node = value._node
+            else:
+                node = literal(value, f"assign: {name}")
+            view = view._with(columns={**view._columns, name: node})
         return view
 
     def limit(
@@ -348,9 +348,22 @@ class Frame(Refusing, Generic[Q]):
         """The expression of a column that is given by name or as a column of this table."""
         if not isinstance(one, Expressed):
             return self._column(one)
-        if not one._frame._scope.same_table(self._scope):
-            raise PlanError(f"{verb}: {one!r} must come from the same table; .merge() the tables of a session first")
+        self._same_rows(one, verb)
         return one._node
+
+    def _same_rows(self, other: Expressed, verb: str) -> None:
+        """Refuse a column of other rows: of another table, or of a view that another filter made.
+
+        A column of the whole table goes with any view of it, since its filter is no more than this view's.
+        """
+        theirs = other._frame
+        if not theirs._scope.same_table(self._scope):
+            raise PlanError(f"{verb}: {other!r} must come from the same table; .merge() the tables of a session first")
+        if theirs._where not in (None, self._where) or theirs._limits not in (Limits(), self._limits):
+            raise PlanError(
+                f"{verb}: {other!r} is of other rows than this view's; filter once, as in some = df[df['x'] > 1], and take "
+                "both columns from some"
+            )
 
     def _name(self, node: Expression) -> str:
         """What this view calls an expression; the expression in words if it has no name."""

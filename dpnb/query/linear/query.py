@@ -17,6 +17,8 @@ from dpnb.query.unit import Limits, PrivacyUnit, limits_in_force
 FINEST_WEIGHT = 2**8
 """The smallest weight of a joint question before common factors are taken out: shares are met within 1 in 250."""
 
+CLIPPED_WEIGHT = 2**20
+"""Of everything where units are scaled down: rounding toward zero then takes off a millionth of a row, not a row."""
 
 ANY_NUMBER = 2**62
 """Of groups that are not known."""
@@ -101,12 +103,13 @@ def linear_query(plan: Plan, schema: Schema, unit: PrivacyUnit, only: tuple[int,
         parts.append((part.aggregation, len(features), len(found)))
         features += found
         shares += [Fraction(part.weight) / len(found)] * len(found)
-    weights = _weights(shares, _reach(features, limits, cells))
+    scaled_down = clips(limits, cells) and not all(isinstance(feature, Present) for feature in features)
+    weights = _weights(shares, _reach(features, limits, cells), CLIPPED_WEIGHT if scaled_down else 1)
     features = [replace(feature, weight=weight) for feature, weight in zip(features, weights, strict=True)]
     measured = cells if only is None else len(only)
     reach = [bound * weight**2 for bound, weight in zip(_reach(features, limits, measured), weights, strict=True)]
     clip = None
-    if clips(limits, cells):
+    if scaled_down:
         long = zip(features, _reach(features, limits, cells), weights, strict=True)
         clip = math.floor(sum(bound * weight**2 for feature, bound, weight in long if not isinstance(feature, Present)))
     return LinearQuery(
@@ -122,13 +125,13 @@ def _reach(features: list[Feature], limits: Limits, cells: int) -> list[Fraction
     ]
 
 
-def _weights(shares: list[Fraction], reach: list[Fraction]) -> list[int]:
-    """Integers w for which w^2 reach is as good as proportional to the shares, without a common factor.
+def _weights(shares: list[Fraction], reach: list[Fraction], common: int) -> list[int]:
+    """Integers w for which w^2 reach is as good as proportional to the shares, with a given common factor.
 
     What a feature is charged is its own (weight^2 reach)/sigma^2, and these add up to mu squared.
     """
     squared = [share / bound for share, bound in zip(shares, reach, strict=True)]
     least = min(squared)
     weights = [math.isqrt(round(FINEST_WEIGHT**2 * value / least)) for value in squared]
-    common = math.gcd(*weights)
-    return [weight // common for weight in weights]
+    divisor = math.gcd(*weights)
+    return [weight // divisor * common for weight in weights]
