@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpnb.query import grid
 from dpnb.query.contribution import first_groups, first_in_groups, starts_of
 from dpnb.query.expressions.evaluate import Rows, combined_codes
-from dpnb.query.expressions.kinds import Category, Truth
+from dpnb.query.expressions.kinds import Category, Truth, step_of
 from dpnb.query.expressions.nodes import Column, Expression, Lookup
 from dpnb.query.linear.features import BRANCHING, Nodes, Ones, Present, Value
 from dpnb.query.linear.query import LinearQuery
@@ -125,8 +125,9 @@ def _level_codes(node: Expression, rows: Rows) -> tuple[Integers, int]:
         return np.where(true, 1, np.where(false, 0, -1)), 2
     numbers = rows.numbers(node)
     low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
-    codes = np.where(np.isnan(numbers) | (numbers < low) | (numbers > high), low - 1, numbers) - low
-    return codes.astype(np.int64), high - low + 1
+    step = step_of(node)
+    codes = np.where(np.isnan(numbers) | (numbers < low) | (numbers > high), low - step, numbers) - low
+    return codes.astype(np.int64) // step, (high - low) // step + 1
 
 
 def cell_sums(values: Integers | None, cells: Integers, count: int) -> Integers:

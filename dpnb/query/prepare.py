@@ -148,16 +148,17 @@ def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
 def _array(series: nw.Series[Any]) -> NDArray[Any]:
     """A column as an array that does not depend on what else is in it.
 
-    Whole numbers beside a null would become doubles, which cannot tell large ones apart: they become objects.
+    Whole numbers beside a null would become doubles, which cannot tell large ones apart, also where they are categories
+    of pandas' own type: they become objects.
     """
-    if series.dtype.is_integer() and series.null_count():
-        return _objects(series.to_list())
-    return series.to_numpy()
+    plainly = series.dtype.is_float() or series.dtype.is_temporal() or not series.null_count()
+    return series.to_numpy() if plainly else _objects(series.to_list())
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
     array = np.empty(len(values), object)
-    array[:] = values
+    for place, value in enumerate(values):  # one by one: numpy looks into what it is given as a list
+        array[place] = value
     return array
 
 

@@ -46,10 +46,9 @@ COLUMNS: dict[str, Case] = {
     "a value of a column": (lambda f: f["visits"][0], "takes a condition"),
     "values of a column": (lambda f: f["visits"][:3], "takes a condition"),
     "a column's rows chosen by a number": (lambda f: f["visits"][f["income"]], "chosen by a condition"),
-    "assign a number": (lambda f: f.assign(one=1), "must be an expression"),
-    "assign a list": (lambda f: f.assign(one=[1, 2]), "must be an expression"),
-    "assign a function that gives a number": (lambda f: f.assign(one=lambda d: 1), "must be an expression"),
-    "assign another session's column": (lambda f: f.assign(one=other().frame["visits"]), "this table's columns"),
+    "assign a list": (lambda f: f.assign(one=[1, 2]), "a constant is"),
+    "assign a function that gives a list": (lambda f: f.assign(one=lambda d: [1]), "a constant is"),
+    "assign another session's column": (lambda f: f.assign(one=other().frame["visits"]), "the same table"),
 }
 
 ARITHMETIC: dict[str, Case] = {
@@ -77,7 +76,7 @@ ARITHMETIC: dict[str, Case] = {
     "a number and a list": (lambda f: f["visits"] + [1, 2], "constant"),
     "a number and a series": (lambda f: f["visits"] + pd.Series([1, 2]), "constant"),
     "a series and a number": (lambda f: pd.Series([1, 2]) + f["visits"], "array|constant"),
-    "another session's column": (lambda f: f["visits"] + other().frame["visits"], "one table"),
+    "another session's column": (lambda f: f["visits"] + other().frame["visits"], "the same table"),
     "minus a category": (lambda f: -f["town"], "a category"),
     "minus a date": (lambda f: -f["born"], "subtracted"),
     "division by what can be 0": (lambda f: f["income"] / f["visits"], "can be 0.*clip"),
@@ -192,7 +191,7 @@ COMPARISONS: dict[str, Case] = {
     "a date with nothing": (lambda f: f["born"] == pd.NaT, "must be a date"),
     "a date with a time of day": (lambda f: f["seen"] > datetime.time(8), "constant"),
     "a date and a number column": (lambda f: f["born"] > f["visits"], "cannot be compared"),
-    "another session's column": (lambda f: f["visits"] > other().frame["visits"], "one table"),
+    "another session's column": (lambda f: f["visits"] > other().frame["visits"], "the same table"),
     "isin of one text": (lambda f: f["town"].isin("north"), "list of values"),
     "isin of nothing": (lambda f: f["town"].isin([]), "at least one value"),
     "isin of a number": (lambda f: f["visits"].isin(3), "list of values"),

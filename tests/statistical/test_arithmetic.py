@@ -60,7 +60,8 @@ def figures(found: Estimate, ledger: int) -> Figures:
 
 
 def turned(found: Estimate) -> Estimate:
-    return Estimate(found.value.T, found.low.T, found.high.T, found.noise_scale.T)
+    value, low, high = (array.T for array in found.uncut)
+    return Estimate(found.value.T, found.low.T, found.high.T, found.noise_scale.T, (value, low, high))
 
 
 @cache

@@ -37,7 +37,7 @@ def least_squares(levels: int) -> tuple[Array, Array]:
 
 
 def feature(levels: int) -> Nodes:
-    return Nodes(Column("x"), 0.0, 1.0, levels, True)
+    return Nodes(Column("x"), 0.0, 4.0**levels - 1, 1.0, levels, True)
 
 
 # --- exact -----------------------------------------------------------------------------------------------------------

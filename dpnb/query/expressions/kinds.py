@@ -146,7 +146,7 @@ def kind_of(node: Expression, schema: Schema) -> Kind:
         case Round(inner, decimals):
             number = _needs(Number, inner, schema, ".round() takes a number")
             low, high = float(round(number.low, decimals)), float(round(number.high, decimals))
-            return Number(low, high, decimals == 0 or number.whole)
+            return Number(low, high, decimals <= 0 or number.whole)
         case Cut(inner, _, labels, _):
             _needs(Number, inner, schema, "cut() takes a number")
             return Category(tuple(dict.fromkeys(labels)))
@@ -194,12 +194,17 @@ def keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
         return kind.values
     if isinstance(kind, Truth):
         return (False, True)
-    if isinstance(kind, Number) and kind.whole and kind.high - kind.low < MOST_KEYS:
-        return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1))
+    if isinstance(kind, Number) and kind.whole and (kind.high - kind.low) / step_of(node) < MOST_KEYS:
+        return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step_of(node)))
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {_said(kind)}; group by dpnb.Categories, by "
         "dpnb.cut(column, edges), by .round() of a number (or declare it with whole=True) or by a part of a date"
     )
+
+
+def step_of(node: Expression) -> int:
+    """How far apart the whole numbers are that an expression can give: ``.round(-1)`` gives tens."""
+    return int(10 ** max(-node.decimals, 0)) if isinstance(node, Round) else 1
 
 
 def _column(name: object, schema: Schema) -> Kind:

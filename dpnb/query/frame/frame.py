@@ -361,8 +361,8 @@ class Frame(Refusing, Generic[Q]):
             raise PlanError(f"{verb}: {other!r} must come from the same table; .merge() the tables of a session first")
         if theirs._where not in (None, self._where) or theirs._limits not in (Limits(), self._limits):
             raise PlanError(
-                f"{verb}: {other!r} is of other rows than this view's; filter once, as in some = df[df['x'] > 1], and take "
-                "both columns from some"
+                f"{verb}: {other!r} is of other rows than this view's; filter once, as in some = df[df['x'] > 1], and "
+                "take both columns from some"
             )
 
     def _name(self, node: Expression) -> str:
