@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from dpnb.accounting.losses import GDP
 from dpnb.answer import faces
 from dpnb.answer.figures import Figures
-from dpnb.query.plan import AnyView, Plan, Shares
+from dpnb.query.aggregations import AnyView, Shares
+from dpnb.query.plan import Plan
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

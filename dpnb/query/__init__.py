@@ -3,7 +3,9 @@
 ``schema``        what the curator declares of a column
 ``unit``          whom the promise protects, and how much one of them may contribute
 ``expressions/``  what a row gives, as a small tree with bounds
-``plan``          one question as frozen values: what is measured, and what is read off
+``aggregations``  what can be measured, and what can be read off it
+``plan``          one question as a frozen value: what is measured, of which rows, for which groups
+``wording``       a question in words
 ``identity``      when two plans measure the same
 ``frame/``        pandas verbs that build plans
 ``linear/``       plan -> the linear query it is: features of a row, sensitivity

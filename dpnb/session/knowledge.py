@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from dpnb.answer.estimates.noisy import noisy_features
 from dpnb.errors import UnknownErrorSize
 from dpnb.interactive.refinement import Refinement
-from dpnb.query.linear import LinearQuery
-from dpnb.query.linear.features import Ones
-from dpnb.query.plan import (
+from dpnb.query.aggregations import (
     AnyView,
     Columns,
     Count,
@@ -24,11 +22,12 @@ from dpnb.query.plan import (
     Mean,
     Measured,
     Moments,
-    Plan,
     Shares,
     Single,
-    question_words,
 )
+from dpnb.query.linear import LinearQuery
+from dpnb.query.linear.features import Ones
+from dpnb.query.plan import Plan, question_words
 
 Floats = NDArray[np.float64]
 

@@ -11,8 +11,9 @@ from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.answer.preview import Preview
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.threshold import threshold_for
+from dpnb.query.aggregations import AnyView, Columns, Discovery
 from dpnb.query.linear.explain import contribution, explanation
-from dpnb.query.plan import AnyView, Columns, Discovery, Plan, question_words
+from dpnb.query.plan import Plan, question_words
 from dpnb.session.knowledge import Rows, rows_needed
 from dpnb.session.questions import Question, Questions
 from dpnb.session.target import Target

@@ -11,8 +11,9 @@ from dpnb.answer.answer import Answer
 from dpnb.answer.faces import FAINT, LEFT, STYLE
 from dpnb.answer.preview import Preview, Previews
 from dpnb.errors import RequestError
+from dpnb.query.aggregations import AnyView
 from dpnb.query.frame.spelling import group_key_table
-from dpnb.query.plan import AnyView, Plan, question_words
+from dpnb.query.plan import Plan, question_words
 from dpnb.session.previews import explain, preview
 from dpnb.session.target import target_from
 

@@ -15,9 +15,10 @@ from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.errors import RequestError
 from dpnb.interactive.refinement import Look, Refinement
 from dpnb.ledger import Charge
+from dpnb.query.aggregations import AnyView, Columns, Discovery, Shares
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
-from dpnb.query.plan import AnyView, Columns, Discovery, Plan, Shares, question_words
+from dpnb.query.plan import Plan, question_words
 from dpnb.query.schema import Key
 from dpnb.session.account import Account
 from dpnb.session.knowledge import Rows, known_rows, refuse_unknown

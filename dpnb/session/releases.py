@@ -24,12 +24,13 @@ from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import Source
 from dpnb.mechanisms.threshold import named
+from dpnb.query.aggregations import AnyView, Count, Discovery, Shares, Sum, Units
 from dpnb.query.discover import present_groups
 from dpnb.query.execute import execute
 from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
-from dpnb.query.plan import AnyView, Count, Discovery, Plan, Shares, Sum, Units, question_words
+from dpnb.query.plan import Plan, question_words
 from dpnb.session.questions import Keys, Question, Questions, alpha_of, only_of, refuse_shares_apart
 from dpnb.session.target import Request, Target
 

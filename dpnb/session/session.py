@@ -20,9 +20,10 @@ from dpnb.accounting.promise import AnyFilter
 from dpnb.errors import PlanError
 from dpnb.ledger import MEMORY, Ledger
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
+from dpnb.query.aggregations import AnyView
 from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
-from dpnb.query.plan import AnyView, Plan
+from dpnb.query.plan import Plan
 from dpnb.query.schema import ColumnType
 from dpnb.session import live, rehearsal, state
 from dpnb.session.account import Account

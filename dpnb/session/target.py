@@ -25,8 +25,8 @@ from dpnb.accounting.exact import (
 from dpnb.accounting.losses import GDP
 from dpnb.answer.estimates.noisy import Cells
 from dpnb.errors import BudgetExceeded, RequestError
+from dpnb.query.aggregations import AnyView, view_from_json, view_to_json
 from dpnb.query.frame.spelling import constant
-from dpnb.query.plan import AnyView, view_from_json, view_to_json
 from dpnb.query.schema import Key
 
 WITHIN_MARGIN = 1 - 1e-9

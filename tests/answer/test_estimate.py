@@ -11,9 +11,7 @@ from dpnb.accounting.intervals import fixed_radius
 from dpnb.answer.estimates import Estimate, estimate
 from dpnb.answer.estimates.expected import half_widths, in_rank
 from dpnb.answer.estimates.quantiles import rank_scale
-from dpnb.query.expressions.nodes import Column, Round
-from dpnb.query.linear.features import Nodes
-from dpnb.query.plan import (
+from dpnb.query.aggregations import (
     AnyView,
     Columns,
     Count,
@@ -24,7 +22,6 @@ from dpnb.query.plan import (
     Moments,
     Named,
     Plain,
-    Plan,
     Quantiles,
     Ratio,
     Shares,
@@ -32,8 +29,10 @@ from dpnb.query.plan import (
     Tree,
     Units,
     Weighted,
-    column,
 )
+from dpnb.query.expressions.nodes import Column, Round
+from dpnb.query.linear.features import Nodes
+from dpnb.query.plan import Plan, column
 from dpnb.query.schema import Bounded, Categories, Schema
 from statistical.noisy_sums import ALPHA, Asked, asked
 

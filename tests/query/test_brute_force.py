@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from dpnb.query import execute as execution
 from dpnb.query import grid
+from dpnb.query.aggregations import Count, Joint, Mean, Moments, Ratio, Sum, Tree, Units, Weighted
 from dpnb.query.execute import CHUNK, cell_sums, execute
 from dpnb.query.expressions.nodes import And, Clip, Column, Compare, Expression, Literal, Not, Or, Round
 from dpnb.query.linear import LinearQuery, linear_query
 from dpnb.query.linear.features import BRANCHING, Nodes, Ones, Present, Value
-from dpnb.query.plan import Count, Group, Joint, Mean, Moments, Plan, Ratio, Sum, Tree, Units, Weighted
+from dpnb.query.plan import Group, Plan
 from dpnb.query.prepare import prepare
 from dpnb.query.schema import Bounded, Categories, Schema, Text
 from dpnb.query.unit import Limits, PrivacyUnit

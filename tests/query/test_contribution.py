@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpnb.query.aggregations import Discovery, Joint, Mean, Sum, Units, Weighted
 from dpnb.query.discover import present_groups
 from dpnb.query.execute import execute
 from dpnb.query.expressions.nodes import Arithmetic, Column, Compare, Expression, Literal, Part
 from dpnb.query.linear import linear_query
-from dpnb.query.plan import Discovery, Joint, Mean, Plan, Sum, Units, Weighted, column
+from dpnb.query.plan import Plan, column
 from dpnb.query.prepare import prepare
 from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.query.unit import Limits, PrivacyUnit

@@ -12,6 +12,27 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dpnb.errors import PlanError
+from dpnb.query.aggregations import (
+    Columns,
+    Count,
+    Discovery,
+    FromMean,
+    FromMoments,
+    Joint,
+    Mean,
+    Moments,
+    Named,
+    Plain,
+    Quantiles,
+    Ratio,
+    Shares,
+    Sum,
+    Tree,
+    Units,
+    Weighted,
+    view_from_json,
+    view_to_json,
+)
 from dpnb.query.expressions.evaluate import Rows
 from dpnb.query.expressions.kinds import Number, keys_of, kind_of
 from dpnb.query.expressions.nodes import (
@@ -36,31 +57,7 @@ from dpnb.query.expressions.nodes import (
     Where,
 )
 from dpnb.query.expressions.words import words
-from dpnb.query.plan import (
-    Columns,
-    Count,
-    Discovery,
-    FromMean,
-    FromMoments,
-    Group,
-    Joined,
-    Joint,
-    Mean,
-    Moments,
-    Named,
-    Plain,
-    Plan,
-    Quantiles,
-    Ratio,
-    Shares,
-    Sum,
-    Tree,
-    Units,
-    Weighted,
-    question_words,
-    view_from_json,
-    view_to_json,
-)
+from dpnb.query.plan import Group, Joined, Plan, question_words
 from dpnb.query.prepare import prepare
 from dpnb.query.schema import Bounded, Categories, Dates, Schema
 from dpnb.query.unit import Limits, PrivacyUnit

@@ -11,6 +11,22 @@ import pytest
 
 import dpnb
 from dpnb.errors import DpnbError
+from dpnb.query.aggregations import (
+    Count,
+    Discovery,
+    FromMean,
+    FromMoments,
+    Mean,
+    Moments,
+    Plain,
+    Quantiles,
+    Ratio,
+    Shares,
+    Sum,
+    Tree,
+    Units,
+    Weighted,
+)
 from dpnb.query.expressions.nodes import (
     And,
     Apply,
@@ -33,24 +49,7 @@ from dpnb.query.expressions.nodes import (
 )
 from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
-from dpnb.query.plan import (
-    Count,
-    Discovery,
-    FromMean,
-    FromMoments,
-    Group,
-    Mean,
-    Moments,
-    Plain,
-    Plan,
-    Quantiles,
-    Ratio,
-    Shares,
-    Sum,
-    Tree,
-    Units,
-    Weighted,
-)
+from dpnb.query.plan import Group, Plan
 from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.query.unit import Limits
 

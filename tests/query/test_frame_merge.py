@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from dpnb.errors import PlanError
+from dpnb.query.aggregations import Mean
 from dpnb.query.expressions.nodes import And, Column, Compare, Literal, Lookup, Missing, Not
 from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
-from dpnb.query.plan import Joined, Mean, Plan
+from dpnb.query.plan import Joined, Plan
 from dpnb.query.schema import Bounded, Categories, Schema
 
 Asked = tuple[Plan, Any]

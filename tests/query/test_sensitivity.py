@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpnb.query.aggregations import Count, Joint, Mean, Moments, Ratio, Sum, Tree, Units, Weighted
 from dpnb.query.expressions.nodes import (
     And,
     Apply,
@@ -29,7 +30,7 @@ from dpnb.query.expressions.nodes import (
 )
 from dpnb.query.linear import linear_query
 from dpnb.query.linear.sensitivity import cells_of_unit, clips, longest_squared, rows_squared
-from dpnb.query.plan import Count, Group, Joint, Mean, Moments, Plan, Ratio, Sum, Tree, Units, Weighted
+from dpnb.query.plan import Group, Plan
 from dpnb.query.unit import Limits, PrivacyUnit
 from query.neighbours import FAMILY, MENU, ROW, SCHEMA, WITH_NORM, WITHOUT_NORM, change, worst
 

@@ -14,26 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpnb.query.aggregations import Count, Discovery, Joint, Mean, Moments, Sum, Tree, Units, Weighted
 from dpnb.query.discover import present_groups
 from dpnb.query.execute import execute
 from dpnb.query.expressions.nodes import Arithmetic, Column, Compare, Expression, Literal
 from dpnb.query.join import join, schema_of, unit_of
 from dpnb.query.linear import linear_query
-from dpnb.query.plan import (
-    Count,
-    Discovery,
-    Group,
-    Joined,
-    Joint,
-    Mean,
-    Moments,
-    Plan,
-    Source,
-    Sum,
-    Tree,
-    Units,
-    Weighted,
-)
+from dpnb.query.plan import Group, Joined, Plan, Source
 from dpnb.query.prepare import Prepared, prepare, prepare_all
 from dpnb.query.schema import Bounded, Categories, Schema, Text
 from dpnb.query.unit import Limits, PrivacyUnit

@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.query.plan import Plan, view_from_json
+from dpnb.query.aggregations import view_from_json
+from dpnb.query.plan import Plan
 from session.bad_input import SCHEMA, assert_refused, make, make_table
 
 HALF = "\ud800"  # half of a surrogate pair

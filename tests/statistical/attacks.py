@@ -15,10 +15,11 @@ from scipy import stats
 
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from dpnb.query.aggregations import AnyView
 from dpnb.query.execute import execute
 from dpnb.query.frame.frame import Frame, Scope
 from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import AnyView, Plan
+from dpnb.query.plan import Plan
 from dpnb.query.prepare import prepare
 from dpnb.query.schema import Schema
 from dpnb.query.unit import PrivacyUnit

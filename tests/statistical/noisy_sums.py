@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.answer.estimates import Estimate, estimate
+from dpnb.query.aggregations import AnyView
 from dpnb.query.execute import execute
 from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import AnyView, Plan
+from dpnb.query.plan import Plan
 from dpnb.query.prepare import prepare
 from dpnb.query.schema import Schema
 from dpnb.query.unit import PrivacyUnit

@@ -18,8 +18,9 @@ import pytest
 import dpnb
 from dpnb.answer.estimates import Estimate
 from dpnb.answer.figures import Figures
+from dpnb.query.aggregations import Count, Mean, Plain, Sum
 from dpnb.query.expressions.nodes import Column
-from dpnb.query.plan import Count, Mean, Plain, Plan, Sum
+from dpnb.query.plan import Plan
 from dpnb.query.schema import Bounded
 from statistical.analysts import Mask
 from statistical.noisy_sums import asked, covered

@@ -22,9 +22,10 @@ from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source
 from dpnb.mechanisms.threshold import named, threshold_for
+from dpnb.query.aggregations import Discovery
 from dpnb.query.discover import present_groups
 from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import Discovery, Plan, column
+from dpnb.query.plan import Plan, column
 from dpnb.query.prepare import prepare
 from dpnb.query.schema import Bounded, Schema, Text
 from dpnb.query.unit import Limits, PrivacyUnit

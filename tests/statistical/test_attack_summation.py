@@ -18,9 +18,10 @@ import pytest
 from numpy.typing import NDArray
 
 import dpnb
+from dpnb.query.aggregations import Count, Joint, Mean, Moments, Sum, Units, Weighted
 from dpnb.query.expressions.nodes import Column
 from dpnb.query.linear import linear_query
-from dpnb.query.plan import Count, Joint, Mean, Moments, Plan, Sum, Units, Weighted
+from dpnb.query.plan import Plan
 from dpnb.query.schema import Bounded, Schema
 from dpnb.query.unit import Limits, PrivacyUnit
 from statistical.attacks import change

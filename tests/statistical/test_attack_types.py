@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpnb.query.aggregations import Count, Mean, Sum, Units
 from dpnb.query.expressions.nodes import Column, Fill, Missing, Part
-from dpnb.query.plan import Count, Group, Mean, Plan, Sum, Units, column
+from dpnb.query.plan import Group, Plan, column
 from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.query.unit import PrivacyUnit
 from statistical.attacks import change, neighbours

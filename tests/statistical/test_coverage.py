@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.answer.estimates import estimate
-from dpnb.query.expressions.nodes import Column, Round
-from dpnb.query.plan import (
+from dpnb.query.aggregations import (
     AnyView,
     Columns,
     Count,
@@ -28,7 +27,6 @@ from dpnb.query.plan import (
     Moments,
     Named,
     Plain,
-    Plan,
     Quantiles,
     Ratio,
     Shares,
@@ -36,8 +34,9 @@ from dpnb.query.plan import (
     Tree,
     Units,
     Weighted,
-    column,
 )
+from dpnb.query.expressions.nodes import Column, Round
+from dpnb.query.plan import Plan, column
 from dpnb.query.schema import Bounded, Categories, Schema
 from dpnb.query.unit import PrivacyUnit
 from statistical.noisy_sums import ALPHA, Asked, asked, covered

@@ -18,8 +18,9 @@ from dpnb.accounting.intervals import fixed_radius
 from dpnb.answer.estimates import estimate
 from dpnb.errors import RequestError
 from dpnb.interactive.refinement import Refinement
+from dpnb.query.aggregations import Mean, Plain
 from dpnb.query.expressions.nodes import Column
-from dpnb.query.plan import Mean, Plain, Plan
+from dpnb.query.plan import Plan
 from dpnb.query.schema import Bounded, Schema
 from statistical.analysts import LOOKS, Analysts, Mask, missed, missed_by_fixed_design
 from statistical.noisy_sums import ALPHA, Asked, asked

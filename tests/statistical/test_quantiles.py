@@ -11,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dpnb.answer.estimates.quantiles import consistent_leaves, prefixes, rank_scale
+from dpnb.query.aggregations import Quantiles, Tree
 from dpnb.query.expressions.nodes import Column, Expression, Round
 from dpnb.query.linear.features import BRANCHING, Nodes
-from dpnb.query.plan import Plan, Quantiles, Tree
+from dpnb.query.plan import Plan
 from dpnb.query.schema import Bounded
 from statistical.noisy_sums import Asked, asked, covered
 

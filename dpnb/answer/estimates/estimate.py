@@ -11,9 +11,7 @@ from dpnb.answer.estimates.moments import MomentSums
 from dpnb.answer.estimates.noisy import Cells, Estimate, Noisy, noisy_features
 from dpnb.answer.estimates.quantiles import quantiles
 from dpnb.answer.estimates.ratios import quotient
-from dpnb.query.linear import LinearQuery
-from dpnb.query.linear.features import Feature, Nodes, Value, indicators_of, scaled
-from dpnb.query.plan import (
+from dpnb.query.aggregations import (
     AnyView,
     Columns,
     Count,
@@ -28,6 +26,8 @@ from dpnb.query.plan import (
     Single,
     Units,
 )
+from dpnb.query.linear import LinearQuery
+from dpnb.query.linear.features import Feature, Nodes, Value, indicators_of, scaled
 from dpnb.query.schema import Schema
 
 Part = list[tuple[Feature, Noisy]]

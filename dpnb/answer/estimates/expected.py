@@ -9,9 +9,7 @@ import numpy as np
 from dpnb.answer.estimates.estimate import estimate
 from dpnb.answer.estimates.noisy import Cells
 from dpnb.answer.estimates.quantiles import rank_scale
-from dpnb.query.linear import LinearQuery
-from dpnb.query.linear.features import Feature, Nodes, Value, scaled
-from dpnb.query.plan import (
+from dpnb.query.aggregations import (
     AnyView,
     Columns,
     Count,
@@ -26,6 +24,8 @@ from dpnb.query.plan import (
     Sum,
     Units,
 )
+from dpnb.query.linear import LinearQuery
+from dpnb.query.linear.features import Feature, Nodes, Value, scaled
 from dpnb.query.schema import Schema
 
 RANK = "rows of rank"

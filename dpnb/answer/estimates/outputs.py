@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpnb.query.plan import AnyView, Columns, FromMoments, Quantiles
+from dpnb.query.aggregations import AnyView, Columns, FromMoments, Quantiles
 from dpnb.query.schema import Key
 
 

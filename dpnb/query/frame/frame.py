@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dpnb.errors import PlanError
+from dpnb.query.aggregations import AnyView, Discovery, FromMoments, Measured, Moments, Plain
 from dpnb.query.expressions.kinds import Category, Truth, kind_of
 from dpnb.query.expressions.nodes import And, Column, Expression, renamed
 from dpnb.query.expressions.words import words
@@ -17,19 +18,7 @@ from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.series import Series
 from dpnb.query.frame.spelling import as_number, group_key_table, literal, measured
 from dpnb.query.join import joined_name, schema_of
-from dpnb.query.plan import (
-    AnyView,
-    Discovery,
-    FromMoments,
-    Group,
-    Joined,
-    Measured,
-    Moments,
-    Plain,
-    Plan,
-    Source,
-    check_plan,
-)
+from dpnb.query.plan import Group, Joined, Plan, Source, check_plan
 from dpnb.query.schema import Key, Schema
 from dpnb.query.unit import Limits, limits_from
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from dpnb.errors import PlanError
+from dpnb.query.aggregations import AnyView, Measured, Plain
 from dpnb.query.expressions.nodes import Expression
 from dpnb.query.frame.expressed import Expressed
 from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.series import Series
 from dpnb.query.frame.spelling import Spec, as_number, joint, measured, number
-from dpnb.query.plan import AnyView, Group, Measured, Plain
+from dpnb.query.plan import Group
 from dpnb.query.schema import Key
 
 if TYPE_CHECKING:

@@ -7,17 +7,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from dpnb.errors import PlanError
-from dpnb.query.expressions.kinds import number_of
-from dpnb.query.expressions.nodes import Expression
-from dpnb.query.expressions.words import words
-from dpnb.query.frame.expressed import Expressed
-from dpnb.query.frame.spelling import EXTREMES, as_number, bins, flag, measured, quantile_levels
-from dpnb.query.plan import (
+from dpnb.query.aggregations import (
     AnyView,
     Columns,
     Count,
     FromMoments,
-    Group,
     Joint,
     Measured,
     Moments,
@@ -29,6 +23,12 @@ from dpnb.query.plan import (
     Tree,
     Weighted,
 )
+from dpnb.query.expressions.kinds import number_of
+from dpnb.query.expressions.nodes import Expression
+from dpnb.query.expressions.words import words
+from dpnb.query.frame.expressed import Expressed
+from dpnb.query.frame.spelling import EXTREMES, as_number, bins, flag, measured, quantile_levels
+from dpnb.query.plan import Group
 
 Q = TypeVar("Q")
 

@@ -14,15 +14,11 @@ import numpy as np
 from narwhals.dependencies import is_into_dataframe
 
 from dpnb.errors import PlanError, SchemaError
-from dpnb.query.expressions.kinds import Category, Moment, Span, Truth, Words, keys_of, kind_of
-from dpnb.query.expressions.nodes import AsNumber, Cut, Expression, Literal
-from dpnb.query.expressions.words import LISTED, words
-from dpnb.query.plan import (
+from dpnb.query.aggregations import (
     Columns,
     Count,
     FromMean,
     FromMoments,
-    Group,
     Joint,
     Mean,
     Moments,
@@ -36,6 +32,10 @@ from dpnb.query.plan import (
     Units,
     Weighted,
 )
+from dpnb.query.expressions.kinds import Category, Moment, Span, Truth, Words, keys_of, kind_of
+from dpnb.query.expressions.nodes import AsNumber, Cut, Expression, Literal
+from dpnb.query.expressions.words import LISTED, words
+from dpnb.query.plan import Group
 from dpnb.query.schema import Key, Schema, encodable, iso_time, plain, text_of, whole_number
 
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)

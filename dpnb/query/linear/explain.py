@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dpnb.query.aggregations import Discovery, Joint, Moments, Single
 from dpnb.query.expressions.words import words
 from dpnb.query.linear.features import Feature, Nodes, Ones, Present, Value
 from dpnb.query.linear.query import ANY_NUMBER, LinearQuery
 from dpnb.query.linear.sensitivity import cells_of_unit, longest_squared, rows_squared
-from dpnb.query.plan import Discovery, Joint, Moments, Single
 from dpnb.query.unit import Limits, PrivacyUnit, limit_words
 
 

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from dpnb.errors import PlanError
 from dpnb.query import grid
+from dpnb.query.aggregations import Count, Discovery, Mean, Moments, Ratio, Single, Sum, Tree, Units
 from dpnb.query.expressions.kinds import keys_of, number_of
 from dpnb.query.expressions.nodes import Arithmetic, Expression, Literal
 from dpnb.query.expressions.words import words
-from dpnb.query.plan import Count, Discovery, Mean, Moments, Ratio, Single, Sum, Tree, Units
 from dpnb.query.schema import NARROWEST_RANGE, Schema
 
 BRANCHING = 4

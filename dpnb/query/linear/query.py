@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpnb.errors import PlanError
+from dpnb.query.aggregations import Discovery, Joint, Single, Weighted
 from dpnb.query.expressions.nodes import Expression
 from dpnb.query.linear.features import Feature, Nodes, Present, features_of
 from dpnb.query.linear.sensitivity import cells_of_unit, clips, longest_squared
-from dpnb.query.plan import Discovery, Joint, Plan, Single, Weighted, check_plan, group_keys
+from dpnb.query.plan import Plan, check_plan, group_keys
 from dpnb.query.schema import Key, Schema
 from dpnb.query.unit import Limits, PrivacyUnit, limits_in_force
 

@@ -1,0 +1,201 @@
+"""What can be measured, and what can be read off a measurement: frozen values without data.
+
+An aggregation decides the noise, the charge and what can be combined with earlier looks.  A `View` is what is read
+off the noisy sums, and is free: variance and standard deviation of a column are two views of one measurement, and so
+are all of its quantiles.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from dpnb.errors import PlanError
+from dpnb.query.expressions.nodes import Expression
+
+T = TypeVar("T")
+
+# --- what is measured ------------------------------------------------------------------------------------------------
+
+
+class Aggregation(msgspec.Struct, frozen=True, tag_field="of", omit_defaults=True):
+    """Base of what can be measured."""
+
+
+class Count(Aggregation, frozen=True, tag="count"):
+    """Rows; with an expression, rows for which it gives something."""
+
+    column: Expression | None = None
+
+
+class Units(Aggregation, frozen=True, tag="units"):
+    """Privacy units with at least one row."""
+
+
+class Sum(Aggregation, frozen=True, tag="sum"):
+    """Sum of a bounded expression."""
+
+    column: Expression
+
+
+class Mean(Aggregation, frozen=True, tag="mean"):
+    """Count and centred sum of a bounded expression."""
+
+    column: Expression
+
+
+class Ratio(Aggregation, frozen=True, tag="ratio"):
+    """Two sums, over the rows that have both."""
+
+    column: Expression
+    denominator: Expression
+
+
+class Moments(Aggregation, frozen=True, tag="moments"):
+    """Count, sums, and sums of squares and products, over the rows that have all of the columns.
+
+    Parameters
+    ----------
+    columns : tuple of expression
+        Numbers.
+    categories : tuple of expression
+        Categories and conditions, as an indicator of each value but the first.
+    """
+
+    columns: tuple[Expression, ...]
+    categories: tuple[Expression, ...] = ()
+
+
+class Tree(Aggregation, frozen=True, tag="tree"):
+    """Rows in each node of a tree over the range of an expression."""
+
+    column: Expression
+
+
+class Weighted(msgspec.Struct, frozen=True):
+    """A part of a joint question, and its share of the charge relative to the other parts."""
+
+    aggregation: Count | Units | Sum | Mean | Ratio | Moments | Tree
+    weight: float = 1.0
+
+
+class Joint(Aggregation, frozen=True, tag="joint"):
+    """Several measurements in one charge; each gets its share of mu squared."""
+
+    parts: tuple[Weighted, ...]
+
+
+class Discovery(Aggregation, frozen=True, tag="discovery"):
+    """The groups that enough units have, found with a failure probability of `delta` (a decimal text)."""
+
+    delta: str
+
+
+Single = Count | Units | Sum | Mean | Ratio | Moments | Tree
+Measured = Single | Joint | Discovery
+
+# --- what is read off ------------------------------------------------------------------------------------------------
+
+
+class View(msgspec.Struct, frozen=True, tag_field="show", omit_defaults=True):
+    """Base of what can be read off."""
+
+
+class Plain(View, frozen=True, tag="plain"):
+    """The measured quantity itself."""
+
+
+class Shares(View, frozen=True, tag="shares"):
+    """Each group's count as a share of all of them."""
+
+
+class FromMoments(View, frozen=True, tag="from moments"):
+    """``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr`` or ``regression`` of moments.
+
+    Parameters
+    ----------
+    statistic : str
+    columns : tuple of int
+        Which of the measured columns (categories are numbered after them); for a regression the outcome first.
+    labels : tuple of str
+        What the outcome and the terms of a regression are called.
+    """
+
+    statistic: str
+    columns: tuple[int, ...] = (0,)
+    labels: tuple[str, ...] = ()
+
+
+class FromMean(View, frozen=True, tag="from mean"):
+    """The count that a mean measures too."""
+
+
+class Quantiles(View, frozen=True, tag="quantiles"):
+    """Quantiles of a tree; with `single` it is one number a group and not a list."""
+
+    at: tuple[float, ...]
+    single: bool = False
+
+
+SingleView = Plain | FromMoments | FromMean | Quantiles
+"""What can be read off one part of a joint question."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A column of a joint answer: which part, and what is read off it."""
+
+    name: str
+    part: int
+    view: SingleView = Plain()
+
+
+class Columns(View, frozen=True, tag="columns"):
+    """The named columns of a joint answer.
+
+    Parameters
+    ----------
+    columns : tuple of Named
+    title : str
+        What they are together; the list of them if left out.
+    """
+
+    columns: tuple[Named, ...]
+    title: str = ""
+
+
+AnyView = Plain | Shares | FromMoments | FromMean | Quantiles | Columns
+
+# --- as text ----------------------------------------------------------------------------------------------------------
+
+
+def view_to_json(view: AnyView) -> str:
+    """The view as JSON, the same text for equal views."""
+    return msgspec.json.encode(view, order="deterministic").decode()
+
+
+def view_from_json(text: str) -> AnyView:
+    """The view that `view_to_json` wrote.
+
+    Raises
+    ------
+    PlanError
+        The text is not a view.
+    """
+    return decoded(text, AnyView)  # type: ignore[arg-type]  # a union is a type to msgspec
+
+
+def decoded(text: str, kind: type[T]) -> T:
+    """A value from its JSON.
+
+    Raises
+    ------
+    PlanError
+        The text is no such value.
+    """
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise PlanError(
+            f"plan: the text is not one that this version of dpnb knows ({error}); write one with to_json()"
+        ) from None

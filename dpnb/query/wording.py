@@ -1,0 +1,84 @@
+"""What is asked, in words, for example ``median of mdvis``."""
+
+from __future__ import annotations
+
+from dpnb.query.aggregations import (
+    AnyView,
+    Columns,
+    Count,
+    Discovery,
+    FromMean,
+    FromMoments,
+    Joint,
+    Mean,
+    Measured,
+    Moments,
+    Plain,
+    Quantiles,
+    Ratio,
+    Shares,
+    Single,
+    Sum,
+    Tree,
+    Units,
+)
+from dpnb.query.expressions.nodes import AsNumber, Expression
+from dpnb.query.expressions.words import words
+
+
+def measured_words(aggregation: Measured, view: AnyView) -> str:
+    """What is measured and what is read off."""
+    if isinstance(view, Columns) and view.title:
+        return view.title
+    if isinstance(aggregation, Joint):
+        parts = [part.aggregation for part in aggregation.parts]
+        columns = view.columns if isinstance(view, Columns) else ()
+        shown = [_words(parts[named.part], named.view) for named in columns]
+        shown = shown or [_words(part, Plain()) for part in parts]
+        return ", ".join(dict.fromkeys(shown))
+    return _words(aggregation, view)
+
+
+def _words(aggregation: Single | Discovery, view: AnyView) -> str:
+    match aggregation:
+        case Count(node) if node is not None:
+            return f"{'shares' if isinstance(view, Shares) else 'count'} of {words(node)}"
+        case Count():
+            return "shares of rows" if isinstance(view, Shares) else "count of rows"
+        case Units():
+            return "shares of privacy units" if isinstance(view, Shares) else "count of privacy units"
+        case Sum(AsNumber(condition)) if isinstance(view, Plain):
+            return f"count of rows with {words(condition)}"
+        case Mean(AsNumber(condition)) if isinstance(view, Plain):
+            return f"share of rows with {words(condition)}"
+        case Sum(node):
+            return f"{'shares of the sum' if isinstance(view, Shares) else 'sum'} of {words(node)}"
+        case Mean(node):
+            return f"{'count' if isinstance(view, FromMean) else 'mean'} of {words(node)}"
+        case Ratio(node, denominator):
+            return f"ratio of {words(node)} to {words(denominator)}"
+        case Moments(columns, categories):
+            return _moment_words(columns + categories, view)
+        case Tree(node):
+            return f"{_quantile_words(view)} of {words(node)}"
+        case Discovery():
+            return "groups that enough privacy units have,"
+
+
+def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
+    if not isinstance(view, FromMoments):
+        return f"moments of {', '.join(map(words, columns))}"
+    chosen = list(view.labels) or [words(columns[at]) for at in view.columns]
+    if view.statistic == "regression":
+        return f"regression of {chosen[0]} on {', '.join(words(columns[at]) for at in view.columns[1:])}"
+    name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
+    return f"{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
+
+
+def _quantile_words(view: AnyView) -> str:
+    if not isinstance(view, Quantiles):
+        return "quantiles"
+    if view.single:
+        special = {0.0: "smallest", 0.5: "median", 1.0: "largest"}
+        return special.get(view.at[0], f"quantile {view.at[0]:g}")
+    return f"quantiles {', '.join(f'{at:g}' for at in view.at)}"
