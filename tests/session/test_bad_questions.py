@@ -109,6 +109,10 @@ BINS: dict[str, Case] = {
     "labels false": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels=False), "list of values"),
     "labels nothing": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels=["a", None]), "constant"),
     "right a text": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], right="no"), "right"),
+    "more numbers than memory holds": (
+        lambda f: f.groupby([f["visits"].round(), f["income"].round()])["visits"].median(),
+        "noisy numbers at once",
+    ),
     "histogram of categories": (lambda f: f["town"].histogram(), "value_counts|needs a number"),
     "histogram of texts": (lambda f: f["street"].histogram(), "needs a number"),
     "histogram of dates": (lambda f: f["born"].histogram(), "needs a number"),

@@ -21,6 +21,9 @@ FINEST_WEIGHT = 2**8
 CLIPPED_WEIGHT = 2**20
 """Of everything where units are scaled down: rounding toward zero then takes off a millionth of a row, not a row."""
 
+MOST_NUMBERS = 20_000_000
+"""In one answer: a few hundred megabytes."""
+
 ANY_NUMBER = 2**62
 """Of groups that are not known."""
 
@@ -105,6 +108,12 @@ def linear_query(plan: Plan, schema: Schema, unit: PrivacyUnit, only: tuple[int,
         features += found
         shares += [Fraction(part.weight) / len(found)] * len(found)
     scaled_down = clips(limits, cells) and not all(isinstance(feature, Present) for feature in features)
+    numbers = max(1, len(keys)) * sum(feature.slots for feature in features)
+    if numbers > MOST_NUMBERS:
+        raise PlanError(
+            f"{plan.words}: asks for {numbers:,} noisy numbers at once, and {MOST_NUMBERS:,} are the most; ask for fewer "
+            "groups by keys=[...], or for something simpler of them (a quantile takes some thousands a group)"
+        )
     weights = _weights(shares, _reach(features, limits, cells), CLIPPED_WEIGHT if scaled_down else 1)
     features = [replace(feature, weight=weight) for feature, weight in zip(features, weights, strict=True)]
     measured = cells if only is None else len(only)
