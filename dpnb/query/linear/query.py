@@ -111,7 +111,7 @@ def linear_query(plan: Plan, schema: Schema, unit: PrivacyUnit, only: tuple[int,
     numbers = max(1, len(keys)) * sum(feature.slots for feature in features)
     if numbers > MOST_NUMBERS:
         raise PlanError(
-            f"{plan.words}: asks for {numbers:,} noisy numbers at once, and {MOST_NUMBERS:,} are the most; ask for fewer "
+            f"{plan.words}: asks for {numbers:,} noisy numbers at once; {MOST_NUMBERS:,} are the most; ask for fewer "
             "groups by keys=[...], or for something simpler of them (a quantile takes some thousands a group)"
         )
     weights = _weights(shares, _reach(features, limits, cells), CLIPPED_WEIGHT if scaled_down else 1)
