@@ -79,6 +79,10 @@ class Weighted(msgspec.Struct, frozen=True):
     aggregation: Count | Units | Sum | Mean | Ratio | Moments | Tree
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not 2.0**-60 <= self.weight <= 2.0**60:
+            raise PlanError(f"agg: a weight must lie between 2**-60 and 2**60; got {self.weight!r}; 1 is the default")
+
 
 class Joint(Aggregation, frozen=True, tag="joint"):
     """Several measurements in one charge; each gets its share of mu squared."""

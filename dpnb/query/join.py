@@ -12,7 +12,10 @@ from dpnb.errors import PlanError
 from dpnb.query.plan import Joined, Source
 from dpnb.query.prepare import Integers, Prepared
 from dpnb.query.schema import Schema
-from dpnb.query.unit import MOST, Limits, PrivacyUnit
+from dpnb.query.unit import Limits, PrivacyUnit
+
+MOST_PAIRS = 10**6
+"""Of one unit: pairs are made in memory, and a unit must not be able to use it up."""
 
 
 def joined_name(name: str, side: int, source: Joined, other: Schema) -> str:
@@ -58,8 +61,11 @@ def unit_of(source: Source, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
         raise PlanError("merge: tables are joined on the privacy unit, and here each row is a unit of its own")
     if left.max_rows is None or right.max_rows is None:
         raise PlanError("merge: needs max_rows_per_unit for both tables, so that the number of pairs is bounded")
-    if left.max_rows * right.max_rows > MOST:
-        raise PlanError(f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs, and 2**31 are the most")
+    if left.max_rows * right.max_rows > MOST_PAIRS:
+        raise PlanError(
+            f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs of rows; {MOST_PAIRS:,} are the most; "
+            "lower max_rows_per_unit of one of the tables"
+        )
     limits = left.limits.tightened(right.limits)
     return PrivacyUnit(left.column, left.max_rows * right.max_rows, Limits(norm=limits.norm, groups=limits.groups))
 

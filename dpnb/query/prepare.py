@@ -141,8 +141,10 @@ def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
             which = f"the table {of!r}" if of else "the table"
             fault = f"is in {which} more than once" if name in names else f"is not in {which}"
             raise SchemaError(f"column {name!r}: {fault}; schema and privacy_unit name columns of the table")
-    frame = guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
-    return guarded(lambda: {name: _array(frame.get_column(name)) for name in wanted}, READING_FAILED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
+        return guarded(lambda: {name: _array(frame.get_column(name)) for name in wanted}, READING_FAILED)
 
 
 def _array(series: nw.Series[Any]) -> NDArray[Any]:
@@ -210,7 +212,7 @@ def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _float(value: Any) -> float:
     try:
-        return float(value)
+        return math.nan if isinstance(value, complex) else float(value)
     except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
         return math.nan
 
@@ -334,21 +336,28 @@ def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers
     return numbered
 
 
-def _units(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer."""
-    try:
+def _units(values: NDArray[Any]) -> tuple[Integers, Integers]:
+    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer.
+
+    Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
+    of equal texts, and choose among them by what else is in the column.
+    """
+    if values.dtype.kind in "biuf":
         codes, distinct = pd.factorize(values)
-        names = [name_number(name) for name in distinct.tolist()]
-    except Exception:  # noqa: BLE001  (something in the column cannot be compared; take the values one by one)
+        names = distinct.tolist()
+    else:
         numbers: dict[Any, int] = {}
-        codes = np.fromiter((_number(value, numbers) for value in values), np.int64, len(values))
-        names = [_name_number(name) for name in numbers]
-    return codes.astype(np.int64), np.array([*names, 0], np.int64)[codes]
+        codes = np.fromiter((_number(value, numbers) for value in values.astype(object)), np.int64, len(values))
+        names = list(numbers)
+    return codes.astype(np.int64), np.array([*map(_name_number, names), 0], np.int64)[codes]
 
 
 def _number(value: Any, numbers: dict[Any, int]) -> int:
     try:
-        return -1 if pd.isna(value) is True else numbers.setdefault(value, len(numbers))
+        number = numbers.get(value)
+        if number is None:
+            number = -1 if pd.isna(value) is True else numbers.setdefault(value, len(numbers))
+        return number
     except Exception:  # noqa: BLE001  (not hashable: it names nobody)
         return -1
 

@@ -16,6 +16,7 @@ from dpnb.errors import PlanError, SchemaError
 from dpnb.query.schema import Schema, whole_number
 
 MOST = 2**31
+SHORTEST_NORM = 2.0**-10
 N = TypeVar("N", int, float)
 
 
@@ -39,6 +40,12 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     groups: int | None = None
     rows_per_group: int | None = None
     norm: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value, least = getattr(self, name), SHORTEST_NORM if name == "norm" else 1
+            if value is not None and not least <= value <= MOST:
+                raise SchemaError(f"limits: {name} must lie between {least} and 2**31; got {value!r}")
 
     def tightened(self, other: Limits) -> Limits:
         """Both limits at once."""
@@ -148,7 +155,7 @@ def limits_from(*, rows: object, groups: object, rows_per_group: object, norm: o
             length = math.nan if isinstance(norm, bool) or not isinstance(norm, numbers.Real) else float(norm)
         except OverflowError:
             length = math.inf
-        if not 2.0**-10 <= length <= MOST:
+        if not SHORTEST_NORM <= length <= MOST:
             raise SchemaError(f"max_norm_per_unit: must lie between 2**-10 and 2**31; got {norm!r}; 1 is one full row")
         return Limits(checked[0], checked[1], checked[2], length)
     return Limits(checked[0], checked[1], checked[2])

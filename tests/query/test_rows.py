@@ -267,3 +267,27 @@ def test_each_row_of_a_unit_is_as_likely_to_count_as_any_other() -> None:
     assert ((counts - fair) ** 2 / fair).sum() < 27.6
     nameless = content[ranks(units, np.zeros_like(units), [content]) < 1]
     assert len(set(nameless.tolist())) == 1
+
+
+def test_names_are_told_apart_by_python_whatever_else_names_somebody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library may end a text at a NUL, or take NaN in tuples for equal, until another kind of name is beside it."""
+
+    def careless(values: Any) -> tuple[Any, Any]:
+        return real(np.array([str(value).partition("\0")[0] for value in values], object))
+
+    real = pd.factorize
+    monkeypatch.setattr(pd, "factorize", careless)
+    names = [*(f"id\0{number}" for number in range(20)), *((float("nan"), 1) for _ in range(4))]
+    for odd in ([], [5], [[7]], [None]):
+        column = np.empty(len(names) + len(odd), object)
+        for place, name in enumerate([*names, *odd]):
+            column[place] = name
+        frame = pd.DataFrame({"u": pd.Series(column, dtype=object), "x": 1.0})
+        prepared = prepare(frame, {"x": Bounded(0, 1)}, PrivacyUnit("u", 1))
+        assert prepared.rows == len(names) + (odd == [5])
+
+
+def test_a_complex_number_is_no_number_in_any_type_of_column() -> None:
+    for values in ([np.complex128(3), np.complex128(4)], [np.complex128(3), "odd"]):
+        table = pd.DataFrame({"x": pd.Series(values)})
+        assert np.isnan(prepare(table, {"x": Bounded(0, 10)}, PrivacyUnit()).numbers["x"]).all()

@@ -430,10 +430,12 @@ def _hull(node: Expression, kind: Kind, otherwise: Expression, schema: Schema) -
 
 
 def _lookup(node: Lookup, schema: Schema) -> Kind:
-    for inner in node.inner:
+    for place, inner in enumerate(node.inner):
         kind = kind_of(inner, schema)
         if not isinstance(kind, Category | Words) and not (isinstance(kind, Number) and kind.whole):
             _refuse(node, f"only categories, texts and whole numbers can be looked up; this is {_said(kind)}")
+        if isinstance(kind, Words) and not all(isinstance(key[place], str) for key in node.keys):
+            _refuse(node, "texts are looked up by texts; write the keys as str")
     if node.low is not None and node.high is not None:
         return Number(node.low, node.high, all(value is None or float(value).is_integer() for value in node.values))
     return Category(tuple(dict.fromkeys(value for value in node.values if value is not None)))
