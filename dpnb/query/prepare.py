@@ -153,7 +153,9 @@ def _array(series: nw.Series[Any]) -> NDArray[Any]:
     Whole numbers beside a null would become doubles, which cannot tell large ones apart, also where they are categories
     of pandas' own type: they become objects.
     """
-    plainly = series.dtype.is_float() or series.dtype.is_temporal() or not series.null_count()
+    kind = series.dtype
+    # Objects stay as they are, unasked: an odd one may raise when a library looks for nulls.
+    plainly = kind.is_float() or kind.is_temporal() or kind == nw.Object or not series.null_count()
     return series.to_numpy() if plainly else _objects(series.to_list())
 
 
