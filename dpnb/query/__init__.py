@@ -10,6 +10,7 @@
 ``frame/``        pandas verbs that build plans
 ``linear/``       plan -> the linear query it is: features of a row, sensitivity
 ``grid``          real numbers -> integers, toward zero
+``values``        a column -> numbers, codes or names, value by value (reads rows)
 ``prepare``       data frames -> columns on the grid (reads rows)
 ``join``          two prepared tables side by side (reads rows)
 ``contribution``  which rows and groups of a unit count

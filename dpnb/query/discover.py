@@ -13,8 +13,9 @@ from dpnb.query.expressions.evaluate import Rows, dense_codes
 from dpnb.query.expressions.kinds import Category, Truth, Words
 from dpnb.query.expressions.nodes import Column, Expression
 from dpnb.query.linear.query import LinearQuery
-from dpnb.query.prepare import Integers, Prepared
+from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Key, Schema
+from dpnb.query.values import Integers
 
 
 def present_groups(query: LinearQuery, table: Prepared, schema: Schema) -> tuple[list[tuple[Key, ...]], Integers]:

@@ -6,27 +6,23 @@ categories, rows without a unit) does not count, and is never an error, a warnin
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
 from dpnb.query.contribution import name_number, ranks
 from dpnb.query.guard import guarded
-from dpnb.query.schema import Bounded, Categories, Dates, Schema, iso_time, plain, seconds_of, text_of
+from dpnb.query.schema import Bounded, Categories, Dates, Schema
 from dpnb.query.unit import PrivacyUnit
-
-Integers = NDArray[np.int64]
+from dpnb.query.values import Integers, array_of, codes_of, floats, number_units, seconds, texts, unit_names
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -144,26 +140,7 @@ def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         frame = guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
-        return guarded(lambda: {name: _array(frame.get_column(name)) for name in wanted}, READING_FAILED)
-
-
-def _array(series: nw.Series[Any]) -> NDArray[Any]:
-    """A column as an array that does not depend on what else is in it.
-
-    Whole numbers beside a null would become doubles, which cannot tell large ones apart, also where they are categories
-    of pandas' own type: they become objects.
-    """
-    kind = series.dtype
-    # Objects stay as they are, unasked: an odd one may raise when a library looks for nulls.
-    plainly = kind.is_float() or kind.is_temporal() or kind == nw.Object or not series.null_count()
-    return series.to_numpy() if plainly else _objects(series.to_list())
-
-
-def _objects(values: Sequence[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), object)
-    for place, value in enumerate(values):  # one by one: numpy looks into what it is given as a list
-        array[place] = value
-    return array
+        return guarded(lambda: {name: array_of(frame.get_column(name)) for name in wanted}, READING_FAILED)
 
 
 def _prepare_all(
@@ -182,15 +159,15 @@ def _prepare(
     for name, column in schema.items():
         values = columns[name]
         if isinstance(column, Bounded):
-            numbers = np.clip(_floats(values), column.low, column.high)
+            numbers = np.clip(floats(values), column.low, column.high)
             numbers = np.round(numbers) if column.whole else numbers
             table.numbers[name], table.steps[name] = numbers, grid.to_grid(numbers, column)
         elif isinstance(column, Dates):
-            table.numbers[name] = np.clip(_seconds(values), column.low, column.high)
+            table.numbers[name] = np.clip(seconds(values), column.low, column.high)
         elif isinstance(column, Categories):
-            table.codes[name] = _codes(values, column)
+            table.codes[name] = codes_of(values, column)
         else:
-            table.codes[name], table.texts[name] = _texts(values)
+            table.codes[name], table.texts[name] = texts(values)
     table = table.taken(np.flatnonzero(units >= 0))
     if most is not None:
         crowded = np.flatnonzero((np.bincount(table.units) > most)[table.units]) if table.rows else table.units[:0]
@@ -200,125 +177,9 @@ def _prepare(
     return table
 
 
-def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    if values.dtype.kind in "biuf":
-        floats = values.astype(np.float64)
-    elif values.dtype.kind == "O":
-        floats = np.fromiter((_float(value) for value in values), np.float64, len(values))
-    elif values.dtype.kind in "US":
-        return _floats(values.astype(object))
-    else:  # dates, durations, complex numbers, records: not numbers
-        floats = np.full(len(values), np.nan)
-    return np.where(np.isfinite(floats), floats, np.nan)
-
-
-def _float(value: Any) -> float:
-    try:
-        return math.nan if isinstance(value, complex) else float(value)
-    except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
-        return math.nan
-
-
-def _seconds(values: NDArray[Any]) -> NDArray[np.float64]:
-    if values.dtype.kind == "M":
-        seconds = values.astype("datetime64[us]").astype(np.int64) / 1e6
-        return np.where(np.isnat(values), np.nan, seconds)
-    if values.dtype.kind in "OUS":
-        return np.fromiter((_second(value) for value in values), np.float64, len(values))
-    return np.full(len(values), np.nan)
-
-
-def _second(value: Any) -> float:
-    try:
-        if isinstance(value, str):
-            return seconds_of(iso_time(value, ""))
-        microseconds = None if not isinstance(value, TIMES) or _is_span(value) else _microseconds(value)
-        return math.nan if microseconds is None else microseconds / 1e6
-    except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
-        return math.nan
-
-
-def _texts(values: NDArray[Any]) -> tuple[NDArray[np.int32], dict[str, int]]:
-    texts: dict[str, int] = {}
-    if values.dtype.kind in "Mm":
-        return np.full(len(values), -1, np.int32), texts
-    codes = np.fromiter((_text(value, texts) for value in values.astype(object)), np.int32, len(values))
-    return codes, texts
-
-
-def _text(value: Any, texts: dict[str, int]) -> int:
-    try:
-        text = None if isinstance(value, TIMES) else text_of(plain(value))
-        # Half of a surrogate pair cannot be written to a ledger, so it is no text.
-        return -1 if text is None or text.encode() is None else texts.setdefault(text, len(texts))
-    except Exception:  # noqa: BLE001  (an odd object: no text)
-        return -1
-
-
-def _codes(values: NDArray[Any], column: Categories) -> NDArray[np.int32]:
-    code_of = {key: code for code, key in enumerate(column.values)}
-    if values.dtype.kind in "biuf":
-        positions, distinct = pd.factorize(values)
-        table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], np.int32)
-        codes: NDArray[np.int32] = table[positions]
-        return codes
-    if values.dtype.kind in "Mm":
-        return np.full(len(values), -1, np.int32)
-    values = values.astype(object)
-    return np.fromiter((_code(value, code_of) for value in values), np.int32, len(values))
-
-
-def _code(value: Any, code_of: dict[Any, int]) -> int:
-    try:
-        return code_of.get(value, -1)
-    except Exception:  # noqa: BLE001  (not hashable, or an odd object: no category)
-        return -1
-
-
 def _unit_values(columns: dict[str, NDArray[Any]], unit: PrivacyUnit) -> NDArray[Any] | int:
-    """What names each row's unit; the number of rows where each row is one.
-
-    Moments and spans of time have many types, of which a table has another one as soon as one value is odd.  So they
-    all become the same text.
-    """
-    if unit.column is None:
-        return len(next(iter(columns.values())))
-    values = columns[unit.column]
-    if values.dtype.kind in "Mm":
-        return _objects([_time_name(value) for value in values])
-    if values.dtype.kind == "O":
-        return _objects([_time_name(value) if isinstance(value, TIMES) else value for value in values])
-    return values
-
-
-TIMES = (np.datetime64, np.timedelta64, date, timedelta)
-"""pandas' own kinds are dates and spans too."""
-
-
-def _time_name(value: Any) -> str | None:
-    try:
-        microseconds = _microseconds(value)
-        return None if microseconds is None else f"{'span' if _is_span(value) else 'moment'} {microseconds}"
-    except Exception:  # noqa: BLE001  (an odd date: it names nobody)
-        return None
-
-
-def _is_span(value: Any) -> bool:
-    return isinstance(value, np.timedelta64 | timedelta)
-
-
-def _microseconds(value: Any) -> int | None:
-    """A moment (since 1970, in UTC) or a span in microseconds; None for none."""
-    if _is_span(value):
-        span = np.timedelta64(value).astype("timedelta64[us]") if isinstance(value, np.timedelta64) else value
-        whole = span.astype(np.int64) if isinstance(span, np.timedelta64) else span // timedelta(microseconds=1)
-        return None if pd.isna(value) else int(whole)
-    if pd.isna(value):
-        return None
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    moment = value.to_datetime64() if isinstance(value, pd.Timestamp) else np.datetime64(value)
-    return int(moment.astype("datetime64[us]").astype(np.int64))
+    """What names each row's unit; the number of rows where each row is one."""
+    return len(next(iter(columns.values()))) if unit.column is None else unit_names(columns[unit.column])
 
 
 def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers, Integers]]:
@@ -330,42 +191,9 @@ def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers
     if named:
         kinds = {column.dtype.kind for column in named.values()}
         together = [column if len(kinds) == 1 else column.astype(object) for column in named.values()]
-        codes, names = _units(np.concatenate(together))
+        codes, names = number_units(np.concatenate(together))
         ends = np.cumsum([len(column) for column in together])
         for name, end, column in zip(named, ends, together, strict=True):
             part = slice(end - len(column), end)
             numbered[name] = codes[part], names[part]
     return numbered
-
-
-def _units(values: NDArray[Any]) -> tuple[Integers, Integers]:
-    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer.
-
-    Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
-    of equal texts, and choose among them by what else is in the column.
-    """
-    if values.dtype.kind in "biuf":
-        codes, distinct = pd.factorize(values)
-        names = distinct.tolist()
-    else:
-        numbers: dict[Any, int] = {}
-        codes = np.fromiter((_number(value, numbers) for value in values.astype(object)), np.int64, len(values))
-        names = list(numbers)
-    return codes.astype(np.int64), np.array([*map(_name_number, names), 0], np.int64)[codes]
-
-
-def _number(value: Any, numbers: dict[Any, int]) -> int:
-    try:
-        number = numbers.get(value)
-        if number is None:
-            number = -1 if pd.isna(value) is True else numbers.setdefault(value, len(numbers))
-        return number
-    except Exception:  # noqa: BLE001  (not hashable: it names nobody)
-        return -1
-
-
-def _name_number(name: Any) -> int:
-    try:
-        return name_number(name)
-    except Exception:  # noqa: BLE001  (an odd object without a text)
-        return 0

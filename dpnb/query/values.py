@@ -1,0 +1,193 @@
+"""One column of a table becomes numbers, codes or names: value by value, whatever the type of the column.  Reads rows.
+
+What a value counts as must not hang on what else is in its column, and libraries choose a column's type by all of its
+values.  So everything that may stand in columns of several types is brought to one form first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpnb.query.contribution import name_number
+from dpnb.query.schema import Categories, encodable, iso_time, plain, seconds_of, text_of
+
+Integers = NDArray[np.int64]
+
+TIMES = (np.datetime64, np.timedelta64, date, timedelta)
+"""pandas' own kinds are dates and spans too."""
+
+
+def _time_name(value: Any) -> str | None:
+    try:
+        microseconds = _microseconds(value)
+        return None if microseconds is None else f"{'span' if _is_span(value) else 'moment'} {microseconds}"
+    except Exception:  # noqa: BLE001  (an odd date: it names nobody)
+        return None
+
+
+def _is_span(value: Any) -> bool:
+    return isinstance(value, np.timedelta64 | timedelta)
+
+
+def _microseconds(value: Any) -> int | None:
+    """A moment (since 1970, in UTC) or a span in microseconds; None for none."""
+    if _is_span(value):
+        span = np.timedelta64(value).astype("timedelta64[us]") if isinstance(value, np.timedelta64) else value
+        whole = span.astype(np.int64) if isinstance(span, np.timedelta64) else span // timedelta(microseconds=1)
+        return None if pd.isna(value) else int(whole)
+    if pd.isna(value):
+        return None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    moment = value.to_datetime64() if isinstance(value, pd.Timestamp) else np.datetime64(value)
+    return int(moment.astype("datetime64[us]").astype(np.int64))
+
+
+def array_of(series: nw.Series[Any]) -> NDArray[Any]:
+    """A column as an array that does not depend on what else is in it.
+
+    Whole numbers beside a null would become doubles, which cannot tell large ones apart, also where they are categories
+    of pandas' own type: they become objects.
+    """
+    kind = series.dtype
+    # Objects stay as they are, unasked: an odd one may raise when a library looks for nulls.
+    plainly = kind.is_float() or kind.is_temporal() or kind == nw.Object or not series.null_count()
+    return series.to_numpy() if plainly else _objects(series.to_list())
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), object)
+    for place, value in enumerate(values):  # one by one: numpy looks into what it is given as a list
+        array[place] = value
+    return array
+
+
+def floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers; NaN for what is no finite one."""
+    if values.dtype.kind in "biuf":
+        numbers = values.astype(np.float64)
+    elif values.dtype.kind in "OUS":
+        numbers = np.fromiter((_float(value) for value in values.astype(object)), np.float64, len(values))
+    else:  # dates, durations, complex numbers, records: not numbers
+        numbers = np.full(len(values), np.nan)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _float(value: Any) -> float:
+    try:
+        return math.nan if isinstance(value, complex) else float(value)
+    except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
+        return math.nan
+
+
+def seconds(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Moments in seconds since 1970; NaN for what is none."""
+    if values.dtype.kind == "M":
+        moments = values.astype("datetime64[us]").astype(np.int64) / 1e6
+        return np.where(np.isnat(values), np.nan, moments)
+    if values.dtype.kind in "OUS":
+        return np.fromiter((_second(value) for value in values), np.float64, len(values))
+    return np.full(len(values), np.nan)
+
+
+def _second(value: Any) -> float:
+    try:
+        if isinstance(value, str):
+            return seconds_of(iso_time(value, ""))
+        microseconds = None if not isinstance(value, TIMES) or _is_span(value) else _microseconds(value)
+        return math.nan if microseconds is None else microseconds / 1e6
+    except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
+        return math.nan
+
+
+def texts(values: NDArray[Any]) -> tuple[NDArray[np.int32], dict[str, int]]:
+    """The place of each row's text in the column's own list, -1 for what is none; and the list, place by text."""
+    places: dict[str, int] = {}
+    if values.dtype.kind in "Mm":
+        return np.full(len(values), -1, np.int32), places
+    codes = np.fromiter((_text(value, places) for value in values.astype(object)), np.int32, len(values))
+    return codes, places
+
+
+def _text(value: Any, texts: dict[str, int]) -> int:
+    try:
+        text = None if isinstance(value, TIMES) else text_of(plain(value))
+        # What cannot be written to a ledger is no text.
+        return -1 if text is None or not encodable(text) else texts.setdefault(text, len(texts))
+    except Exception:  # noqa: BLE001  (an odd object: no text)
+        return -1
+
+
+def codes_of(values: NDArray[Any], column: Categories) -> NDArray[np.int32]:
+    """The place of each row's value in the declared list, -1 for what is not in it."""
+    code_of = {key: code for code, key in enumerate(column.values)}
+    if values.dtype.kind in "biuf":
+        positions, distinct = pd.factorize(values)
+        table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], np.int32)
+        codes: NDArray[np.int32] = table[positions]
+        return codes
+    if values.dtype.kind in "Mm":
+        return np.full(len(values), -1, np.int32)
+    values = values.astype(object)
+    return np.fromiter((_code(value, code_of) for value in values), np.int32, len(values))
+
+
+def _code(value: Any, code_of: dict[Any, int]) -> int:
+    try:
+        return code_of.get(value, -1)
+    except Exception:  # noqa: BLE001  (not hashable, or an odd object: no category)
+        return -1
+
+
+def unit_names(values: NDArray[Any]) -> NDArray[Any]:
+    """What names each row's unit.
+
+    Moments and spans of time have many types, of which a table has another one as soon as one value is odd.  So they
+    all become the same text.
+    """
+    if values.dtype.kind in "Mm":
+        return _objects([_time_name(value) for value in values])
+    if values.dtype.kind == "O":
+        return _objects([_time_name(value) if isinstance(value, TIMES) else value for value in values])
+    return values
+
+
+def number_units(values: NDArray[Any]) -> tuple[Integers, Integers]:
+    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer.
+
+    Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
+    of equal texts, and choose among them by what else is in the column.
+    """
+    if values.dtype.kind in "biuf":
+        codes, distinct = pd.factorize(values)
+        names = distinct.tolist()
+    else:
+        numbers: dict[Any, int] = {}
+        codes = np.fromiter((_number(value, numbers) for value in values.astype(object)), np.int64, len(values))
+        names = list(numbers)
+    return codes.astype(np.int64), np.array([*map(_name_number, names), 0], np.int64)[codes]
+
+
+def _number(value: Any, numbers: dict[Any, int]) -> int:
+    try:
+        number = numbers.get(value)
+        if number is None:
+            number = -1 if pd.isna(value) is True else numbers.setdefault(value, len(numbers))
+        return number
+    except Exception:  # noqa: BLE001  (not hashable: it names nobody)
+        return -1
+
+
+def _name_number(name: Any) -> int:
+    try:
+        return name_number(name)
+    except Exception:  # noqa: BLE001  (an odd object without a text)
+        return 0
