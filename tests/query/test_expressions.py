@@ -135,7 +135,7 @@ NUMBERS: dict[str, tuple[Expression, Pandas]] = {
         lambda t: t.g.map({"a": 1.5, "c": -2.0}),
     ),
     "looked up by text": (
-        Lookup("n", (WORDS,), (("foo",), (7,), ("none",)), (1, 2, 3), 1.0, 3.0),
+        Lookup("n", (WORDS,), (("foo",), ("7",), ("none",)), (1, 2, 3), 1.0, 3.0),
         lambda t: t.t.map({"foo": 1.0, "7": 2.0}),
     ),
     "looked up by two": (
