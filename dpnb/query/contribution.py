@@ -3,7 +3,8 @@
 The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, what the schema says of the row,
 and, for rows that are equal in all of these, a running number (equal rows are interchangeable, so it does not matter
 which of them gets which).  The choice depends on nothing but the unit's own rows: not on position, not on chance, not
-on who else is in the table, and not on the question, since it is made once, before any filter.
+on who else is in the table.  The order is made once, before any filter: the curator's limits keep the first of all the
+unit's rows, a question's own limits the first of those that its filter left.
 
 The unit's name is hashed too because a schema may have few distinct rows: without it one kind of row would come first
 for everybody, and what is rare or late in that one order would hardly ever count.  With it, and with the running

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpnb.query.contribution import MULTIPLIER, PRIME, name_number
+from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number
 from dpnb.query.execute import counted_rows
 from dpnb.query.expressions.evaluate import Rows, dense_codes
 from dpnb.query.expressions.kinds import Category, Truth, Words
@@ -15,7 +15,6 @@ from dpnb.query.expressions.nodes import Column, Expression
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Key, Schema
-from dpnb.query.values import Integers
 
 
 def present_groups(query: LinearQuery, table: Prepared, schema: Schema) -> tuple[list[tuple[Key, ...]], Integers]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.query import grid
-from dpnb.query.contribution import first_groups, first_in_groups, starts_of
+from dpnb.query.contribution import Integers, first_groups, first_in_groups, starts_of
 from dpnb.query.expressions.evaluate import Rows, combined_codes
 from dpnb.query.expressions.kinds import Category, Truth, step_of
 from dpnb.query.expressions.nodes import Column, Expression, Lookup
@@ -20,7 +20,6 @@ from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits
 
-Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 CHUNK = 2**21

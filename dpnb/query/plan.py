@@ -21,7 +21,7 @@ from dpnb.query.aggregations import (
     Weighted,
     decoded,
 )
-from dpnb.query.expressions.kinds import MOST_KEYS, Truth, Words, keys_of, kind_of, number_of
+from dpnb.query.expressions.kinds import MOST_KEYS, Truth, keys_of, kind_of, number_of
 from dpnb.query.expressions.nodes import Column, Expression
 from dpnb.query.expressions.words import words
 from dpnb.query.schema import Key, Schema
@@ -179,11 +179,6 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
                     raise PlanError(f"regress: {words(node)} must have at least two public values to tell apart")
         case Sum(node) | Mean(node) | Tree(node):
             number_of(node, schema, {Sum: "sum", Mean: "mean", Tree: "quantiles"}[type(aggregation)])
-
-
-def texts_in(plan: Plan, schema: Schema) -> bool:
-    """Whether a level of groups is of texts."""
-    return any(isinstance(kind_of(group.of, schema), Words) for group in plan.by)
 
 
 def question_words(plan: Plan, view: AnyView) -> str:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
-from dpnb.query.contribution import name_number, ranks
+from dpnb.query.contribution import Integers, name_number, ranks
 from dpnb.query.guard import guarded
 from dpnb.query.schema import Bounded, Categories, Dates, Schema
 from dpnb.query.unit import PrivacyUnit
-from dpnb.query.values import Integers, array_of, codes_of, floats, number_units, seconds, texts, unit_names
+from dpnb.query.values import array_of, codes_of, floats, number_units, seconds, texts, unit_names
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 

@@ -16,10 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpnb.query.contribution import name_number
+from dpnb.query.contribution import Integers, name_number
 from dpnb.query.schema import Categories, encodable, iso_time, plain, seconds_of, text_of
-
-Integers = NDArray[np.int64]
 
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """pandas' own kinds are dates and spans too."""

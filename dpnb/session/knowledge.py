@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -104,7 +105,7 @@ def known_rows(query: LinearQuery, view: AnyView, public_size: int | None, known
 
 def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
     """The same rows and groups, measured otherwise."""
-    return Plan(aggregation, plan.where, plan.by, plan.keys, plan.limits, plan.source)  # type: ignore[arg-type]
+    return msgspec.structs.replace(plan, aggregation=aggregation)
 
 
 def _released(counted: Plan, known: Known) -> Rows | None:

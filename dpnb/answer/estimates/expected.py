@@ -110,7 +110,7 @@ def _direct(
         return (radius * units[0])[:, None]
     if rows is None:
         return None
-    if isinstance(view, Shares):
+    if isinstance(view, Shares) and not isinstance(aggregation, Sum):
         # Largest at a share of 1, where the noise of all other groups counts.
         total = rows.sum()
         return np.asarray(radius * units[0] * math.sqrt(max(len(rows) - 1, 1)) / total)[:, None]

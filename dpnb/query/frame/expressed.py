@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -47,7 +47,6 @@ from dpnb.query.schema import whole_number
 if TYPE_CHECKING:
     from dpnb.query.frame.frame import Frame
 
-Q = TypeVar("Q")
 UFUNCS: dict[str, Callable[..., Any]] = {
     "log1p": lambda x: x.log1p(),
     "exp": lambda x: x.exp(),

@@ -43,7 +43,8 @@ class Refusing:
     __slots__ = ()
 
     def _said(self) -> str:
-        raise NotImplementedError
+        """What a refusal calls it; those with a better name than their class's say it."""
+        return f"<private {type(self).__name__}>"
 
     def __getattr__(self, name: str) -> Any:
         remedy = REMEDIES.get(name)

@@ -72,16 +72,11 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         f"{words(feature.of)} to {feature.low:g} ... {feature.high:g}"
         for feature in query.features
         if isinstance(feature, Value | Nodes) and not (isinstance(feature, Nodes) and feature.whole)
-        for feature in [feature if isinstance(feature, Value) else _range(feature)]
         if not any(isinstance(part, Moments) for part, _, _ in query.parts)
     ]
     if unit.column is not None:
         said.append(f"what counts of one {unit.column}: {limit_words(query.limits)}")
     return "; ".join(dict.fromkeys(said)) or "nothing"
-
-
-def _range(feature: Nodes) -> Value:
-    return Value(feature.of, feature.low, feature.high)
 
 
 def _worst(query: LinearQuery, cells: int) -> str:
