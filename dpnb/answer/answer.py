@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dpnb.accounting.losses import GDP
 from dpnb.answer import faces
 from dpnb.answer.figures import Figures
+from dpnb.answer.history import History, fan_html
 from dpnb.query.aggregations import AnyView, Shares
 from dpnb.query.plan import Plan
 
@@ -37,6 +38,8 @@ class Answer(Figures):
         with ``groups=[...]`` only some of its groups.
     read : callable
         Reads another view off the same measurements.
+    past : callable
+        The answers after each of its looks, this one's own included.
     """
 
     plan: Plan
@@ -48,6 +51,7 @@ class Answer(Figures):
     time: str
     refine: Callable[..., Answer] = field(repr=False)
     read: Callable[[AnyView], Answer] = field(repr=False)
+    past: Callable[[], tuple[Answer, ...]] = field(repr=False)
 
     def share(self) -> Answer:
         """Each group as a share of all of them: free, with the interval of the joint noise.
@@ -59,14 +63,27 @@ class Answer(Figures):
         """
         return self.read(Shares())
 
+    @property
+    def history(self) -> History:
+        """What was known after each of its looks: free, from the ledger, without reading a row.
+
+        Raises
+        ------
+        RequestError
+            The answer is a discovery, whose looks cannot be combined.
+        """
+        return History(self.past())
+
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), self.plan, self.cost, self.known, self.time
+
+    def _repr_html_(self) -> str:
+        return faces.figures_html(self, fan_html(self.history) if self.single and self.looks > 1 else "")
 
     @property
     def footer(self) -> list[str]:
         """Cost and provenance."""
-        when = self.time[:16].replace("T", " ")
-        parts = [f"cost {faces.price(self.cost, self.cost_share)}", f"asked {when} UTC"]
+        parts = [f"cost {faces.price(self.cost, self.cost_share)}", f"asked {faces.moment(self.time)} UTC"]
         if self.looks > 1:
             parts.append(f"{self.looks} looks combined")
         return [*parts, *super().footer]

@@ -71,7 +71,7 @@ def figures_text(figures: Figures) -> str:
     """Estimates for a terminal."""
     lines = [figures.words]
     if figures.single:
-        ((_, value, interval),) = _rows(figures)
+        ((_, value, interval),) = rows_of(figures)
         lines.append(f"  {value}   {interval_name(figures)} {interval}")
     else:
         table = [_head(figures), *_body(figures)]
@@ -83,8 +83,8 @@ def figures_text(figures: Figures) -> str:
     return "\n".join([*([figures.notice] if figures.notice else []), *lines])
 
 
-def figures_html(figures: Figures) -> str:
-    """Estimates for a notebook."""
+def figures_html(figures: Figures, below: str = "") -> str:
+    """Estimates for a notebook, with something more below the table."""
     # Statistics of different units have no common scale.
     picture = None if figures.single or (figures.outputs and figures.outputs[0] != "quantile") else _Picture(figures)
     head = _head(figures)
@@ -94,10 +94,25 @@ def figures_html(figures: Figures) -> str:
         body += "<tr>" + "".join(f'<td style="{NUMBER}">{escape(text)}</td>' for text in texts)
         body += (f"<td>{picture.bar(place)}</td>" if picture else "") + "</tr>"
     return (
-        f'<div style="{STYLE}">{_notice_html(figures.notice)}<div><b>{escape(figures.words)}</b></div>'
+        f'<div style="{STYLE}">{notice_html(figures.notice)}<div><b>{escape(figures.words)}</b></div>'
         f'<table style="margin:4px 0"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>'
-        f'<div style="{FAINT}">{escape("; ".join(figures.footer))}</div></div>'
+        f'{below}<div style="{FAINT}">{_footer_html(figures)}</div></div>'
     )
+
+
+def _footer_html(figures: Figures) -> str:
+    explained = {text: explanation for explanation, text in figures.warnings}
+    return "; ".join(escape(text) + (why(explained[text]) if text in explained else "") for text in figures.footer)
+
+
+def why(explanation: str) -> str:
+    """Link to an explanation by its id; whoever shows explanations answers to it."""
+    return f' <a href="#dpnb-why-{explanation}">Why?</a>'
+
+
+def moment(time: str) -> str:
+    """A point in time of the ledger, to the minute."""
+    return time[:16].replace("T", " ")
 
 
 def percent(share: float) -> str:
@@ -119,12 +134,14 @@ def preview_text(preview: Preview) -> str:
 
 def preview_html(preview: Preview) -> str:
     """The preview for a notebook."""
+    whys = _whys(preview)
     rows = "".join(
-        f'<tr><td style="{LEFT};{FAINT}">{escape(name)}</td><td style="{LEFT}">{escape(text)}</td></tr>'
+        f'<tr><td style="{LEFT};{FAINT}">{escape(name)}</td>'
+        f'<td style="{LEFT}">{escape(text)}{whys.get(name, "")}</td></tr>'
         for name, text in _facts(preview)
     )
     return (
-        f'<div style="{STYLE}">{_notice_html(preview.notice)}<div><b>{escape(preview.words)}</b> '
+        f'<div style="{STYLE}">{notice_html(preview.notice)}<div><b>{escape(preview.words)}</b> '
         f'<span style="{FAINT}">not released</span></div>'
         f'<table style="margin:4px 0"><tbody>{rows}</tbody></table></div>'
     )
@@ -144,17 +161,30 @@ def previews_html(previews: Previews) -> str:
     first = previews.previews[0]
     head = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in PREVIEW_COLUMNS)
     body = "".join(
-        "<tr>" + "".join(f'<td style="{NUMBER}">{escape(text)}</td>' for text in _preview_row(preview)) + "</tr>"
+        "<tr>"
+        + "".join(
+            f'<td style="{NUMBER}">{escape(text)}{_whys(preview).get(name, "")}</td>'
+            for name, text in zip(PREVIEW_COLUMNS, _preview_row(preview), strict=True)
+        )
+        + "</tr>"
         for preview in previews.previews
     )
     return (
-        f'<div style="{STYLE}">{_notice_html(first.notice)}<div><b>{escape(first.words)}</b> '
+        f'<div style="{STYLE}">{notice_html(first.notice)}<div><b>{escape(first.words)}</b> '
         f'<span style="{FAINT}">not released</span></div>'
         f'<table style="margin:4px 0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 
 PREVIEW_COLUMNS = ("asked", "cost", "expected error", "headroom after")
+
+
+def _whys(preview: Preview) -> dict[str, str]:
+    """Links to explanations, by the fact or column that they explain."""
+    return {
+        **({"expected error": why("unknown-error-size")} if preview.errors is None else {}),
+        **({} if preview.fits else {"headroom after": why("budget-exceeded")}),
+    }
 
 
 def _preview_row(preview: Preview) -> tuple[str, ...]:
@@ -203,7 +233,8 @@ def floor_percent(share: float) -> str:
     return f"{math.floor(share * 1000) / 10:.1f}%"
 
 
-def _notice_html(notice: str | None) -> str:
+def notice_html(notice: str | None) -> str:
+    """A loud word about an answer, above it."""
     return f'<div style="{LOUD}">{escape(notice)}</div>' if notice else ""
 
 
@@ -220,7 +251,7 @@ def _head(figures: Figures) -> list[str]:
 
 def _body(figures: Figures) -> list[list[str]]:
     """The cells of the table below its head."""
-    rows = _rows(figures)
+    rows = rows_of(figures)
     if not _wide(figures) or not figures.outputs:
         return [[*key, value, interval] for key, value, interval in rows]
     many, levels = len(figures.outputs[1]), len(figures.names)
@@ -228,15 +259,20 @@ def _body(figures: Figures) -> list[list[str]]:
     return [[*group[0][0][:levels], *(f"{value} ({interval})" for _, value, interval in group)] for group in groups]
 
 
-def _rows(figures: Figures) -> list[tuple[list[str], str, str]]:
+def told(value: float, low: float, high: float) -> tuple[str, str]:
+    """An estimate and its interval, with the digits that the interval leaves meaningful."""
+    error = (high - low) / 2
+    return figure(value, error), f"{figure(low, error)} to {figure(high, error)}"
+
+
+def rows_of(figures: Figures) -> list[tuple[list[str], str, str]]:
     """Labels, estimate and interval of each number."""
     labels = figures.outputs[1] if figures.outputs else (None,)
     names = [[*map(str, key), *([] if label is None else [_label(label)])] for key in figures.keys for label in labels]
     cells = figures.cells
     rows = []
     for key, value, low, high in zip(names, cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), strict=True):
-        error = (high - low) / 2
-        rows.append((key, figure(value, error), f"{figure(low, error)} to {figure(high, error)}"))
+        rows.append((key, *told(value, low, high)))
     return rows
 
 

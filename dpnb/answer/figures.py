@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dpnb.answer import faces
+from dpnb.answer import drawing, faces
 from dpnb.answer.estimates.noisy import Cells, Estimate
 from dpnb.errors import RequestError
 from dpnb.query.schema import Key, plain
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 Sources = tuple[frozenset[tuple[int, int]], ...]
 """For each group which measurements it rests on: row of the ledger, and cell."""
@@ -249,6 +250,36 @@ class Figures:
 
     # --- faces -------------------------------------------------------------------------------------------------
 
+    def plot(self, *, history: bool = False) -> go.Figure:
+        """The numbers with their intervals as a plotly figure; free.
+
+        Parameters
+        ----------
+        history : bool
+            What was known after each look, instead of what is known now; for released answers only.
+
+        Raises
+        ------
+        RequestError
+            plotly is missing, or there is no history.
+        """
+        if not isinstance(history, bool | np.bool_):
+            raise RequestError(f"history: must be True or False; got {history!r}")
+        return drawing.drawn(self, bool(history))
+
+    @property
+    def history(self) -> Any:
+        """What was known after each look; only a released answer can tell.
+
+        Raises
+        ------
+        RequestError
+        """
+        raise RequestError(
+            f"history: belongs to a released answer, and {self.words} was computed from answers or is a part of one; "
+            "take the .history of the answers that it was made from"
+        )
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._content() == other._content()
 
@@ -269,13 +300,19 @@ class Figures:
     def footer(self) -> list[str]:
         """What is said below the numbers."""
         parts = [] if self.single else ["all intervals at once" if self.simultaneous else "each interval by itself"]
+        return [*parts, *(text for _, text in self.warnings)]
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """What an analyst may wonder about: the id of its explanation, and the text."""
+        found = []
         if np.isnan(self.cells.value).any():
-            parts.append("unknown: drowned by the noise, or not defined")
+            found.append(("unknown", "unknown: drowned by the noise, or not defined"))
         with np.errstate(invalid="ignore"):
             outside = (self.cells.value < self.cells.low) | (self.cells.value > self.cells.high)
         if outside.any():
-            parts.append("an estimate outside its interval is noise: the truth cannot be there")
-        return parts
+            found.append(("outside", "an estimate outside its interval is noise: the truth cannot be there"))
+        return found
 
 
 _ARRAYS = ("value", "low", "high", "noise_scale")

@@ -199,6 +199,27 @@ class Releases:
             time=time,
             refine=_refuse_refining if isinstance(plan.aggregation, Discovery) else self._asked(plan, view),
             read=lambda other: self._reread(query, request, other, looks, cost=cost, known=known, time=time),
+            past=lambda: self._past(query, request, looks),
+        )
+
+    def _past(self, query: LinearQuery, request: Request, looks: list[Charge]) -> tuple[Answer, ...]:
+        """The answer after each look, by the rules of an answer; made of what is released, without a row."""
+        if isinstance(query.plan.aggregation, Discovery):
+            raise RequestError(
+                "history: which groups are found differs from look to look, so looks at them cannot be combined, and "
+                "each discovery stands alone"
+            )
+        paid = self._questions.account.paid
+        return tuple(
+            self._shaped(
+                query,
+                request,
+                looks[:number],
+                cost=(look.loss, paid(look.id)),
+                known=look.target,
+                time=look.time,
+            )
+            for number, look in enumerate(looks, start=1)
         )
 
     def _reread(
