@@ -37,7 +37,7 @@ class Preview:
         Half-widths of the intervals to expect, shape (groups, outputs); None where they hang on what nobody has
         released.
     error_unit : str or None
-        Unit of the errors if it is not the answer's: quantiles have theirs in rows of rank.
+        Unit of the errors: the answer's, but for quantiles rows of rank; None for plain numbers.
     names, keys, outputs
         What the groups and outputs are called, as in the answer.
     headroom_after : float

@@ -18,7 +18,7 @@ from dpnb.mechanisms.measurement import Measurement
 
 RESERVED_COLUMNS = (
     *("id", "time", "key", "version", "question", "plan"),
-    *("request", "target", "loss", "sigma", "tau", "looks"),
+    *("request", "target", "loss", "sigma", "tau", "looks", "cell"),
 )
 """Written with the charge and never changed."""
 
@@ -28,7 +28,7 @@ TABLE = """
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, question TEXT NOT NULL,
     plan TEXT NOT NULL, request TEXT NOT NULL, target TEXT NOT NULL, loss TEXT NOT NULL, sigma TEXT, tau TEXT,
-    looks TEXT NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, measurement TEXT, result_hash TEXT NOT NULL
+    looks TEXT NOT NULL, cell TEXT, hash TEXT NOT NULL, state TEXT NOT NULL, measurement TEXT, result_hash TEXT NOT NULL
 );
 CREATE INDEX charges_by_question ON charges (version, question);
 """
@@ -68,6 +68,8 @@ class Charge:
         The released values.
     keys : tuple of tuple, or None
         Keys of the released values, where the question was which there are.
+    cell : str or None
+        Id of the notebook cell that asked first; None outside a notebook.
     """
 
     id: int
@@ -85,6 +87,7 @@ class Charge:
     state: str
     measurement: Measurement | None
     keys: tuple[tuple[Any, ...], ...] | None = None
+    cell: str | None = None
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
@@ -114,6 +117,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             state=stored["state"],
             measurement=None if measurement is None else Measurement.from_json(measurement),
             keys=None if keys is None else tuple(tuple(key) for key in keys),
+            cell=stored["cell"],
         )
     except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerError(

@@ -17,8 +17,8 @@ from dpnb.ledger.charge import Charge, chained_hash, charge_of, digest, result_h
 from dpnb.ledger.durable import DurableFile
 from dpnb.mechanisms.measurement import Measurement
 
-FORMAT = 2
-"""1 was a development version's, whose plans this one cannot read."""
+FORMAT = 3
+"""1 and 2 were development versions': this one cannot read the plans of the first, and the second named no cell."""
 TABLES = f"""
 CREATE TABLE promise (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -120,6 +120,12 @@ class Ledger:
         """Figures that were fixed when the file was made."""
         return dict(self._file.run("SELECT name, value FROM settings"))
 
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        ((last,),) = self._file.run("SELECT id FROM last")
+        return int(last)
+
     def charges(self, after: int = 0) -> list[Charge]:
         """Rows with a larger id than `after`, in order."""
         return self._select("WHERE id > ? ORDER BY id", after)
@@ -170,6 +176,7 @@ class Ledger:
         sigma: float | None,
         tau: float | None,
         looks: tuple[int, ...],
+        cell: str | None = None,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
@@ -191,6 +198,7 @@ class Ledger:
             "sigma": None if sigma is None else sigma.hex(),
             "tau": None if tau is None else tau.hex(),
             "looks": json.dumps(looks if sigma is None else [*looks, number]),
+            "cell": cell,
         }
         stored["hash"] = chained_hash(previous, stored)
         stored["state"] = "released" if sigma is None else "reserved"

@@ -1,34 +1,82 @@
-"""``%load_ext dpnb``: live gauges, the panel, the magic."""
+"""``%load_ext dpnb``: live gauges, the budget picker, the panel, the magics, and a word of explanation below errors."""
 
 from __future__ import annotations
 
-import importlib.util
+from html import escape
 from typing import Any
 
-from dpnb.notebook import panel, snapshot
+from IPython.display import display
+
+from dpnb.answer.faces import FAINT, STYLE
+from dpnb.errors import DpnbError
+from dpnb.notebook import panel, place, snapshot
+from dpnb.notebook.completion import complete
 from dpnb.notebook.magics import DpnbMagics
 from dpnb.session import Session, live, state
+from dpnb.session.explanations import explained
+from dpnb.session.query import Query
 
 
 def load(shell: Any) -> None:
     """Turn everything on; loading twice changes nothing."""
     shell.register_magics(DpnbMagics)
-    if getattr(shell, "kernel", None) is None or importlib.util.find_spec("anywidget") is None:
-        return  # a terminal, or no widgets: the text and HTML faces of a session serve
-    shell.display_formatter.mimebundle_formatter.for_type(Session, _bundle)
-    panel.install(snapshot.sessions)
+    for command in ("%dpnb", "%%dpnb"):
+        shell.set_hook("complete_command", complete, str_key=command)
+    if getattr(shell, "kernel", None) is None:
+        return  # a terminal: the text faces serve
+    _unregister(shell)
+    shell.events.register("post_run_cell", explain_error)
+    formatter = shell.display_formatter.mimebundle_formatter
+    formatter.for_type(Session, _gauges)
+    shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
+    live.tell_cells_by(place.asking_cell)
+    panel.install(snapshot.sessions, snapshot.log)
     live.subscribe(panel.publish)
 
 
 def unload(shell: Any) -> None:
-    """Turn the live faces and the magic off again."""
+    """Turn the live faces and the magics off again."""
     live.unsubscribe(panel.publish)
-    shell.magics_manager.magics["line"].pop("dpnb", None)
+    live.tell_cells_by(None)
+    for where in ("line", "cell"):
+        shell.magics_manager.magics[where].pop("dpnb", None)
+    for command in ("%dpnb", "%%dpnb"):
+        shell.strdispatchers["complete_command"].strs.pop(command, None)
     shell.display_formatter.mimebundle_formatter.type_printers.pop(Session, None)
+    shell.display_formatter.ipython_display_formatter.type_printers.pop(Query, None)
+    _unregister(shell)
 
 
-def _bundle(session: Session) -> dict[str, object]:
+def explain_error(result: Any) -> None:
+    """Below an error of dpnb's, one sentence that explains its kind, with a link to it in the panel."""
+    error = result.error_in_exec
+    if not isinstance(error, DpnbError):
+        return
+    words = explained(error)
+    link = f'<a href="#dpnb-why-{words.id}">Show it in the panel</a>'
+    html = f'<div style="{STYLE}"><span style="{FAINT}">{escape(words.title)}:</span> {escape(words.text)} {link}</div>'
+    display(  # type: ignore[no-untyped-call]
+        {"text/plain": f"{words.title}: {words.text}", "text/html": html}, raw=True
+    )
+
+
+def _unregister(shell: Any) -> None:
+    if explain_error in shell.events.callbacks["post_run_cell"]:
+        shell.events.unregister("post_run_cell", explain_error)
+
+
+def _gauges(session: Session) -> dict[str, object] | None:
+    if not place.has_live_widgets():
+        return None
     from dpnb.notebook import widgets  # brings ipywidgets, so only when gauges are shown
 
     now = state.snapshot(session)
     return widgets.mimebundle(now, text=state.text(now), html=state.html(now))
+
+
+def _show(query: Query) -> None:
+    if not place.has_live_widgets():
+        raise NotImplementedError  # IPython then turns to the still faces
+    from dpnb.notebook import picker  # likewise
+
+    picker.show(query)

@@ -15,13 +15,29 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from dpnb.session.explanations import EXPLANATIONS
+
 Sessions = list[dict[str, object]]
 """The sessions of the browser contract, the most recently used first."""
 
+Log = Callable[[str, int, int], tuple[int, list[dict[str, object]]]]
+"""Of a session, by its id, and of a number of rows to leave out: how many rows there are, and the next ones."""
+
 Send = Callable[[dict[str, object]], None]
+
+Request = dict[str, object]
+"""What a browser asks: ``{"method": "request_state"}``, or ``{"method": "request_log", "session": ...}``."""
+
+EXPLAINED = [explained._asdict() for explained in EXPLANATIONS]
 
 TARGET = "dpnb.state"
 """The comm target under which the browser finds this process."""
+
+VERSION = 2
+"""Of the contract with the browser."""
+
+LOG_ROWS = 500
+"""In one message of a whole log."""
 
 INTERVAL = 0.1
 """Seconds between two messages.  The server drops a kernel's messages, the last one too, above 1000 a second."""
@@ -37,13 +53,13 @@ class Panel:
     Parameters
     ----------
     open_channel
-        Opens the way to the browser, given what to call when the browser asks for the state; None where there is none.
+        Opens the way to the browser, given what to call when the browser asks; None where there is none.
     interval : float
         Seconds between two messages, > 0.
     """
 
     def __init__(
-        self, open_channel: Callable[[Callable[[], None]], Send | None], *, interval: float = INTERVAL
+        self, open_channel: Callable[[Callable[[Request], None]], Send | None], *, interval: float = INTERVAL
     ) -> None:
         self._open_channel = open_channel
         self._interval = interval
@@ -52,6 +68,7 @@ class Panel:
         self._seq = 0
         self._send: Send | None = None
         self._snapshot: Callable[[], Sessions] | None = None
+        self._log: Log | None = None
         self._listeners: list[Callable[[Sessions], None]] = []
         self._lock = threading.Lock()  # for what follows
         self._last = -interval
@@ -60,17 +77,19 @@ class Panel:
         self._trailing = threading.Event()
         self._worker: threading.Thread | None = None
 
-    def install(self, snapshot: Callable[[], Sessions]) -> None:
+    def install(self, snapshot: Callable[[], Sessions], log: Log | None = None) -> None:
         """Tell the browser what `snapshot` returns, now and after every `publish`.
 
         Parameters
         ----------
         snapshot
             Returns the sessions of the browser contract; called from any thread, so it must not need a certain one.
+        log : callable, optional
+            Returns rows of a session's whole log, which a snapshot does not hold.
         """
-        self._snapshot = snapshot
+        self._snapshot, self._log = snapshot, log
         if self._send is None:
-            self._send = self._open_channel(self.publish)
+            self._send = self._open_channel(self._answer)
             self._pid = os.getpid()
         self.publish()
 
@@ -106,6 +125,26 @@ class Panel:
                 self._is_flushing = False
             raise
 
+    def _answer(self, request: Request) -> None:
+        """What a browser asked for, told to all that listen."""
+        match request:
+            case {"method": "request_state"}:
+                self.publish()
+            case {"method": "request_log", "session": str(session)}:
+                self._send_log(session)
+
+    def _send_log(self, session: str) -> None:
+        if not self._is_live() or self._send is None or self._log is None:
+            return
+        start = 0
+        while True:
+            total, rows = self._log(session, start, LOG_ROWS)
+            part = {"session": session, "start": start, "total": total, "rows": rows}
+            self._send({"dpnb_log": {"v": VERSION, "boot": self._boot, **part}})
+            start += len(rows)
+            if not rows or start >= total:
+                return
+
     def _is_live(self) -> bool:
         # A forked child shares its parent's sockets and must not write to them.
         return self._send is not None and os.getpid() == self._pid
@@ -131,7 +170,8 @@ class Panel:
         try:
             sessions = self._snapshot()
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self._send({"dpnb": {"v": 1, "boot": self._boot, "seq": seq, "time": now, "sessions": sessions}})
+            about = {"v": VERSION, "boot": self._boot, "seq": seq, "time": now}
+            self._send({"dpnb": {**about, "sessions": sessions, "explanations": EXPLAINED}})
             for listener in list(self._listeners):
                 listener(sessions)
         except Exception as error:  # noqa: BLE001
@@ -164,7 +204,7 @@ class Panel:
                 self.flush()
 
 
-def _open_comm(answer: Callable[[], None]) -> Send | None:
+def _open_comm(answer: Callable[[Request], None]) -> Send | None:
     """Open the silent comm of this kernel; None outside a kernel."""
     ipython = sys.modules.get("IPython")
     if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
@@ -177,8 +217,8 @@ def _open_comm(answer: Callable[[], None]) -> Send | None:
 
     def on_message(message: dict[str, dict[str, object]]) -> None:
         data = message["content"].get("data")
-        if isinstance(data, dict) and data.get("method") == "request_state":
-            answer()
+        if isinstance(data, dict):
+            answer(data)
 
     channel.on_msg(on_message)
 

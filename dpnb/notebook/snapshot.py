@@ -7,6 +7,27 @@ from typing import Any
 from dpnb.session import live, state
 
 
+def log(session_id: str, start: int, most: int) -> tuple[int, list[dict[str, Any]]]:
+    """How many requests a session's ledger holds, and some of them, oldest first.
+
+    Parameters
+    ----------
+    session_id : str
+        As in its snapshot.
+    start : int
+        How many to leave out.
+    most : int
+        How many to return at most.
+    """
+    for session in live.sessions():
+        if session.id == session_id:
+            requests = session._releases.log
+            total = requests.count
+            lines = requests.named(range(start + 1, min(start + most, total) + 1))
+            return total, [state.line(line) for line in lines]
+    return 0, []
+
+
 def sessions() -> list[dict[str, Any]]:
     """One snapshot a session, most recently used first."""
     return [state.snapshot(session) for session in live.sessions()]

@@ -21,16 +21,16 @@ _NOT_BUILT = """
 export default {
   render({ el }) {
     el.textContent =
-      "These gauges cannot move: dpnb was installed without its JavaScript. Install it again with pip install .";
+      "This cannot move: dpnb was installed without its JavaScript. Install it again with pip install .";
   }
 };
 """
 
 
-def _asset(name: str, fallback: str) -> Path | str:
-    """A file that the TypeScript build made, or what to use in its place in a checkout that was not built."""
+def asset(name: str) -> Path | str:
+    """A file that the TypeScript build made, or what stands in for it in a checkout that was not built."""
     path = _STATIC / name
-    return path if path.is_file() else fallback
+    return path if path.is_file() else _NOT_BUILT if path.suffix == ".js" else ""
 
 
 class Gauges(anywidget.AnyWidget):
@@ -42,8 +42,8 @@ class Gauges(anywidget.AnyWidget):
         One session of the browser contract.  The list of releases is left to the panel.
     """
 
-    _esm = _asset("gauges.js", _NOT_BUILT)
-    _css = _asset("gauges.css", "")
+    _esm = asset("gauges.js")
+    _css = asset("gauges.css")
     state = traitlets.Dict().tag(sync=True)
 
 

@@ -82,3 +82,31 @@ def _quantile_words(view: AnyView) -> str:
         special = {0.0: "smallest", 0.5: "median", 1.0: "largest"}
         return special.get(view.at[0], f"quantile {view.at[0]:g}")
     return f"quantiles {', '.join(f'{at:g}' for at in view.at)}"
+
+
+def unit_words(aggregation: Measured, view: AnyView) -> str | None:
+    """In what an answer and its error are, for example ``mdvis``; None for plain numbers and for mixed statistics."""
+    if isinstance(view, Shares | Columns):
+        return None
+    match aggregation:
+        case Units() | Discovery():
+            return "privacy units"
+        case Count() | Sum(AsNumber()):
+            return "rows"
+        case Mean(AsNumber()) | Ratio() | Joint():
+            return "rows" if isinstance(view, FromMean) else None
+        case Moments(columns):
+            return _moment_unit(columns, view)
+        case Mean(node) | Sum(node) | Tree(node):
+            return "rows" if isinstance(view, FromMean) else words(node)
+    return None
+
+
+def _moment_unit(columns: tuple[Expression, ...], view: AnyView) -> str | None:
+    if not isinstance(view, FromMoments):
+        return None
+    if view.statistic == "count":
+        return "rows"
+    if view.statistic in ("mean", "std"):
+        return words(columns[view.columns[0]])
+    return f"({words(columns[view.columns[0]])})²" if view.statistic == "var" else None

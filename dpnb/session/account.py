@@ -15,6 +15,7 @@ from dpnb.accounting.promise import AnyFilter, Promise, promise
 from dpnb.errors import BudgetExceeded, DpnbError, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.session.comparison import Comparison
+from dpnb.session.timeline import Timeline
 
 ODOMETER_DELTA = Fraction(1, 10**6)
 """Chance that an odometer's statement is wrong, for a budget that names no delta."""
@@ -70,6 +71,8 @@ class Account:
         self._paid: dict[int, float] = {}
         try:
             self.promise, self._state, self._comparison = _restored(self.ledger, made)
+            self._timeline = Timeline()
+            self._timeline.note(self._comparison)
             self.sync()
         except BaseException:
             self.ledger.close()
@@ -91,7 +94,15 @@ class Account:
         with self.ledger.lock:
             for charge in self.ledger.charges(after=self._comparison.seen):
                 self._comparison = self._comparison.after(charge.id, charge.loss)
+                self._timeline.note(self._comparison)
             return self._comparison
+
+    @property
+    def timeline(self) -> Timeline:
+        """How filter and odometers stood after each row of the ledger."""
+        with self.ledger.lock:
+            _ = self.comparison  # brings both up to date
+            return self._timeline
 
     def sync(self) -> State:
         """Take in what any kernel has charged since we last looked."""

@@ -1,4 +1,4 @@
-"""Which sessions this process has, most recently used first, and who wants to hear when one changes."""
+"""Which sessions this process has, most recently used first, who wants to hear when one changes, and who is asking."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _lock = threading.RLock()
 _sessions: list[weakref.ref[Session]] = []
 _listeners: list[Callable[[], None]] = []
+_front_end: list[Callable[[], str | None]] = []
 
 
 def used(session: Session) -> None:
@@ -33,6 +34,16 @@ def sessions() -> list[Session]:
     for session in alive:
         newest.setdefault(session.id, session)
     return list(newest.values())
+
+
+def asking_cell() -> str | None:
+    """Id of the notebook cell that is asking; None where nobody can tell, as outside a notebook."""
+    return _front_end[-1]() if _front_end else None
+
+
+def tell_cells_by(asking_cell: Callable[[], str | None] | None) -> None:
+    """Let a front end tell which cell is asking; None takes it back."""
+    _front_end[:] = [] if asking_cell is None else [asking_cell]
 
 
 def subscribe(listener: Callable[[], None]) -> None:

@@ -14,6 +14,7 @@ from dpnb.mechanisms.threshold import threshold_for
 from dpnb.query.aggregations import AnyView, Columns, Discovery
 from dpnb.query.linear.explain import contribution, explanation
 from dpnb.query.plan import Plan, question_words
+from dpnb.query.wording import unit_words
 from dpnb.session.knowledge import Rows, rows_needed
 from dpnb.session.questions import Question, Questions
 from dpnb.session.target import Target
@@ -42,7 +43,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         cost_share=before.share(counted),
         confidence=float(target.confidence),
         errors=errors,
-        error_unit=RANK if in_rank(view) else None,
+        error_unit=RANK if in_rank(view) else unit_words(plan.aggregation, view),
         names=() if discovery else tuple(group.name for group in plan.by),
         keys=tuple(query.keys[cell] for cell in question.cells) if query.keys else ((),),
         outputs=outputs_of(view),

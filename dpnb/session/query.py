@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dpnb.accounting.exact import Number
 from dpnb.answer.answer import Answer
-from dpnb.answer.faces import FAINT, LEFT, STYLE
+from dpnb.answer.faces import FAINT, STYLE
 from dpnb.answer.preview import Preview, Previews
-from dpnb.errors import RequestError
+from dpnb.errors import (
+    BudgetExceeded,
+    InvalidValueError,
+    PlanError,
+    RequestError,
+    UnknownErrorSize,
+)
 from dpnb.query.aggregations import AnyView
 from dpnb.query.frame.spelling import group_key_table
 from dpnb.query.plan import Plan, question_words
+from dpnb.session.plain_words import Explanation
 from dpnb.session.previews import explain, preview
 from dpnb.session.target import target_from
 
@@ -22,6 +30,9 @@ if TYPE_CHECKING:
 
 LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Shares of what is left that a preview without arguments shows."""
+
+REFUSALS = (BudgetExceeded, InvalidValueError, PlanError, RequestError, UnknownErrorSize)
+"""What a release raises before anything is charged."""
 
 
 class Query:
@@ -43,6 +54,16 @@ class Query:
         self.view = view
         self._session = session
 
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return question_words(self.plan, self.view)
+
+    @property
+    def session(self) -> Session:
+        """The session that it is asked of."""
+        return self._session
+
     def preview(self, **target: Any) -> Preview | Previews:
         """What a release with the same arguments would cost and give; free, and made without the table.
 
@@ -63,10 +84,13 @@ class Query:
             lists, target = ["share"], {**target, "share": LADDER}
         if not lists:
             return self._preview(**target)
-        amounts = target[lists[0]]
+        amounts = target.pop(lists[0])
         if not amounts:
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        return Previews(tuple(self._preview(**{**target, lists[0]: amount}) for amount in amounts))
+        return self._previews(lists[0], amounts, **target)
+
+    def _previews(self, kind: str, amounts: Sequence[Any], **target: Any) -> Previews:
+        return Previews(tuple(self._preview(**target, **{kind: amount}) for amount in amounts))
 
     def _preview(self, *, groups: object = None, **target: Any) -> Preview:
         checked = target_from(**target, groups=self._groups(groups))
@@ -123,18 +147,23 @@ class Query:
         ExecutionError
             It failed after the charge; the charge stands, and the same request takes it up again.
         """
-        target = target_from(
-            mu=mu,
-            rho=rho,
-            epsilon=epsilon,
-            share=share,
-            within=within,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            final=final,
-            groups=self._groups(groups),
-        )
-        return self._session._releases.release(self.plan, self.view, target)
+        releases = self._session._releases
+        try:
+            target = target_from(
+                mu=mu,
+                rho=rho,
+                epsilon=epsilon,
+                share=share,
+                within=within,
+                confidence=confidence,
+                simultaneous=simultaneous,
+                final=final,
+                groups=self._groups(groups),
+            )
+            return releases.release(self.plan, self.view, target)
+        except REFUSALS as error:
+            releases.refused(self.words, error)
+            raise
 
     def _groups(self, groups: object) -> tuple[tuple[Any, ...], ...]:
         if groups is None:
@@ -156,24 +185,19 @@ class Query:
         """What one privacy unit contributes, what is clipped, and why the noise is this large.  Free."""
         return Explanation(*explain(self._session._questions, self.plan, self.view))
 
-    def __repr__(self) -> str:
-        words = question_words(self.plan, self.view)
-        return f"<question: {words}; .preview() is free, .release(mu=...) is charged>"
-
-
-class Explanation:
-    """Facts about a question, in words."""
-
-    def __init__(self, words: str, facts: list[tuple[str, str]]) -> None:
-        self.words = words
-        self.facts = facts
-
-    def __repr__(self) -> str:
-        return "\n".join([self.words, *(f"  {name + ':':<14}{text}" for name, text in self.facts)])
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else self._still(Previews.__repr__))
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><td style="{LEFT};{FAINT}">{escape(name)}</td><td style="{LEFT}">{escape(text)}</td></tr>'
-            for name, text in self.facts
-        )
-        return f'<div style="{STYLE}"><b>{escape(self.words)}</b><table><tbody>{rows}</tbody></table></div>'
+        """The preview without arguments, for where nobody can use a slider."""
+        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f'{self._still(Previews._repr_html_)}<div style="{STYLE};{FAINT}">as of {when}</div>'
+
+    def _still(self, face: Callable[[Previews], str]) -> str:
+        try:
+            return face(self._previews("share", LADDER))
+        except BudgetExceeded as error:
+            return escape(str(error), quote=False)
+
+    def __repr__(self) -> str:
+        return f"<question: {self.words}; .preview() is free, .release(mu=...) is charged>"

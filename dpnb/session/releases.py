@@ -16,7 +16,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
 from dpnb.answer.estimates import Estimate, estimate
 from dpnb.answer.estimates.outputs import outputs_of
-from dpnb.errors import PlanError, RequestError
+from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.interactive.refinement import Floats, Look, Refinement, first_tau
 from dpnb.ledger import Charge
 from dpnb.mechanisms.calibration import sigma_for
@@ -31,6 +31,8 @@ from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
+from dpnb.session import live
+from dpnb.session.log import Log
 from dpnb.session.questions import Keys, Question, Questions, alpha_of, only_of, refuse_shares_apart
 from dpnb.session.target import Request, Target
 
@@ -63,6 +65,7 @@ class Releases:
     ) -> None:
         self._questions, self._source, self._notice = questions, source, notice
         self._asked, self._changed = asked, changed
+        self.log = Log(questions.account, self.answer_of)
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
@@ -72,8 +75,9 @@ class Releases:
         if charge.sigma is not None and charge.measurement is None:
             only = only_of(self._questions.tables.compile(plan), target.groups)
             charge = self._answer_charge(self._questions.tables.compile(plan, only), charge, charge.sigma)
+        self.log.asked(charge, live.asking_cell())
         self._changed()
-        return self._answer(plan, charge)
+        return self.answer_of(charge)
 
     def _charge(self, plan: Plan, view: AnyView, target: Target) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
@@ -109,6 +113,7 @@ class Releases:
                 sigma=sigma,
                 tau=tau,
                 looks=tuple(look.id for look in looks),
+                cell=live.asking_cell(),
             )
 
     def _answer_charge(self, query: LinearQuery, charge: Charge, sigma: float) -> Charge:
@@ -131,6 +136,11 @@ class Releases:
         places, released = named(counts, sigma=sigma, groups=groups, delta=charge.loss.delta, source=self._source)
         return released, tuple(keys[place] for place in places)
 
+    def refused(self, question: str, error: DpnbError) -> None:
+        """Remember, for the panel, that a request was refused before anything was charged."""
+        self.log.refused(question, error, live.asking_cell())
+        self._changed()
+
     # --- answers ------------------------------------------------------------------------------------------------
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
@@ -144,8 +154,10 @@ class Releases:
         request = Request(Fraction(95, 100), view, False, ())
         return self._shaped(query, request, looks, cost=(GDP(0), 0.0), known=known, time=looks[-1].time)
 
-    def _answer(self, plan: Plan, charge: Charge) -> Answer:
-        query, request = self._questions.tables.compile(plan), Request.from_json(charge.request)
+    def answer_of(self, charge: Charge) -> Answer:
+        """The answer that a released row of the ledger gave."""
+        query = self._questions.tables.compile(Plan.from_json(charge.plan))
+        request = Request.from_json(charge.request)
         cost = charge.loss, self._questions.account.paid(charge.id)
         looks = self._questions.account.ledger.by_id(charge.looks)
         return self._shaped(query, request, looks, cost=cost, known=charge.target, time=charge.time)

@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,7 +25,7 @@ from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
 from dpnb.query.plan import Plan
 from dpnb.query.schema import ColumnType
-from dpnb.session import live, rehearsal, state
+from dpnb.session import live, plain_words, rehearsal, state
 from dpnb.session.account import Account
 from dpnb.session.arguments import (
     checked_budget,
@@ -36,10 +36,14 @@ from dpnb.session.arguments import (
     discovery_delta,
     ledger_path,
 )
+from dpnb.session.plain_words import Explanation
 from dpnb.session.query import Query
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
 from dpnb.session.tables import Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
 
@@ -250,6 +254,21 @@ class Session:
     def promise(self) -> str:
         """The promise in words."""
         return f"{self._account.promise.words}, for {self.unit_words}"
+
+    def log(self) -> pd.DataFrame:
+        """Every request that this ledger holds, oldest first; free.
+
+        Returns
+        -------
+        DataFrame
+            By row of the ledger: question in words, mu and share of the budget that it was charged, error of the
+            answer in words, status, time, and the id of the notebook cell that asked.
+        """
+        return self._releases.log.to_pandas()
+
+    def explain(self) -> Explanation:
+        """The promise, the filter and both readings of the odometers in plain words, with this session's numbers."""
+        return plain_words.of_session(self, state.spent_words(self._account.filter))
 
     def __repr__(self) -> str:
         return state.text(state.snapshot(self))

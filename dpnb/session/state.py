@@ -16,16 +16,20 @@ from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
 from dpnb.accounting.odometers import Odometer, Reading
 from dpnb.accounting.promise import FILTERS, AnyFilter
-from dpnb.answer.faces import FAINT, LOUD, STYLE, cost_up, floor_percent
-from dpnb.ledger import MEMORY, Charge
-from dpnb.query.plan import Plan, question_words
+from dpnb.answer.faces import FAINT, LOUD, STYLE, ceil_percent, cost_up, floor_percent
+from dpnb.ledger import MEMORY
+from dpnb.session import rehearsal
 from dpnb.session.comparison import Comparison, Standing
-from dpnb.session.target import Request
+from dpnb.session.log import CellCost, Line, Log, Refusal
+from dpnb.session.plain_words import next_steps
 
 if TYPE_CHECKING:
     from dpnb.session.session import Session
 
 RELEASES_SHOWN = 50
+POINTS_SHOWN = 120
+QUESTIONS_NAMED = 3
+"""Of a cell, before "and others"."""
 METER_WIDTH = 240
 ODOMETERS = {
     "mixture": "Mixture",
@@ -50,7 +54,8 @@ def snapshot(session: Session) -> dict[str, Any]:
     """The session as the browser's contract describes it (tests/fixtures/snapshot.json is an example)."""
     account = session._account
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
-    left = f"{floor_percent(filter_.headroom)} left"
+    log = session._releases.log
+    left, spent = f"{floor_percent(filter_.headroom)} left", spent_words(filter_)
     full = odometer.bound_at(account.promise.mu0_squared)
     label, source = FILTERS[account.promise.name]
     return {
@@ -58,8 +63,9 @@ def snapshot(session: Session) -> dict[str, Any]:
         "name": session.name,
         "unit": session.unit_words,
         "notice": session.notice,
+        "warning": _warning(session.notice),
         "promise": session.promise,
-        "headline": left,
+        "headlines": _headlines(left, spent, comparison, odometer),
         "filter": account.promise.name,
         "gauges": [
             {
@@ -84,9 +90,14 @@ def snapshot(session: Session) -> dict[str, Any]:
         ],
         "filters": [_filter(standing, comparison) for standing in comparison.standings.values()],
         "odometers": [_odometer(name, odometer) for name, odometer in comparison.odometers.items()],
-        "spent": _spent(filter_),
+        "spent": spent,
         "ledger": "memory" if session.ledger.path == MEMORY else Path(session.ledger.path).name,
-        "releases": [_release(charge) for charge in session.ledger.latest(RELEASES_SHOWN)],
+        "next": [] if log.count else next_steps(session),
+        "timeline": _timeline(session, comparison),
+        "count": log.count,
+        "releases": [line(one) for one in log.latest(RELEASES_SHOWN)],
+        "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items()],
+        "refusals": [_refusal(refusal) for refusal in log.refusals],
     }
 
 
@@ -98,6 +109,8 @@ def text(state: dict[str, Any]) -> str:
     for gauge in state["gauges"]:
         filled = round(gauge["value"] * 20)
         lines.append(f"  {gauge['label']:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge['text']}")
+    if state["next"]:
+        return "\n".join([*lines, "  Nothing was asked yet.  What to do next:", *_steps(state)])
     lines.append(f"  {EACH_FILTER}:")
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for reading, note in READINGS.items():
@@ -105,10 +118,14 @@ def text(state: dict[str, Any]) -> str:
             continue  # none of this reading can count what was released
         lines.append(f"  Odometers, {reading}: {note}")
         lines += [f"    {line['label']:<23}{line['description']}" for line in _read(state, reading)]
-    count = len(state["releases"])
-    shown = f"{count}+" if count == RELEASES_SHOWN else str(count)
-    lines.append(f"  {state['spent']}; {shown} request{'s' if count != 1 else ''} in {state['ledger']}")
+    count = state["count"]
+    lines.append(f"  {state['spent']}; {count} request{'s' if count != 1 else ''} in {state['ledger']}")
     return "\n".join(lines)
+
+
+def _steps(state: dict[str, Any]) -> list[str]:
+    width = max(len(step["code"]) for step in state["next"])
+    return [f"    {step['code']:<{width}}  # {step['text']}" for step in state["next"]]
 
 
 def html(state: dict[str, Any]) -> str:
@@ -118,9 +135,15 @@ def html(state: dict[str, Any]) -> str:
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return (
         f'<div style="{STYLE}">{notice}<div><b>{escape(state["name"])}</b> '
-        f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}{_lists(state)}'
+        f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}{_next(state)}{_lists(state)}'
         f'<div style="{FAINT}">{escape(state["spent"])}; as of {when}</div></div>'
     )
+
+
+def _next(state: dict[str, Any]) -> str:
+    """What to do first, until something was asked."""
+    items = "".join(f"<li>{escape(step['text'])} <code>{escape(step['code'])}</code></li>" for step in state["next"])
+    return f"<div>What to do next:</div><ul>{items}</ul>" if items else ""
 
 
 def _meter(gauge: dict[str, Any]) -> str:
@@ -190,7 +213,7 @@ def _bound(odometer: Odometer) -> str:
     return f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
 
 
-def _spent(filter_: AnyFilter) -> str:
+def spent_words(filter_: AnyFilter) -> str:
     """What is spent and of how much, in the filter's own measure, rounded against us but never past the budget."""
     spent, budget = filter_.spent, filter_.budget
     if isinstance(spent, GDP) and isinstance(budget, GDP):
@@ -210,7 +233,84 @@ def _of(name: str, spent: float, budget: float) -> str:
     return f"{name} {shown_down(budget)}, all of it"
 
 
-def _release(charge: Charge) -> dict[str, Any]:
-    cost = cost_up(charge.loss) if charge.loss.mu_squared else "free"
-    question = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
-    return {"id": charge.id, "question": question, "cost": cost, "time": charge.time, "status": charge.state}
+def line(one: Line) -> dict[str, Any]:
+    """One request as the browser is told it."""
+    return {
+        "id": one.id,
+        "question": one.question,
+        "cost": one.cost,
+        "mu": one.mu,
+        "share": one.share_words,
+        "error": one.error,
+        "time": one.time,
+        "status": one.status,
+        "cell": one.cell,
+    }
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    return {
+        "id": refusal.id,
+        "question": refusal.question,
+        "message": refusal.message,
+        "explanation": refusal.explanation,
+        "time": refusal.time,
+        "cell": refusal.cell,
+    }
+
+
+def _cell(cell: str, cost: CellCost, log: Log, name: str) -> dict[str, Any]:
+    """What one cell of a notebook was charged."""
+    asked = list(dict.fromkeys(one.question for one in log.named(cost.ids[-QUESTIONS_NAMED:])))
+    words = "; ".join(asked) + ("; and others" if len(cost.ids) > QUESTIONS_NAMED else "")
+    text = cost_up(cost.loss) if cost.loss.mu_squared else "free"
+    share = f", {ceil_percent(cost.share)} of the budget of {name}" if cost.loss.mu_squared else ""
+    return {"cell": cell, "text": text, "description": f"The questions of this cell cost {text}{share}: {words}."}
+
+
+def _warning(notice: str | None) -> str | None:
+    """Which explanation a notice has."""
+    return None if notice is None else "rehearsal" if notice == rehearsal.NOTICE else "not-private"
+
+
+def _headlines(left: str, spent: str, comparison: Comparison, odometer: Odometer) -> list[dict[str, str]]:
+    """What the status bar may show; the reader chooses."""
+    told = {"left": left, "spent": spent, "loss": _bound(odometer)}
+    if comparison.last is not None:
+        times = comparison.standings[comparison.enforced].times(comparison.last)
+        told["times"] = f"{times:,} more like the last"
+    return [{"id": name, "text": text} for name, text in told.items()]
+
+
+def _timeline(session: Session, comparison: Comparison) -> dict[str, Any]:
+    """Budget and odometers after each request, and what was promised."""
+    account = session._account
+    points = account.timeline.thinned(POINTS_SHOWN)
+    names = [name for name, odometer in comparison.odometers.items() if odometer.reading == "time-uniform"]
+    asked = {one.id: one for one in session._releases.log.named(point.id for point in points if point.id)}
+    budget = account.budget
+    limit = None if budget.epsilon is None or budget.delta is None else decimal_down(budget.epsilon)
+    return {
+        "budget": {"label": "Share of the budget spent", "text": f"the promise: {account.promise.words}"},
+        "loss": {
+            "label": "Odometers, time-uniform: loss so far at most",
+            "limit": limit,
+            "text": "" if limit is None else f"the epsilon of the promise: {limit:g}",
+        },
+        "curves": [{"id": name, "label": ODOMETERS[name]} for name in names],
+        "points": [
+            {
+                "id": point.id,
+                "spent": point.spent,
+                "bounds": [point.bounds.get(name) for name in names],
+                "text": _moment(asked.get(point.id)),
+            }
+            for point in points
+        ],
+    }
+
+
+def _moment(one: Line | None) -> str:
+    if one is None:
+        return "before the first question"
+    return f"{one.id}. {one.question}: {one.cost}{'' if one.status == 'released' else f', {one.status}'}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dpnb.notebook.panel import Panel
+from dpnb.notebook.panel import LOG_ROWS, VERSION, Panel
 
 INTERVAL = 0.05
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
@@ -25,16 +25,20 @@ class FakeChannel:
 
     def __init__(self) -> None:
         self.messages: list[dict] = []
-        self.ask: Callable[[], None] = lambda: None
+        self.logs: list[dict] = []
+        self.ask: Callable[[dict], None] = lambda request: None
         self.opened = 0
 
-    def open(self, answer: Callable[[], None]) -> Callable[[dict], None]:
+    def open(self, answer: Callable[[dict], None]) -> Callable[[dict], None]:
         self.ask = answer
         self.opened += 1
         return self.send
 
     def send(self, message: dict) -> None:
-        self.messages.append(message["dpnb"])
+        if "dpnb" in message:
+            self.messages.append(message["dpnb"])
+        else:
+            self.logs.append(message["dpnb_log"])
 
     def wait_for(self, told: object) -> None:
         """Wait until the last message holds these sessions."""
@@ -69,7 +73,7 @@ def test_first_state_is_sent_at_once(panel: Panel, channel: FakeChannel) -> None
 
 def test_message_has_the_fields_of_the_shared_snapshot(panel: Panel, channel: FakeChannel) -> None:
     assert set(channel.messages[0]) == set(json.loads(FIXTURE.read_text(encoding="utf-8")))
-    assert channel.messages[0]["v"] == 1
+    assert channel.messages[0]["v"] == VERSION == json.loads(FIXTURE.read_text(encoding="utf-8"))["v"]
     assert time.strptime(channel.messages[0]["time"], "%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -108,8 +112,29 @@ def test_every_process_has_a_name_of_its_own(panel: Panel, channel: FakeChannel)
 
 def test_browser_that_asks_is_answered(panel: Panel, channel: FakeChannel, state: list[dict]) -> None:
     state[0]["step"] = 5
-    channel.ask()
+    channel.ask({"method": "request_state"})
     channel.wait_for([{"id": "a", "step": 5}])
+
+
+def test_whole_log_is_told_in_parts_to_whom_asks(channel: FakeChannel) -> None:
+    rows = [{"id": number} for number in range(1, 2 * LOG_ROWS + 8)]
+    panel = Panel(channel.open, interval=INTERVAL)
+    panel.install(list, lambda session, start, most: (len(rows), rows[start : start + most] if session == "a" else []))
+    channel.ask({"method": "request_log", "session": "a"})
+    assert [row for part in channel.logs for row in part["rows"]] == rows
+    assert [part["start"] for part in channel.logs] == [0, LOG_ROWS, 2 * LOG_ROWS]
+    assert {(part["v"], part["session"], part["total"], part["boot"]) for part in channel.logs} == {
+        (VERSION, "a", len(rows), channel.messages[0]["boot"])
+    }
+
+
+@pytest.mark.parametrize(
+    "request_", [{}, {"method": "request_log"}, {"method": "request_log", "session": 3}, {"method": "spend", "mu": 1}]
+)
+def test_what_nobody_understands_is_not_answered(panel: Panel, channel: FakeChannel, request_: dict) -> None:
+    told = len(channel.messages)
+    channel.ask(request_)
+    assert (len(channel.messages), channel.logs) == (told, [])
 
 
 def test_flush_does_not_wait(panel: Panel, channel: FakeChannel, state: list[dict]) -> None:

@@ -53,7 +53,7 @@ def test_bundle_has_static_faces_beside_the_live_one(session: dict) -> None:
 
 def test_missing_build_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(widgets, "_STATIC", tmp_path)
-    script = widgets._asset("gauges.js", widgets._NOT_BUILT)
+    script = widgets.asset("gauges.js")
     assert isinstance(script, str)
     assert "pip install ." in script
 

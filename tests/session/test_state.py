@@ -39,7 +39,7 @@ def test_a_snapshot_is_json_and_says_how_the_session_stands(tmp_path: Path) -> N
     session.frame.count().release(mu=0.6)
     snapshot = json.loads(json.dumps(state.snapshot(session)))
     headroom, odometer = snapshot["gauges"]
-    assert (snapshot["headline"], headroom["value"]) == ("64.0% left", session.headroom)
+    assert (snapshot["headlines"][0]["text"], headroom["value"]) == ("64.0% left", session.headroom)
     assert 0 < odometer["value"] < 1
     assert odometer["description"] == session.odometer.statement()
     assert [release["question"] for release in snapshot["releases"]] == ["count of rows"]

@@ -1,0 +1,36 @@
+"""What may follow ``%dpnb``: completed by Tab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpnb.notebook.magics import COMMANDS, OPTIONS, TARGETS
+from dpnb.session.query import Query
+
+
+def complete(shell: Any, event: Any) -> list[str]:
+    """The words that may stand where the cursor is; for IPython's ``complete_command`` hook.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+    event : namespace
+        With the `line` so far and the `symbol` that is to be completed.
+    """
+    first, *before = event.line[: len(event.line) - len(event.symbol)].split() or [""]
+    arguments = [f"{name}=" for name in (*TARGETS, *OPTIONS)]
+    if first == "%%dpnb":
+        choices = arguments
+    elif not before:
+        choices = list(COMMANDS)
+    elif before[0] == "what-if":
+        questions = [] if before[1:] else [name for name, value in shell.user_ns.items() if _is_question(name, value)]
+        choices = [*questions, *arguments]
+    else:
+        choices = []
+    used = {word.partition("=")[0] + "=" for word in before}
+    return [choice for choice in choices if choice.startswith(event.symbol) and choice not in used]
+
+
+def _is_question(name: str, value: object) -> bool:
+    return isinstance(value, Query) and not name.startswith("_")

@@ -1,0 +1,167 @@
+"""What the budget picker shows: for each budget that its slider can be put on, what a release would cost and give.
+
+All of it is worked out here, in advance: the browser looks up and shows, so that the slider answers at once, also while
+the kernel is busy.  Made of previews, which are free.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Decimal
+from typing import Any
+
+import numpy as np
+
+from dpnb.answer.answer import Answer
+from dpnb.answer.faces import (
+    error_words,
+    figures_html,
+    figures_text,
+    floor_percent,
+    mu_up,
+    percent,
+    price,
+)
+from dpnb.answer.preview import Preview
+from dpnb.errors import BudgetExceeded, DpnbError
+from dpnb.session.explanations import explained
+from dpnb.session.query import Query
+
+STEPS = 40
+DECADES = 2
+"""The least budget on the slider is this many powers of ten below all that is left."""
+
+PRESETS = (
+    ("glance", "A first glance", 0.01),
+    ("talk", "A figure for a talk", 0.05),
+    ("print", "A figure for print", 0.2),
+)
+"""Name, label, and the share of what is left that it takes at most."""
+
+ALL = "1"
+
+
+def ladder(query: Query) -> dict[str, Any]:
+    """The picker of a question as JSON.
+
+    Parameters
+    ----------
+    query : Query
+
+    Returns
+    -------
+    dict
+        `rungs`, the slider's places from the cheapest to all that is left; `presets` with the rung of each; the answer
+        known by now, if there is one; and words.
+    """
+    best = query.best
+    try:
+        whole = _preview(query, share=ALL)
+    except BudgetExceeded as error:
+        return {**_words(query, best), "rungs": [], "presets": [], "start": 0, "facts": [], **refusal(error)}
+    steps = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
+    steps = [(target, preview) for target, preview in steps if preview.fits and preview.cost.mu_squared]
+    steps.append(({"share": ALL}, whole))
+    presets = []
+    for name, label, share in PRESETS:
+        most = _preview(query, share=share).cost.mu_squared
+        at = max((place for place, (_, step) in enumerate(steps) if step.cost.mu_squared <= most), default=0)
+        presets.append({"id": name, "label": label, "meaning": f"{percent(share)} of what is left", "rung": at})
+    return {
+        **_words(query, best),
+        "rungs": [_rung(target, preview, best) for target, preview in steps],
+        "presets": presets,
+        "start": presets[0]["rung"],
+        "facts": _facts(whole),
+    }
+
+
+def refusal(error: DpnbError) -> dict[str, Any]:
+    """A refusal, to be shown in the picker."""
+    words = explained(error)
+    told = {"title": words.title, "message": str(error), "explanation": words.id, "text": words.text}
+    return {"refusal": told}
+
+
+def answered(answer: Answer) -> dict[str, str]:
+    """An answer, to be shown in the picker's place."""
+    return {"html": figures_html(answer), "text": figures_text(answer)}
+
+
+def _words(query: Query, best: Answer | None) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "words": query.words,
+        "notice": query.session.notice,
+        "session": query.session.name,
+        "known": None if best is None else f"known at mu {mu_up(best.known)} already",
+        "answer": None if best is None else answered(best),
+        "refusal": None,
+    }
+
+
+def _preview(query: Query, **target: Any) -> Preview:
+    found = query.preview(**target)
+    if not isinstance(found, Preview):  # a single target has a single preview; the type checker does not know
+        raise TypeError(type(found).__name__)
+    return found
+
+
+def _facts(preview: Preview) -> list[str]:
+    """What is true of every budget."""
+    facts = [f"One privacy unit: {preview.contribution}."]
+    if preview.assumption:
+        facts.append(f"The expected error rests on {preview.assumption}.")
+    if preview.refining:
+        facts.append(f"Refining later: {preview.refining}.")
+    return facts
+
+
+def _amounts(best: Answer | None, whole: Preview) -> list[float]:
+    """Targets that add from a hundredth of what is left to nearly all of it, evenly on a log scale, in short numbers."""
+    known = 0.0 if best is None else best.known.mu
+    most = math.sqrt(float(whole.cost.mu_squared))
+    digits = 2 if best is None else 3
+    added = most * np.logspace(-DECADES, 0, STEPS, endpoint=False)
+    totals = sorted({_short(math.hypot(known, extra), digits) for extra in added.tolist()})
+    return [total for total in totals if total > known]
+
+
+def _short(number: float, digits: int) -> float:
+    """With few significant digits, rounded down."""
+    unit = Decimal(1).scaleb(math.floor(math.log10(number)) + 1 - digits)
+    return float(Decimal(repr(number)).quantize(unit, ROUND_FLOOR))
+
+
+def _rung(target: dict[str, str], preview: Preview, best: Answer | None) -> dict[str, Any]:
+    errors = preview.errors
+    unknown = preview.assumption or "nobody can know beforehand"
+    return {
+        "target": target,
+        "label": f"mu {mu_up(preview.target)}" if "mu" in target else "all that is left",
+        "cost": price(preview.cost, preview.cost_share),
+        "error": f"unknown: it rests on {unknown}"
+        if errors is None
+        else error_words(errors, preview.outputs, preview.confidence, preview.error_unit),
+        "size": None if preview.expected_error is None else _finite(preview.expected_error),
+        "share": _relative(preview, best),
+        "after": f"{floor_percent(preview.headroom_after)} left",
+        "left": preview.headroom_after,
+        "times": f"{(preview.times or 1) - 1:,}",
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _relative(preview: Preview, best: Answer | None) -> str | None:
+    """The expected error as a share of what is known by now, of the group where it is the largest."""
+    if best is None or preview.errors is None or preview.error_unit == "rows of rank":
+        return None
+    with np.errstate(all="ignore"):
+        shares = preview.errors / np.abs(best.cells.value)
+    told = shares[np.isfinite(shares)]
+    if not told.size:
+        return None
+    return f"{'at most ' if told.size > 1 else ''}{100 * told.max():.2g}% of the answer known by now"

@@ -1,0 +1,139 @@
+"""One sentence for every refusal and warning: for the panel, the links below cells, and a terminal."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dpnb import errors
+
+
+class Explained(NamedTuple):
+    """A sentence and where it belongs.
+
+    Parameters
+    ----------
+    id : str
+        Links name it: ``#dpnb-why-<id>``.
+    title : str
+    text : str
+    """
+
+    id: str
+    title: str
+    text: str
+
+
+_ERRORS: dict[type[errors.DpnbError], Explained] = {
+    errors.BudgetExceeded: Explained(
+        "budget-exceeded",
+        "Budget exceeded",
+        "The filter refuses whatever would take all answers together past the promise; nothing was charged, the "
+        "session goes on, and a cheaper question may still fit.",
+    ),
+    errors.UnknownErrorSize: Explained(
+        "unknown-error-size",
+        "Error not known beforehand",
+        "How far off this answer will be depends on something private that nobody has released yet, such as how many "
+        "rows there are: release that first, or choose the budget itself.",
+    ),
+    errors.RequestError: Explained(
+        "request",
+        "Request not understood",
+        "A preview or release needs exactly one target, such as mu=0.1 or within=5, that the question can be known "
+        "at; nothing was charged.",
+    ),
+    errors.UnsupportedError: Explained(
+        "unsupported",
+        "Not for a private table",
+        "pandas can do this because it shows rows or runs your own code on them; a private table only gives noisy "
+        "figures whose sensitivity is known, and the message names the way to ask.",
+    ),
+    errors.PlanError: Explained(
+        "plan",
+        "Question that cannot be asked",
+        "Noise can only be scaled to a question if the schema bounds what one privacy unit can change in its answer; "
+        "nothing was charged.",
+    ),
+    errors.SchemaError: Explained(
+        "schema",
+        "Schema",
+        "The curator's schema says what is public about each column, and everything rests on it: what it does not "
+        "declare cannot be asked about.",
+    ),
+    errors.InvalidValueError: Explained(
+        "invalid-value",
+        "Value out of its range",
+        "A number or an argument breaks the rule that the message states; nothing was charged.",
+    ),
+    errors.ConversionError: Explained(
+        "conversion",
+        "No theorem for this conversion",
+        "One kind of privacy loss may be counted as another only where a theorem says how much it is then.",
+    ),
+    errors.LedgerError: Explained(
+        "ledger",
+        "Ledger",
+        "The ledger is the promise's memory: a file that was made for another promise, or was altered, cannot say "
+        "what was spent, so the session refuses to go on with it.",
+    ),
+    errors.ExecutionError: Explained(
+        "execution",
+        "Failed after the charge",
+        "The charge is written before rows are read, so it stands although no answer came; asking the same again "
+        "takes the same charge up and costs nothing more.",
+    ),
+    errors.DpnbError: Explained("error", "Refused", "dpnb refused this on purpose; the message says why."),
+}
+
+_WARNINGS = [
+    Explained(
+        "rehearsal",
+        "Rehearsal",
+        "This session runs on invented data: its answers say nothing about the real table, and nothing of the real "
+        "budget is spent.",
+    ),
+    Explained(
+        "not-private",
+        "Not private",
+        "This session's noise repeats a test sequence that anybody can subtract: it protects nobody and is for tests "
+        "alone.",
+    ),
+    Explained(
+        "unknown",
+        "Unknown",
+        "The noise was larger than what there was to be seen, or the figure is not defined: ask with more budget, or "
+        "about larger groups.",
+    ),
+    Explained(
+        "outside",
+        "Estimate outside its interval",
+        "Noise can push an estimate to where the truth cannot be, a count below 0 for example; the interval is cut "
+        "to what is possible, and the estimate is left as it came, so that averages of many stay unbiased.",
+    ),
+    Explained(
+        "interval",
+        "Interval",
+        "It covers the noise, as often as its confidence says: not the sampling, not values clamped to the schema's "
+        "bounds, and not rows beyond those that count of one unit.",
+    ),
+    Explained(
+        "time-uniform",
+        "Odometer, time-uniform",
+        "True at any moment at which you choose to look, also at one chosen because of an answer; choose one such "
+        "odometer before the first answer.",
+    ),
+    Explained(
+        "accumulator",
+        "Odometer, accumulator",
+        "Says that everything so far is inside any budget that was fixed beforehand and is at least this; it says "
+        "nothing about a moment that was chosen by looking.",
+    ),
+]
+
+EXPLANATIONS: tuple[Explained, ...] = (*_ERRORS.values(), *_WARNINGS)
+"""All of them, refusals first."""
+
+
+def explained(error: BaseException) -> Explained:
+    """The sentence of an error: that of its own class, or of the nearest one above."""
+    return next((_ERRORS[kind] for kind in type(error).__mro__ if kind in _ERRORS), _ERRORS[errors.DpnbError])

@@ -1,0 +1,233 @@
+"""The log of a session: every request in words, with its cost, its error and the cell that asked; and what was refused.
+
+Releases are read from the ledger, so every kernel sees them all.  Refusals cost nothing and are remembered by this
+process alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dpnb.accounting.exact import decimal_up
+from dpnb.accounting.losses import GDP
+from dpnb.answer.answer import Answer
+from dpnb.answer.faces import ceil_percent, cost_up, error_words
+from dpnb.errors import DpnbError
+from dpnb.ledger import Charge
+from dpnb.query.plan import Plan, question_words
+from dpnb.session.account import Account
+from dpnb.session.explanations import explained
+from dpnb.session.target import Request
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REFUSALS_KEPT = 20
+AT_ONCE = 1000
+"""Rows in one query of the ledger; SQLite limits how many ids it may name."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One request.
+
+    Parameters
+    ----------
+    id : int
+        Of the ledger's row.
+    question : str
+        In words.
+    loss : GDP
+        What it was charged.
+    share : float
+        The same as a share of the whole budget, rounded up.
+    error : str or None
+        Half-width of its intervals in words; None for what has no answer.
+    time, status : str
+    cell : str or None
+        Id of the notebook cell that asked: the last one in this kernel, or else the first one ever.
+    """
+
+    id: int
+    question: str
+    loss: GDP
+    share: float
+    error: str | None
+    time: str
+    status: str
+    cell: str | None
+
+    @cached_property
+    def mu(self) -> float:
+        """What it was charged, rounded up."""
+        return self.loss.mu
+
+    @cached_property
+    def cost(self) -> str:
+        """What it was charged, in words."""
+        return cost_up(self.loss) if self.loss.mu_squared else "free"
+
+    @cached_property
+    def share_words(self) -> str:
+        """The share of the budget, in words."""
+        return ceil_percent(self.share)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A request that was refused; nothing was charged."""
+
+    id: int
+    question: str
+    message: str
+    explanation: str
+    time: str
+    cell: str | None
+
+
+@dataclass(frozen=True)
+class CellCost:
+    """What one notebook cell was charged, over everything that it ever asked.
+
+    Parameters
+    ----------
+    ids : tuple of int
+        The ledger's rows that it asked for, ascending.
+    loss : GDP
+        Of all of them together: mu squared adds (Smith and Thakurta 2022, Theorem 1).
+    share : float
+        Of the whole budget, rounded up.
+    """
+
+    ids: tuple[int, ...]
+    loss: GDP
+    share: float
+
+    @classmethod
+    def of(cls, rows: dict[int, tuple[GDP, float]]) -> CellCost:
+        """The sum over some rows, each with its loss and its share of the budget."""
+        losses = [loss for loss, _ in rows.values()]
+        squared = sum((loss.mu_squared for loss in losses), start=Fraction(0))
+        delta = sum((loss.delta for loss in losses), start=Fraction(0))
+        share = sum((Fraction(share) for _, share in rows.values()), start=Fraction(0))
+        return cls(tuple(sorted(rows)), GDP.from_squared(squared, delta), decimal_up(share))
+
+
+class Log:
+    """Every request of one ledger, and the refusals of this process.
+
+    Parameters
+    ----------
+    account : Account
+    answer : callable
+        The answer that a released row gave.
+    """
+
+    def __init__(self, account: Account, answer: Callable[[Charge], Answer]) -> None:
+        self._account, self._answer = account, answer
+        self._settled: dict[int, Line] = {}
+        self._cell: dict[int, str] = {}
+        self._rows: dict[str, dict[int, tuple[GDP, float]]] = {}
+        self._costs: dict[str, CellCost] = {}  # of the cells that have not asked since
+        self._seen = 0
+        self._refused = 0
+        self.refusals: deque[Refusal] = deque(maxlen=REFUSALS_KEPT)
+
+    def asked(self, charge: Charge, cell: str | None) -> None:
+        """Note which cell asked for a row just now, be it for the first time or again."""
+        with self._account.ledger.lock:
+            self._sync()
+            if cell is not None and cell != self._cell.get(charge.id):
+                self._move(charge, cell)
+
+    def refused(self, question: str, error: DpnbError, cell: str | None) -> None:
+        """Note that a request was refused."""
+        self._refused += 1
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self.refusals.appendleft(Refusal(self._refused, question, str(error), explained(error).id, now, cell))
+
+    @property
+    def count(self) -> int:
+        """How many requests there are."""
+        return self._account.sync().seen
+
+    def latest(self, most: int) -> list[Line]:
+        """The last requests, newest first."""
+        last = self.count
+        return self.named(range(last, max(last - most, 0), -1))
+
+    def named(self, ids: Iterable[int]) -> list[Line]:
+        """The requests with these ids, in this order."""
+        wanted = list(ids)
+        with self._account.ledger.lock:
+            self._sync()
+            missing = [one for one in wanted if one not in self._settled]
+            parts = (tuple(missing[start : start + AT_ONCE]) for start in range(0, len(missing), AT_ONCE))
+            fresh = {charge.id: self._line(charge) for part in parts for charge in self._account.ledger.by_id(part)}
+            return [self._placed(fresh.get(one) or self._settled[one]) for one in wanted]
+
+    def cells(self) -> dict[str, CellCost]:
+        """What each notebook cell was charged, over everything that it ever asked."""
+        with self._account.ledger.lock:
+            self._sync()
+            for cell, rows in self._rows.items():
+                if cell not in self._costs:
+                    self._costs[cell] = CellCost.of(rows)
+            return dict(self._costs)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All requests, oldest first: question, mu, share of the budget, error, status, time and cell."""
+        import pandas as pd  # imported when first used
+
+        lines = self.named(range(1, self.count + 1))
+        columns = {
+            "question": [line.question for line in lines],
+            "mu": [line.mu for line in lines],
+            "share": [line.share for line in lines],
+            "error": [line.error for line in lines],
+            "status": [line.status for line in lines],
+            "time": pd.to_datetime([line.time for line in lines], utc=True),
+            "cell": [line.cell for line in lines],
+        }
+        return pd.DataFrame(columns, index=pd.Index([line.id for line in lines], name="id"))
+
+    def _sync(self) -> None:
+        for charge in self._account.ledger.charges(after=self._seen):
+            self._seen = charge.id
+            if charge.cell is not None:
+                self._move(charge, charge.cell)
+
+    def _move(self, charge: Charge, cell: str) -> None:
+        """From the cell that asked for a row before to the one that does now."""
+        before = self._cell.get(charge.id)
+        if before is not None:
+            del self._rows[before][charge.id]
+            self._costs.pop(before, None)
+            if not self._rows[before]:
+                del self._rows[before]
+        self._cell[charge.id] = cell
+        self._rows.setdefault(cell, {})[charge.id] = charge.loss, self._account.paid(charge.id)
+        self._costs.pop(cell, None)
+
+    def _placed(self, line: Line) -> Line:
+        """With the cell that asked last."""
+        cell = self._cell.get(line.id)
+        return line if cell == line.cell else replace(line, cell=cell)
+
+    def _line(self, charge: Charge) -> Line:
+        """A row in words.  What was released once does not change, so that is worked out once."""
+        question = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
+        share, cell = self._account.paid(charge.id), self._cell.get(charge.id)
+        if charge.state != "released":
+            return Line(charge.id, question, charge.loss, share, None, charge.time, charge.state, cell)
+        answer = self._answer(charge)
+        error = error_words(answer.cells.half_width, answer.outputs, answer.confidence)
+        line = Line(charge.id, question, charge.loss, share, error, charge.time, charge.state, cell)
+        self._settled[charge.id] = line
+        return line

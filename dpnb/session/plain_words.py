@@ -1,0 +1,153 @@
+"""Facts in plain words: about a question, and about a whole session."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from html import escape
+from typing import TYPE_CHECKING
+
+from dpnb.accounting.doubles import MARGIN
+from dpnb.accounting.exact import binary_up, decimal_up, shown_down, shown_up
+from dpnb.accounting.promise import FILTERS
+from dpnb.answer.faces import FAINT, LEFT, LOUD, STYLE, cost_up, floor_percent
+from dpnb.query.schema import Bounded, Categories
+
+if TYPE_CHECKING:
+    from dpnb.session.session import Session
+
+
+TEXT_WIDTH = 90
+"""Characters of a fact's text in one line of a terminal."""
+
+
+class Explanation:
+    """Facts in words.
+
+    Parameters
+    ----------
+    words : str
+        What they are about.
+    facts : list of (str, str)
+        Name and text of each.
+    notice : str, optional
+        Says loudly if the session is not real or not private.
+    """
+
+    def __init__(self, words: str, facts: list[tuple[str, str]], notice: str | None = None) -> None:
+        self.words = words
+        self.facts = facts
+        self.notice = notice
+
+    def __repr__(self) -> str:
+        width = max((len(name) for name, _ in self.facts), default=0) + 4
+        lines = [*([self.notice] if self.notice else []), self.words]
+        for name, text in self.facts:
+            first, *rest = textwrap.wrap(text, TEXT_WIDTH) or [""]
+            lines += [f"{f'  {name}:':<{width}}{first}", *(" " * width + part for part in rest)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        notice = f'<div style="{LOUD}">{escape(self.notice)}</div>' if self.notice else ""
+        rows = "".join(
+            f'<tr><td style="{LEFT};{FAINT};white-space:nowrap;vertical-align:top">{escape(name)}</td>'
+            f'<td style="{LEFT}">{escape(text)}</td></tr>'
+            for name, text in self.facts
+        )
+        return f'<div style="{STYLE}">{notice}<b>{escape(self.words)}</b><table><tbody>{rows}</tbody></table></div>'
+
+
+def of_session(session: Session, spent: str) -> Explanation:
+    """The promise, the filter and both readings of the odometers, with the session's numbers.
+
+    Parameters
+    ----------
+    session : Session
+    spent : str
+        What is spent and of how much, in the filter's own measure.
+    """
+    account = session._account
+    comparison, promise, filter_ = account.comparison, account.promise, account.filter
+    label, source = FILTERS[promise.name]
+    facts = [("the promise", _promise(session))]
+    facts.append(
+        (
+            "the filter",
+            f"{label} keeps the promise ({source}). Spent: {spent}; {floor_percent(filter_.headroom)} is left. It "
+            "refuses what does not fit, before anything is read, and a refusal costs nothing.",
+        )
+    )
+    mixture = comparison.odometers["mixture"]
+    facts.append(
+        (
+            "so far, looking at any time",
+            f"{mixture.statement()} That holds also if you look because of an answer. (The mixture odometer, chosen "
+            "when the ledger was made.)",
+        )
+    )
+    accumulator = next((one for one in comparison.odometers.values() if one.reading == "accumulator"), None)
+    if accumulator is not None:
+        facts.append(
+            (
+                "so far, against a budget",
+                f"{accumulator.statement()} That says nothing about a moment chosen because of an answer.",
+            )
+        )
+    if comparison.last is not None:
+        times = filter_.times(promise.enters(comparison.last))
+        facts.append(("what is left", f"{times:,} more questions like the last one ({cost_up(comparison.last)})."))
+    facts.append(
+        ("what is free", "Writing questions, previews, asking the same again, arithmetic between answers, and this.")
+    )
+    return Explanation(f"{session.name}: what is promised, and how it stands", facts, session.notice)
+
+
+def _promise(session: Session) -> str:
+    whose, budget = session.unit_words, session.budget
+    change = f"Whether {whose} is in the table or not"
+    if budget.epsilon is None or budget.delta is None:
+        mu = shown_down(budget.loss.mu)
+        return (
+            f"{change} is as hard to tell from all answers together as telling one draw of a normal distribution with "
+            f"mean 0 from one with mean {mu} (mu-Gaussian differential privacy), however the questions are chosen."
+        )
+    epsilon = decimal_up(budget.epsilon)
+    factor = f"e to the epsilon of {epsilon:g}"
+    if epsilon < 100:  # beyond, the number itself says nothing more
+        factor = f"{shown_up(math.exp(binary_up(budget.epsilon)) * MARGIN, 3)} ({factor})"
+    return (
+        f"{change} changes the probability of anything that all answers together may show by a factor of at most "
+        f"{factor}, but for a chance of "
+        f"{decimal_up(budget.delta):g} (delta), however the questions are chosen."
+    ) + _kept(session._account.promise.words)
+
+
+def _kept(words: str) -> str:
+    """How the filter keeps the promise, where that is another kind of privacy."""
+    _, _, kept = words.partition(", ")
+    return f" It is {kept}." if kept else ""
+
+
+def next_steps(session: Session) -> list[dict[str, str]]:
+    """What to do first, in words and in code that runs: made of the schema alone."""
+    tables = session._tables
+    name = next(iter(tables.schemas))
+    opened = "session.frame" if not name else f"session.table({name!r})"
+    columns = tables.schema(name)
+    has_units = tables.units[name].column is not None
+    numbers = [column for column, kind in columns.items() if isinstance(kind, Bounded)]
+    groups = [column for column, kind in columns.items() if isinstance(kind, Categories)]
+    steps = [
+        ("Open the table. It is used like pandas, and never shows a row.", f"frame = {opened}"),
+        (
+            "Ask how many there are. As a cell's last line a question shows what each budget would buy; it is free "
+            "until you release it.",
+            "frame.units()" if has_units else "frame.count()",
+        ),
+    ]
+    if numbers and groups:
+        steps.append(("Compare groups, all in one charge.", f"frame.groupby({groups[0]!r})[{numbers[0]!r}].mean()"))
+    elif numbers:
+        steps.append(("Ask about a column.", f"frame[{numbers[0]!r}].mean()"))
+    steps.append(("Read the promise in plain words.", "session.explain()"))
+    return [{"text": text, "code": code} for text, code in steps]

@@ -1,0 +1,285 @@
+import { element, setText, Views, type IView } from './dom';
+import type { IPickerState, IPreset, IRung } from './pickerState';
+
+/** What the picker asks of the kernel. */
+export interface IPickerActions {
+  release(target: Record<string, string>): void;
+  refresh(): void;
+}
+
+/** A kernel that says nothing for so long (milliseconds) may have been restarted. */
+const PATIENCE = 10_000;
+
+let pickers = 0;
+
+/**
+ * A question with a slider over what it may cost, and after its release the answer.
+ *
+ * It is updated in place: the slider and the figure that the reader typed stay when the budget changes elsewhere.
+ */
+export class PickerView {
+  readonly node = element('section', 'dpnb-picker');
+  private readonly _notice = element('p', 'dpnb-notice');
+  private readonly _words = element('h4', 'dpnb-picker-words');
+  private readonly _answer = element('div', 'dpnb-picker-answer');
+  private readonly _known = element('p', 'dpnb-picker-known');
+  private readonly _asking = element('div', 'dpnb-picker-asking');
+  private readonly _presets: Views<IPreset>;
+  private readonly _slider = element('input', 'dpnb-picker-slider');
+  private readonly _label = element('output', 'dpnb-picker-budget');
+  private readonly _bar = element('div', 'dpnb-picker-bar-after');
+  private readonly _barCost = element('div', 'dpnb-picker-bar-cost');
+  private readonly _cost = fact('cost', 'Cost');
+  private readonly _error = fact('error', 'Expected error');
+  private readonly _share = fact('share', 'That is');
+  private readonly _after = fact('after', 'Headroom after');
+  private readonly _times = fact('times', 'Questions like this one left');
+  private readonly _reference = element('input', 'dpnb-picker-reference');
+  private readonly _release = element('button', 'dpnb-picker-release');
+  private readonly _refine = element('button', 'dpnb-picker-refine', 'Refine…');
+  private readonly _code = element('code', 'dpnb-picker-code');
+  private readonly _facts = element('ul', 'dpnb-picker-facts');
+  private readonly _status = element('p', 'dpnb-picker-status');
+  private readonly _refusal = element('div', 'dpnb-picker-refusal');
+  private _state: IPickerState | null = null;
+  /** Budget that the reader chose; null until then. */
+  private _chosen: number | null = null;
+  private _isOpen = false;
+  private _waiting: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(private readonly _actions: IPickerActions) {
+    const id = `dpnb-picker-${(pickers += 1)}`;
+    this._words.id = `${id}-words`;
+    this.node.setAttribute('aria-labelledby', this._words.id);
+    this.node.dataset.lmSuppressShortcuts = 'true'; // in here the arrow keys are the slider's, not the notebook's
+    this._notice.setAttribute('role', 'alert');
+    this._status.setAttribute('role', 'status');
+    this._refusal.setAttribute('role', 'alert');
+    this._answer.tabIndex = -1; // the keyboard goes there when it takes the slider's place
+    this._slider.type = 'range';
+    this._slider.min = '0';
+    this._slider.step = '1';
+    this._slider.id = `${id}-slider`;
+    this._label.htmlFor.add(this._slider.id);
+    this._slider.addEventListener('input', () => this._choose(this._slider.valueAsNumber));
+    this._reference.type = 'number';
+    this._reference.step = 'any';
+    this._reference.placeholder = 'a figure that you expect';
+    this._reference.setAttribute('aria-label', 'Compare the expected error with this figure');
+    this._reference.addEventListener('input', () => this._drawRung());
+    this._release.type = this._refine.type = 'button';
+    this._release.addEventListener('click', () => this._onRelease());
+    this._refine.addEventListener('click', () => this._onRefine());
+    const presets = element('div', 'dpnb-picker-presets');
+    presets.setAttribute('role', 'group');
+    presets.setAttribute('aria-label', 'Budgets with a name');
+    this._presets = new Views(presets, () => this._presetButton());
+    this.node.append(this._notice, this._words, this._known, this._answer, this._refine, this._asking);
+    this.node.append(this._status, this._refusal);
+    this._build(presets);
+  }
+
+  private _build(presets: HTMLElement): void {
+    const label = element('label', 'dpnb-picker-slider-label', 'Budget ', this._label);
+    label.htmlFor = this._slider.id;
+    const ends = element(
+      'div',
+      'dpnb-picker-ends',
+      element('span', '', 'little'),
+      element('span', '', 'all that is left')
+    );
+    const bar = element('div', 'dpnb-picker-bar', this._bar, this._barCost);
+    ends.setAttribute('aria-hidden', 'true');
+    bar.setAttribute('aria-hidden', 'true'); // the words below say the same
+    const list = element('dl', 'dpnb-picker-list');
+    for (const { name, value } of [this._cost, this._error, this._share, this._after, this._times]) {
+      list.append(name, value);
+    }
+    this._share.value.after(element('dt', '', 'Compare with'), element('dd', '', this._reference));
+    const buttons = element('div', 'dpnb-picker-buttons', this._release, ' ', this._code);
+    this._asking.append(presets, label, this._slider, ends, bar, list, buttons, this._facts);
+  }
+
+  /** Show what the kernel says. */
+  update(state: IPickerState): void {
+    this._stopWaiting();
+    const isNew = this._state?.phase !== 'answered' && state.phase === 'answered';
+    this._state = state;
+    if (isNew) {
+      this._isOpen = false;
+    }
+    this.node.classList.toggle('dpnb-mod-unreal', state.notice !== null);
+    setText(this._notice, state.notice ?? '');
+    this._notice.hidden = state.notice === null;
+    setText(this._words, state.words);
+    this._drawAnswer(state);
+    this._drawRefusal(state);
+    this._presets.update(state.presets);
+    this._facts.replaceChildren(...state.facts.map(text => element('li', '', text)));
+    this._slider.max = String(Math.max(state.rungs.length - 1, 0));
+    this._slider.value = String(this._place(state));
+    this._drawRung();
+  }
+
+  /** Move the keyboard to the answer. */
+  focusAnswer(): void {
+    this._answer.focus({ preventScroll: true });
+  }
+
+  /** Whether the reader can choose a budget now. */
+  get isAsking(): boolean {
+    return !this._asking.hidden;
+  }
+
+  private _drawAnswer(state: IPickerState): void {
+    const isAnswered = state.phase === 'answered';
+    const html = state.answer?.html ?? '';
+    if (this._answer.dataset.shown !== html) {
+      this._answer.dataset.shown = html;
+      this._answer.innerHTML = html; // made and escaped by dpnb in the kernel, like any other HTML output
+    }
+    this._answer.hidden = state.answer === null;
+    this._words.hidden = state.answer !== null; // the answer begins with the same words
+    setText(
+      this._known,
+      state.known === null ? '' : `This is ${state.known}. Refining it pays only for what is missing.`
+    );
+    this._asking.hidden = (isAnswered && !this._isOpen) || state.rungs.length === 0;
+    this._known.hidden = state.known === null || this._asking.hidden;
+    this._refine.hidden = !isAnswered || this._isOpen || state.rungs.length === 0;
+    setText(this._release, state.known === null ? 'Release' : 'Refine');
+    this._release.disabled = false;
+    setText(this._status, isAnswered && state.code ? `In code, ${state.code} gives this very answer again, free.` : '');
+  }
+
+  private _drawRefusal({ refusal }: IPickerState): void {
+    this._refusal.hidden = refusal === null;
+    if (refusal) {
+      const link = element('a', 'dpnb-picker-why', 'Why?');
+      link.href = `#dpnb-why-${refusal.explanation}`;
+      link.title = refusal.text;
+      this._refusal.replaceChildren(element('strong', '', refusal.title), `: ${refusal.message} `, link);
+    }
+  }
+
+  /** The rung to stand on: the reader's choice as near as there is one, or the kernel's proposal. */
+  private _place({ rungs, start }: IPickerState): number {
+    const chosen = this._chosen;
+    if (chosen === null) {
+      return start;
+    }
+    const far = rungs.map(rung => Math.abs(Math.log(amount(rung)) - Math.log(chosen)));
+    return chosen === Infinity ? rungs.length - 1 : far.indexOf(Math.min(...far));
+  }
+
+  private _choose(place: number): void {
+    const rung = this._state?.rungs[place];
+    if (rung) {
+      this._chosen = amount(rung);
+      this._slider.value = String(place);
+      this._drawRung();
+    }
+  }
+
+  private _drawRung(): void {
+    const rung = this._state?.rungs[this._slider.valueAsNumber];
+    if (!rung) {
+      return;
+    }
+    setText(this._label, rung.label);
+    setText(this._cost.value, rung.cost);
+    setText(this._error.value, rung.error);
+    const share = this._relative(rung);
+    setText(this._share.value, share ?? '');
+    this._share.name.hidden = this._share.value.hidden = share === null;
+    setText(this._after.value, rung.after);
+    setText(this._times.value, rung.times);
+    const [target, value] = Object.entries(rung.target)[0] ?? ['mu', ''];
+    setText(this._code, `.release(${target}=${value})`);
+    this._slider.setAttribute('aria-valuetext', `${rung.label}: ${rung.error}; ${rung.after}`);
+    this._bar.style.width = `${100 * rung.left}%`;
+    const now = Math.max(...(this._state?.rungs.map(one => one.left) ?? [0]));
+    this._barCost.style.width = `${100 * Math.max(now - rung.left, 0)}%`;
+    this._reference.parentElement?.toggleAttribute('hidden', rung.size === null);
+    this._reference.parentElement?.previousElementSibling?.toggleAttribute('hidden', rung.size === null);
+    for (const button of this.node.querySelectorAll<HTMLButtonElement>('.dpnb-picker-preset')) {
+      button.setAttribute('aria-pressed', String(button.dataset.rung === this._slider.value));
+    }
+  }
+
+  /** The expected error beside the reader's own figure, or else beside the answer known by now. */
+  private _relative(rung: IRung): string | null {
+    const reference = this._reference.valueAsNumber;
+    if (Number.isFinite(reference) && reference !== 0 && rung.size !== null) {
+      const percent = (100 * rung.size) / Math.abs(reference);
+      return `± ${Number(percent.toPrecision(2))}% of ${reference}`;
+    }
+    return rung.share;
+  }
+
+  private _presetButton(): IView<IPreset> {
+    const label = element('span', 'dpnb-picker-preset-label');
+    const meaning = element('span', 'dpnb-picker-preset-meaning');
+    const error = element('span', 'dpnb-picker-preset-error');
+    const node = element('button', 'dpnb-picker-preset', label, ' ', meaning, ' ', error);
+    node.type = 'button';
+    node.addEventListener('click', () => this._choose(Number(node.dataset.rung)));
+    return {
+      node,
+      update: (preset): void => {
+        node.dataset.preset = preset.id;
+        node.dataset.rung = String(preset.rung);
+        setText(label, preset.label);
+        setText(meaning, preset.meaning);
+        setText(error, this._state?.rungs[preset.rung]?.error ?? '');
+      }
+    };
+  }
+
+  private _onRelease(): void {
+    const rung = this._state?.rungs[this._slider.valueAsNumber];
+    if (!rung || this._waiting !== null) {
+      return;
+    }
+    this._release.disabled = true;
+    this._refusal.hidden = true;
+    setText(this._status, 'Releasing. A kernel that is busy releases when it is done.');
+    this._waiting = setTimeout(() => {
+      setText(this._status, 'The kernel has not answered yet. If it was restarted, run this cell again.');
+      this._stopWaiting();
+      this._release.disabled = false;
+    }, PATIENCE);
+    this._actions.release(rung.target);
+  }
+
+  private _onRefine(): void {
+    this._isOpen = true;
+    if (this._state) {
+      this._drawAnswer(this._state);
+    }
+    this._drawRung();
+    this._slider.focus();
+    this._actions.refresh();
+  }
+
+  private _stopWaiting(): void {
+    if (this._waiting !== null) {
+      clearTimeout(this._waiting);
+      this._waiting = null;
+    }
+  }
+
+  dispose(): void {
+    this._stopWaiting();
+  }
+}
+
+/** A line of the list: what it is called and what it says. */
+function fact(name: string, title: string): { name: HTMLElement; value: HTMLElement } {
+  return { name: element('dt', '', title), value: element('dd', `dpnb-picker-${name}`) };
+}
+
+/** The budget of a rung as a number; all that is left is more than any other. */
+function amount({ target }: IRung): number {
+  return target.mu === undefined ? Infinity : Number(target.mu);
+}

@@ -1,0 +1,85 @@
+/**
+ * What the kernel tells a budget picker (`dpnb/notebook/ladder.py` writes it).
+ *
+ * Everything that a place of the slider would cost and give is told in advance, so that the browser looks up and shows,
+ * and computes no privacy.
+ */
+
+/** One place of the slider: a budget, and what a release at it would cost and give. */
+export interface IRung {
+  /** Sent back when it is chosen, for example `{mu: "0.24"}`. */
+  target: Record<string, string>;
+  label: string;
+  cost: string;
+  /** The expected error in words, with its unit. */
+  error: string;
+  /** The same as a number, of the worst group; null where nobody can know or units are mixed. */
+  size: number | null;
+  /** The error as a share of what is known by now, in words. */
+  share: string | null;
+  after: string;
+  /** Share of the budget that would be left. */
+  left: number;
+  /** How many more questions at this cost would fit afterwards. */
+  times: string;
+}
+
+/** A button that puts the slider somewhere, and what that place means. */
+export interface IPreset {
+  id: string;
+  label: string;
+  meaning: string;
+  rung: number;
+}
+
+/** Why the last release was refused, and the sentence that explains it. */
+export interface IRefusalNote {
+  title: string;
+  message: string;
+  explanation: string;
+  text: string;
+}
+
+export interface IPickerState {
+  v: 1;
+  phase: 'asking' | 'answered';
+  words: string;
+  notice: string | null;
+  session: string;
+  /** How well the answer is known already; null before the first release. */
+  known: string | null;
+  /** The answer known by now, as HTML of dpnb's own making. */
+  answer: { html: string } | null;
+  refusal: IRefusalNote | null;
+  /** From the cheapest to all that is left; empty when nothing is left. */
+  rungs: IRung[];
+  presets: IPreset[];
+  /** Where the slider stands at first. */
+  start: number;
+  facts: string[];
+  /** The code that gives the answer again. */
+  code?: string;
+}
+
+type Fields = Record<string, unknown>;
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
+
+const haveText = (fields: Fields, ...names: string[]): boolean => names.every(name => typeof fields[name] === 'string');
+
+const isRung = (value: unknown): boolean =>
+  isFields(value) && haveText(value, 'label', 'cost', 'error', 'after', 'times') && isFields(value.target);
+
+const isPreset = (value: unknown): boolean =>
+  isFields(value) && haveText(value, 'id', 'label', 'meaning') && typeof value.rung === 'number';
+
+/** Whether a value received from a kernel is a picker that can be shown. */
+export const isPickerState = (value: unknown): value is IPickerState =>
+  isFields(value) &&
+  value.v === 1 &&
+  haveText(value, 'words', 'session', 'phase') &&
+  Array.isArray(value.rungs) &&
+  value.rungs.every(isRung) &&
+  Array.isArray(value.presets) &&
+  value.presets.every(isPreset) &&
+  Array.isArray(value.facts);

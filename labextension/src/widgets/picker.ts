@@ -1,0 +1,72 @@
+import type { RenderProps } from '@anywidget/types';
+
+import '../../style/session.css';
+import '../../style/picker.css';
+import { PickerView } from '../picker';
+import { isPickerState } from '../pickerState';
+
+interface IState {
+  /** What the kernel says, see `pickerState.ts`. */
+  state: unknown;
+  /** The budget has changed since. */
+  is_stale: boolean;
+  /** When this page asked for a release; not sent to the kernel. */
+  asked_at?: number;
+}
+
+/** An answer that comes within so many milliseconds is the one that the reader waits for. */
+const WAITED = 30_000;
+
+/** Show the budget picker of one question below its cell. */
+function render({ model, el }: RenderProps<IState>): () => void {
+  const refresh = (): void => model.send({ method: 'refresh' });
+  const view = new PickerView({
+    release: (target): void => {
+      model.set('asked_at', Date.now());
+      model.send({ method: 'release', target });
+    },
+    refresh
+  });
+  const update = (): void => {
+    const state = model.get('state');
+    if (!isPickerState(state)) {
+      el.replaceChildren('This picker was made by another version of dpnb: run the cell again.');
+      return;
+    }
+    view.update(state);
+    if (view.node.parentNode !== el) {
+      el.replaceChildren(view.node);
+    }
+    // The kernel also replaces the output, so that a closed notebook shows the answer; this view may be the new one.
+    if (state.phase === 'answered' && Date.now() - (model.get('asked_at') ?? 0) < WAITED) {
+      requestAnimationFrame(() => view.focusAnswer());
+    }
+  };
+  const renew = (): void => {
+    if (model.get('is_stale') && view.isAsking) {
+      refresh();
+    }
+  };
+  // Somebody looks: what other questions have spent since must show.
+  const observer = new IntersectionObserver(entries => {
+    if (entries.some(entry => entry.isIntersecting)) {
+      renew();
+    }
+  });
+  const whenSeen = (): void => {
+    observer.unobserve(el);
+    observer.observe(el); // tells at once whether it is in sight
+  };
+  update();
+  model.on('change:state', update);
+  model.on('change:is_stale', whenSeen);
+  observer.observe(el);
+  return () => {
+    model.off('change:state', update);
+    model.off('change:is_stale', whenSeen);
+    observer.disconnect();
+    view.dispose();
+  };
+}
+
+export default { render };
