@@ -1,6 +1,9 @@
 import type { ISnapshot } from './snapshot';
 import type { LedgerView } from './tokens';
 
+/** What the status bar says unless the reader's settings want something else. */
+export const DEFAULT_HEADLINE = 'left';
+
 /** The clock time of an ISO 8601 instant, in the reader's time zone; the text itself when it is not one. */
 export function clock(iso: string): string {
   const date = new Date(iso);
@@ -9,13 +12,25 @@ export function clock(iso: string): string {
     : date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 }
 
+/** A number between 0 and 1 in per cent.  Rounded up: what was spent is never shown as less. */
+export const percent = (share: number): string => `${roundedUp(100 * share, 2)}%`;
+
+/** A number with so many decimals, never less than it is. */
+export function roundedUp(value: number, decimals: number): string {
+  const scale = 10 ** decimals;
+  const exact = Number((value * scale).toPrecision(12)); // 11.16 times 100 is not 1116.0000000000002
+  return String(Math.ceil(exact) / scale);
+}
+
 /** What the panel says above, or instead of, the sessions; null when there is nothing to say. */
-export function message(view: LedgerView): string | null {
+export function message(view: LedgerView, isBusy = false): string | null {
   switch (view.kind) {
     case 'no-kernel':
       return 'No running kernel. Open a notebook, or start its kernel.';
     case 'waiting':
-      return 'Waiting for the kernel to answer.';
+      return isBusy
+        ? 'The kernel is busy; it will answer when it is done.'
+        : 'Waiting for the kernel to answer; one that is busy answers when it is done.';
     case 'no-dpnb':
       return 'This kernel has not loaded dpnb: run %load_ext dpnb';
     case 'restarted':
@@ -34,14 +49,20 @@ export function message(view: LedgerView): string | null {
   }
 }
 
-/** The line in the status bar; null when there is no session. */
-export function statusLine(view: LedgerView): string | null {
+/**
+ * The line in the status bar; null when there is no session.
+ *
+ * @param headline Which of the session's headlines the reader wants; the first stands in for one that is missing.
+ */
+export function statusLine(view: LedgerView, headline = DEFAULT_HEADLINE): string | null {
   const session = newestSession(view);
   if (!session) {
     return null;
   }
+  const { headlines, name } = session;
+  const said = headlines.find(line => line.id === headline) ?? headlines[0];
   const doubts = [session.notice, view.kind === 'stale' ? 'last known' : null].filter(doubt => doubt !== null);
-  return [`dpnb ${session.headline}`, ...doubts].join(' · ');
+  return [`dpnb ${said?.text ?? name}`, ...doubts].join(' · ');
 }
 
 /** The session that was used last, if there is one to show. */

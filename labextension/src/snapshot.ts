@@ -5,6 +5,11 @@
  * Fields that this version does not know are ignored, so that a newer kernel may say more.
  */
 
+import { haveText, haveTextOrNull, isCount, isFields, isListOf, isNumber, isNumberOrNull, isShare } from './guards';
+
+/** Of the contract that this browser understands. */
+export const VERSION = 2;
+
 /** One dial: a share between 0 and 1, and the words that say what it means. */
 export interface IGauge {
   /** Stable name, unique within a session. */
@@ -48,14 +53,105 @@ export interface IOdometer {
   description: string;
 }
 
+/** One of the things that can be said of a session in a few words. */
+export interface IHeadline {
+  /** "left", "spent", "loss" or "times"; a session may lack any of them. */
+  id: string;
+  text: string;
+}
+
+/** Something an analyst can do next in a session that has released nothing. */
+export interface IStep {
+  text: string;
+  /** A line of Python. */
+  code: string;
+}
+
+/** How a session stood at one moment. */
+export interface ITimelinePoint {
+  /** Number of the request after which it stood so; 0 is before the first. */
+  id: number;
+  /** Share of the budget that was spent, between 0 and 1. */
+  spent: number;
+  /** What each curve said, in the order of the curves; null where it said nothing. */
+  bounds: (number | null)[];
+  /** The request in words. */
+  text: string;
+}
+
+/** One odometer of the timeline. */
+export interface ICurve {
+  /** Stable name, unique within a timeline. */
+  id: string;
+  label: string;
+}
+
+/** The budget, and the odometers, from request to request.  The kernel thins it: not every request has a point. */
+export interface ITimeline {
+  budget: {
+    label: string;
+    /** The promise in words. */
+    text: string;
+  };
+  loss: {
+    label: string;
+    /** The promise's epsilon, on the curves' own scale; null when it has none to compare with. */
+    limit: number | null;
+    /** The promise in words. */
+    text: string;
+  };
+  curves: ICurve[];
+  /** Oldest first. */
+  points: ITimelinePoint[];
+}
+
 /** One line of the ledger. */
 export interface IRelease {
   id: number;
   question: string;
+  /** In words, for example "mu 0.05". */
   cost: string;
+  /** The cost as a number, to sort by. */
+  mu: number;
+  /** Share of the whole budget, in words. */
+  share: string;
+  /** How far off the answer may be, in words; null when there is no answer, or nothing simple to say. */
+  error: string | null;
   /** ISO 8601, UTC. */
   time: string;
   status: string;
+  /** Id of the notebook cell that asked; null when none did. */
+  cell: string | null;
+}
+
+/** What one notebook cell cost. */
+export interface ICellCost {
+  /** Id of the cell. */
+  cell: string;
+  text: string;
+  /** A full sentence, for hovering and for screen readers. */
+  description: string;
+}
+
+/** A request that the filter refused: nothing was charged for it. */
+export interface IRefusal {
+  id: number;
+  question: string;
+  message: string;
+  /** Id of the explanation. */
+  explanation: string;
+  /** ISO 8601, UTC. */
+  time: string;
+  /** Id of the notebook cell that asked; null when none did. */
+  cell: string | null;
+}
+
+/** What something means in one sentence. */
+export interface IExplanation {
+  /** Stable name: links name it. */
+  id: string;
+  title: string;
+  text: string;
 }
 
 /** The public state of one session. */
@@ -65,21 +161,33 @@ export interface ISession {
   unit: string;
   /** Why the answers must not be taken for real or for private; null when they are both. */
   notice: string | null;
+  /** Id of the explanation of `notice`; null when there is none. */
+  warning: string | null;
   promise: string;
-  headline: string;
+  /** The first stands in for one that is asked for and not there. */
+  headlines: IHeadline[];
   filter: string;
   gauges: IGauge[];
   filters: IFilter[];
   odometers: IOdometer[];
   spent: string;
   ledger: string;
+  /** Empty as soon as something was released. */
+  next: IStep[];
+  timeline: ITimeline;
+  /** How many requests the ledger holds; `releases` may hold only the newest of them. */
+  count: number;
   /** Newest first. */
   releases: IRelease[];
+  /** Cells that cost nothing are not among them. */
+  cells: ICellCost[];
+  /** Newest first. */
+  refusals: IRefusal[];
 }
 
 /** Everything that one kernel process tells. */
 export interface ISnapshot {
-  v: 1;
+  v: typeof VERSION;
   /** Identifies the kernel process: another value means that the process was replaced. */
   boot: string;
   /** Grows with every message of one process. */
@@ -87,19 +195,9 @@ export interface ISnapshot {
   time: string;
   /** The most recently used first. */
   sessions: ISession[];
+  /** Of refusals and warnings. */
+  explanations: IExplanation[];
 }
-
-type Fields = Record<string, unknown>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const haveText = (fields: Fields, ...names: string[]): boolean => names.every(name => typeof fields[name] === 'string');
-
-const isShare = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= 1;
-
-const isListOf = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every(isItem);
 
 const isGauge = (value: unknown): value is IGauge =>
   isFields(value) && haveText(value, 'id', 'label', 'text', 'kind', 'description') && isShare(value.value);
@@ -113,26 +211,78 @@ const isFilter = (value: unknown): value is IFilter =>
 const isOdometer = (value: unknown): value is IOdometer =>
   isFields(value) && haveText(value, 'id', 'label', 'reading', 'text', 'description');
 
-const isRelease = (value: unknown): value is IRelease =>
-  isFields(value) && haveText(value, 'question', 'cost', 'time', 'status') && typeof value.id === 'number';
+const isHeadline = (value: unknown): value is IHeadline => isFields(value) && haveText(value, 'id', 'text');
+
+const isStep = (value: unknown): value is IStep => isFields(value) && haveText(value, 'text', 'code');
+
+const isCurve = (value: unknown): value is ICurve => isFields(value) && haveText(value, 'id', 'label');
+
+const isPoint = (value: unknown): value is ITimelinePoint =>
+  isFields(value) &&
+  haveText(value, 'text') &&
+  isCount(value.id) &&
+  isShare(value.spent) &&
+  isListOf(value.bounds, isNumberOrNull);
+
+const isTimeline = (value: unknown): value is ITimeline =>
+  isFields(value) &&
+  isFields(value.budget) &&
+  haveText(value.budget, 'label', 'text') &&
+  isFields(value.loss) &&
+  haveText(value.loss, 'label', 'text') &&
+  isNumberOrNull(value.loss.limit) &&
+  isListOf(value.curves, isCurve) &&
+  isListOf(value.points, isPoint) &&
+  areParallel(value.curves, value.points);
+
+/** Whether every point has one bound for each curve: otherwise one curve would be drawn as another. */
+const areParallel = (curves: ICurve[], points: ITimelinePoint[]): boolean =>
+  points.every(point => point.bounds.length === curves.length);
+
+/** Whether a value received from a kernel is one line of a ledger. */
+export const isRelease = (value: unknown): value is IRelease =>
+  isFields(value) &&
+  haveText(value, 'question', 'cost', 'share', 'time', 'status') &&
+  haveTextOrNull(value, 'error', 'cell') &&
+  isCount(value.id) &&
+  isNumber(value.mu);
+
+const isCellCost = (value: unknown): value is ICellCost =>
+  isFields(value) && haveText(value, 'cell', 'text', 'description');
+
+const isRefusal = (value: unknown): value is IRefusal =>
+  isFields(value) &&
+  haveText(value, 'question', 'message', 'explanation', 'time') &&
+  haveTextOrNull(value, 'cell') &&
+  isCount(value.id);
+
+const isExplanation = (value: unknown): value is IExplanation =>
+  isFields(value) && haveText(value, 'id', 'title', 'text');
 
 /** Whether a value received from a kernel is a session that can be shown. */
 export const isSession = (value: unknown): value is ISession =>
   isFields(value) &&
-  haveText(value, 'id', 'name', 'unit', 'promise', 'headline', 'filter', 'spent', 'ledger') &&
-  (value.notice === null || typeof value.notice === 'string') &&
+  haveText(value, 'id', 'name', 'unit', 'promise', 'filter', 'spent', 'ledger') &&
+  haveTextOrNull(value, 'notice', 'warning') &&
+  isListOf(value.headlines, isHeadline) &&
   isListOf(value.gauges, isGauge) &&
   isListOf(value.filters, isFilter) &&
   isListOf(value.odometers, isOdometer) &&
-  isListOf(value.releases, isRelease);
+  isListOf(value.next, isStep) &&
+  isTimeline(value.timeline) &&
+  isCount(value.count) &&
+  isListOf(value.releases, isRelease) &&
+  isListOf(value.cells, isCellCost) &&
+  isListOf(value.refusals, isRefusal);
 
 /** Whether a value received from a kernel is a snapshot that can be shown. */
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  value.v === 1 &&
+  value.v === VERSION &&
   haveText(value, 'boot', 'time') &&
-  typeof value.seq === 'number' &&
-  isListOf(value.sessions, isSession);
+  isNumber(value.seq) &&
+  isListOf(value.sessions, isSession) &&
+  isListOf(value.explanations, isExplanation);
 
 /**
  * The snapshot inside the data of a comm message.

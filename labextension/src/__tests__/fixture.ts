@@ -1,5 +1,5 @@
 import shared from '../../../tests/fixtures/snapshot.json';
-import { type ISession, type ISnapshot, isSnapshot } from '../snapshot';
+import { type IRelease, type ISession, type ISnapshot, isSnapshot } from '../snapshot';
 
 /** The snapshot that Python's tests read as well; a fresh copy, so that a test may change it. */
 export function sharedSnapshot(changes: Partial<ISnapshot> = {}): ISnapshot {
@@ -17,4 +17,25 @@ export function sharedSession(index: 0 | 1 = 0, changes: Partial<ISession> = {})
     throw new Error(`tests/fixtures/snapshot.json has no session ${index}`);
   }
   return { ...session, ...changes };
+}
+
+/** A release with the given number; its question, cost and cell are made from it. */
+export function release(id: number, changes: Partial<IRelease> = {}): IRelease {
+  return {
+    id,
+    question: `question ${id}`,
+    cost: `mu ${id / 100}`,
+    mu: id / 100,
+    share: `${id}%`,
+    error: null,
+    time: '2026-11-21T01:20:00Z',
+    status: 'released',
+    cell: null,
+    ...changes
+  };
+}
+
+/** Releases with the numbers from `first` up to `last`, newest first. */
+export function releases(first: number, last: number): IRelease[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => release(last - index));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { clock, message, statusLine } from '../format';
+import { clock, message, percent, roundedUp, statusLine } from '../format';
 import type { LedgerView } from '../tokens';
 import { sharedSession, sharedSnapshot } from './fixture';
 
@@ -29,13 +29,61 @@ describe('message', () => {
       { kind: 'stale', snapshot: sharedSnapshot() },
       live([])
     ];
-    const texts = views.map(message);
+    const texts = views.map(view => message(view));
     expect(texts).not.toContain(null);
     expect(new Set(texts).size).toBe(views.length);
   });
 });
 
+describe('message, while the kernel is busy,', () => {
+  it('says that it will answer when it is done', () => {
+    expect(message({ kind: 'waiting' }, true)).toBe('The kernel is busy; it will answer when it is done.');
+  });
+
+  it('leaves sessions that are live to a chip', () => {
+    expect(message(live(), true)).toBeNull();
+  });
+});
+
+describe('figures', () => {
+  it.each([
+    [0.1116, '11.16%'],
+    [0.111601, '11.17%'],
+    [0.29, '29%'],
+    [1, '100%'],
+    [0, '0%']
+  ])('show a spent share of %s as %s, never as less than it is', (share, text) => {
+    expect(percent(share)).toBe(text);
+  });
+
+  it.each([
+    [0.51681, 4, '0.5169'],
+    [0.5168, 4, '0.5168'],
+    [0, 4, '0']
+  ])('show a bound of %s with %s decimals as %s', (value, decimals, text) => {
+    expect(roundedUp(value, decimals)).toBe(text);
+  });
+});
+
 describe('statusLine', () => {
+  it.each([
+    ['left', 'dpnb 83.3% left'],
+    ['spent', 'dpnb mu 0.0866 of 0.2117'],
+    ['loss', 'dpnb loss so far at most 0.5168'],
+    ['times', 'dpnb 12 more like the last'],
+    ['of a later version', 'dpnb 83.3% left']
+  ])('says what the reader wants of it: %s', (headline, line) => {
+    expect(statusLine(live(), headline)).toBe(line);
+  });
+
+  it('says the first it can where the session cannot tell what is wanted', () => {
+    expect(statusLine(live([sharedSession(1, { notice: null })]), 'times')).toBe('dpnb 100.0% left');
+  });
+
+  it('says the name of a session that has no headline', () => {
+    expect(statusLine(live([sharedSession(0, { headlines: [] })]))).toBe('dpnb rand-hie');
+  });
+
   it('says what is left in the session used last', () => {
     expect(statusLine(live())).toBe('dpnb 83.3% left');
   });
