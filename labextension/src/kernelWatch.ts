@@ -1,13 +1,18 @@
 import { type Kernel, KernelMessage } from '@jupyterlab/services';
+import type { JSONObject } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { ISnapshotCache } from './cache';
-import { type ISnapshot, readSnapshot } from './snapshot';
+import { type ILog, LogBook, readLogChunk } from './logBook';
+import { type IRelease, type ISnapshot, readSnapshot } from './snapshot';
 import type { LedgerView } from './tokens';
 
 /** The comm target under which a kernel's dpnb can be found. */
 export const TARGET = 'dpnb.state';
+
+/** Milliseconds after which a kernel that is at work counts as busy: every small request makes it so for an instant. */
+export const BUSY_AFTER = 500;
 
 /**
  * What one kernel connection tells about dpnb.
@@ -23,6 +28,10 @@ export class KernelWatch implements IDisposable {
   private readonly _retired = new Set<string>();
   /** Grows whenever an answer to an earlier question has become worthless. */
   private _round = 0;
+  private _commId: string | null = null;
+  private _isBusy = false;
+  private _busyTimer: number | undefined;
+  private readonly _book = new LogBook(session => this._send({ method: 'request_log', session }));
 
   constructor(
     readonly kernel: Kernel.IKernelConnection,
@@ -31,10 +40,12 @@ export class KernelWatch implements IDisposable {
     const snapshot = _cache.read(kernel.id);
     if (snapshot) {
       this._view = { kind: 'stale', snapshot };
+      this._book.hear(snapshot);
     }
     kernel.iopubMessage.connect(this._onMessage, this);
     kernel.statusChanged.connect(this._onStatus, this);
     kernel.connectionStatusChanged.connect(this._onConnection, this);
+    this._watchBusy(kernel.status);
     if (kernel.connectionStatus === 'connected') {
       void this._ask();
     }
@@ -44,8 +55,25 @@ export class KernelWatch implements IDisposable {
     return this._view;
   }
 
+  /** Whether the kernel has been at work for a while. */
+  get isBusy(): boolean {
+    return this._isBusy;
+  }
+
   get changed(): ISignal<this, void> {
     return this._changed;
+  }
+
+  /** What is known of a session's log. */
+  log(session: string): ILog {
+    return this._book.log(session);
+  }
+
+  /** Every row of a session's log, newest first; null when the kernel is gone for good before it told them. */
+  requestLog(session: string): Promise<readonly IRelease[] | null> {
+    const answer = this._book.request(session);
+    this._changed.emit();
+    return answer;
   }
 
   get isDisposed(): boolean {
@@ -58,6 +86,8 @@ export class KernelWatch implements IDisposable {
     }
     this._isDisposed = true;
     this._round += 1;
+    window.clearTimeout(this._busyTimer);
+    this._book.close();
     Signal.clearData(this); // both what it hears and who hears it
   }
 
@@ -70,12 +100,24 @@ export class KernelWatch implements IDisposable {
     if (!KernelMessage.isCommMsgMsg(message)) {
       return;
     }
-    const snapshot = readSnapshot(message.content.data);
+    const { comm_id: commId, data } = message.content;
+    const snapshot = readSnapshot(data);
     if (snapshot === 'unreadable') {
       this._set({ kind: 'unreadable' });
     } else if (snapshot && this._isNews(snapshot)) {
+      this._commId = commId;
       this._cache.write(this.kernel.id, snapshot);
+      this._book.hear(snapshot);
       this._set({ kind: 'live', snapshot });
+    } else {
+      this._onLog(data);
+    }
+  }
+
+  private _onLog(data: unknown): void {
+    const chunk = readLogChunk(data);
+    if (chunk && this._book.hearChunk(chunk)) {
+      this._changed.emit();
     }
   }
 
@@ -88,6 +130,7 @@ export class KernelWatch implements IDisposable {
   }
 
   private _onStatus(_: Kernel.IKernelConnection, status: Kernel.Status): void {
+    this._watchBusy(status);
     if (status === 'restarting' || status === 'autorestarting') {
       this._forget({ kind: 'restarted' });
     } else if (status === 'dead') {
@@ -95,8 +138,25 @@ export class KernelWatch implements IDisposable {
     }
   }
 
+  private _watchBusy(status: Kernel.Status): void {
+    window.clearTimeout(this._busyTimer);
+    if (status === 'busy') {
+      this._busyTimer = window.setTimeout(() => this._setBusy(true), BUSY_AFTER);
+    } else {
+      this._setBusy(false);
+    }
+  }
+
+  private _setBusy(isBusy: boolean): void {
+    if (isBusy !== this._isBusy) {
+      this._isBusy = isBusy;
+      this._changed.emit();
+    }
+  }
+
   private _onConnection(_: Kernel.IKernelConnection, status: Kernel.ConnectionStatus): void {
     if (status === 'connected') {
+      this._book.reconnect();
       void this._ask();
     }
   }
@@ -107,6 +167,8 @@ export class KernelWatch implements IDisposable {
       this._retired.add(this._view.snapshot.boot);
     }
     this._cache.clear(this.kernel.id);
+    this._commId = null;
+    this._book.forget();
     this._set(view);
   }
 
@@ -123,7 +185,8 @@ export class KernelWatch implements IDisposable {
       if (commId === undefined) {
         this._onAbsent();
       } else {
-        this._requestState(commId);
+        this._commId = commId;
+        this._send({ method: 'request_state' });
       }
     } catch {
       // The connection was closed while it was being asked.  Its successor, if any, asks again.
@@ -138,14 +201,19 @@ export class KernelWatch implements IDisposable {
     }
   }
 
-  private _requestState(commId: string): void {
+  /** Say something to dpnb, which hears it when the kernel has done what it was told before; false if it is not found. */
+  private _send(data: JSONObject): boolean {
+    if (this._commId === null) {
+      return false;
+    }
     const message = KernelMessage.createMessage<KernelMessage.ICommMsgMsg<'shell'>>({
       msgType: 'comm_msg',
       channel: 'shell',
       username: this.kernel.username,
       session: this.kernel.clientId,
-      content: { comm_id: commId, data: { method: 'request_state' } }
+      content: { comm_id: this._commId, data }
     });
     this.kernel.sendShellMessage(message, false, true);
+    return true;
   }
 }

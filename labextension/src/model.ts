@@ -4,6 +4,8 @@ import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { ISnapshotCache } from './cache';
 import { KernelWatch } from './kernelWatch';
+import type { ILog } from './logBook';
+import type { IRelease } from './snapshot';
 import type { ILedgerModel, LedgerView } from './tokens';
 
 /** What the model needs of a notebook's or console's session context. */
@@ -12,6 +14,8 @@ export interface IKernelHost {
   readonly kernelChanged: ISignal<IKernelHost, unknown>;
   readonly disposed: ISignal<IKernelHost, void>;
 }
+
+const NO_KERNEL: LedgerView = { kind: 'no-kernel' };
 
 /**
  * Follows the kernels of everything that is open, and shows the one that is active.
@@ -22,18 +26,46 @@ export interface IKernelHost {
 export class LedgerModel implements ILedgerModel, IDisposable {
   private readonly _watches = new Map<IKernelHost, KernelWatch | null>();
   private readonly _changed = new Signal<this, void>(this);
+  private readonly _kernelChanged = new Signal<this, string>(this);
   private _active: IKernelHost | null = null;
   private _isDisposed = false;
 
   constructor(private readonly _cache: ISnapshotCache) {}
 
   get view(): LedgerView {
-    const watch = this._active && this._watches.get(this._active);
-    return watch ? watch.view : { kind: 'no-kernel' };
+    return this._watch?.view ?? NO_KERNEL;
+  }
+
+  get kernelId(): string | null {
+    return this._watch?.kernel.id ?? null;
+  }
+
+  get isBusy(): boolean {
+    return this._watch?.isBusy ?? false;
   }
 
   get changed(): ISignal<this, void> {
     return this._changed;
+  }
+
+  get kernelChanged(): ISignal<this, string> {
+    return this._kernelChanged;
+  }
+
+  viewOf(kernelId: string): LedgerView {
+    const views = [...this._watches.values()]
+      .filter(watch => watch?.kernel.id === kernelId)
+      .map(watch => watch?.view ?? NO_KERNEL);
+    // Of several connections to one kernel the youngest may not have been answered yet.
+    return views.find(view => view.kind === 'live') ?? views[0] ?? NO_KERNEL;
+  }
+
+  log(sessionId: string): ILog {
+    return this._watch?.log(sessionId) ?? { rows: [], isWhole: false, isAwaited: false };
+  }
+
+  requestLog(sessionId: string): Promise<readonly IRelease[] | null> {
+    return this._watch?.requestLog(sessionId) ?? Promise.resolve(null);
   }
 
   get isDisposed(): boolean {
@@ -72,6 +104,10 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     Signal.clearData(this);
   }
 
+  private get _watch(): KernelWatch | null {
+    return (this._active && this._watches.get(this._active)) ?? null;
+  }
+
   private _onKernelChanged(host: IKernelHost): void {
     const kernel = host.session?.kernel ?? null;
     const old = this._watches.get(host) ?? null;
@@ -82,23 +118,29 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     // eslint-disable-next-line jupyter/require-disposable-ownership -- the map owns it
     const watch = kernel && new KernelWatch(kernel, this._cache);
     if (watch) {
-      watch.changed.connect(() => this._onWatchChanged(host), this);
+      watch.changed.connect(() => this._onWatchChanged(host, watch), this);
     }
     this._watches.set(host, watch);
-    this._onWatchChanged(host);
+    this._onWatchChanged(host, old);
+    this._onWatchChanged(host, watch);
   }
 
-  private _onWatchChanged(host: IKernelHost): void {
-    if (host === this._active) {
+  private _onWatchChanged(host: IKernelHost, watch: KernelWatch | null): void {
+    if (watch) {
+      this._kernelChanged.emit(watch.kernel.id);
+    }
+    if (host === this._active && watch === this._watch) {
       this._changed.emit();
     }
   }
 
   private _onHostDisposed(host: IKernelHost): void {
-    this._watches.get(host)?.dispose();
+    const watch = this._watches.get(host) ?? null;
+    watch?.dispose();
     this._watches.delete(host);
     if (host === this._active) {
       this.activate(null);
     }
+    this._onWatchChanged(host, watch);
   }
 }

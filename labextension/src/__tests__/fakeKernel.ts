@@ -2,7 +2,8 @@ import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
 import type { IKernelHost } from '../model';
-import type { ISnapshot } from '../snapshot';
+import type { IRelease, ISnapshot } from '../snapshot';
+import { sharedSnapshot } from './fixture';
 
 /** As much of a kernel connection as the extension uses. */
 export class FakeKernel {
@@ -13,10 +14,12 @@ export class FakeKernel {
   readonly statusChanged = new Signal<this, Kernel.Status>(this);
   readonly connectionStatusChanged = new Signal<this, Kernel.ConnectionStatus>(this);
   connectionStatus: Kernel.ConnectionStatus = 'connected';
+  status: Kernel.Status = 'idle';
   /** The comm of a kernel that has loaded dpnb. */
   commId: string | null = null;
-  /** Data of every message sent to a comm. */
+  /** Data of every message sent to a comm, and the comms' ids. */
   readonly sent: unknown[] = [];
+  readonly sentTo: string[] = [];
   /** Answers a question later than it was asked, as a busy kernel does. */
   gate: Promise<void> = Promise.resolve();
 
@@ -28,14 +31,25 @@ export class FakeKernel {
     return { content: { status: 'ok', comms } };
   }
 
-  sendShellMessage(message: { content: { data: unknown } }): void {
+  sendShellMessage(message: { content: { comm_id: string; data: unknown } }): void {
     this.sent.push(message.content.data);
+    this.sentTo.push(message.content.comm_id);
+  }
+
+  become(status: Kernel.Status): void {
+    this.status = status;
+    this.statusChanged.emit(status);
   }
 
   /** Broadcast something under a comm. */
   broadcast(data: unknown, type = 'comm_msg'): void {
     const message = { header: { msg_type: type }, content: { comm_id: 'x', data } };
     this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
+  }
+
+  /** Broadcast a part of a log: `rows` are its rows, oldest first, `start` the number of those before them. */
+  pushLog(session: string, start: number, rows: IRelease[], total: number, boot = sharedSnapshot().boot): void {
+    this.broadcast({ dpnb_log: { v: 2, boot, session, start, total, rows } });
   }
 
   push(snapshot: ISnapshot): void {

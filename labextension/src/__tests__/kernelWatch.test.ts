@@ -94,7 +94,7 @@ describe('listening', () => {
   it('says that it cannot read another version', () => {
     const watched = watch();
     kernel.push(sharedSnapshot());
-    kernel.broadcast({ dpnb: { ...sharedSnapshot(), v: 2 } });
+    kernel.broadcast({ dpnb: { ...sharedSnapshot(), v: 1 } });
     expect(watched.view.kind).toBe('unreadable');
   });
 
