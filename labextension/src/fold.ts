@@ -21,6 +21,12 @@ export class Fold {
     return this._body;
   }
 
+  /** Open it because the reader asked for something inside. */
+  open(): void {
+    this._wasTouched = true;
+    this.node.open = true;
+  }
+
   /** Open it, unless the reader has decided by hand. */
   unfold(): void {
     if (!this._wasTouched) {

@@ -51,11 +51,11 @@ it('shows the gauges of its session and follows them', () => {
 it('folds filters and odometers away until the reader opens them, and then leaves them open', () => {
   const { model, el } = rendered(sharedSession());
   const folds = [...el.querySelectorAll('details')];
-  expect(folds.map(fold => fold.open)).toEqual([false, false]);
+  expect(folds.map(fold => fold.open)).toEqual([false, false, false]);
   folds[1]?.querySelector('summary')?.click();
   model.set(sharedSession(0, { odometers: sharedSession().odometers.slice(1) }));
   expect([...el.querySelectorAll('details')]).toEqual(folds);
-  expect(folds.map(fold => fold.open)).toEqual([false, true]);
+  expect(folds.map(fold => fold.open)).toEqual([false, true, false]);
 });
 
 it('leaves the keyboard where it is when a number moves', () => {
@@ -67,7 +67,14 @@ it('leaves the keyboard where it is when a number moves', () => {
 });
 
 it('leaves the list of releases to the panel', () => {
-  expect(rendered(sharedSession()).el.querySelector('ol')).toBeNull();
+  expect(rendered(sharedSession()).el.querySelector('.dpnb-log, .dpnb-release, .dpnb-refusal')).toBeNull();
+});
+
+it('shows the budget over time, and what to do next without a button that it could not serve', () => {
+  expect(rendered(sharedSession()).el.querySelector('.dpnb-timeline-steps')).not.toBeNull();
+  const { el } = rendered(sharedSession(1));
+  expect(el.querySelector('.dpnb-next-code')?.textContent).toBe('frame = session.frame');
+  expect(el.querySelector('.dpnb-next button')).toBeNull();
 });
 
 it('says so when it cannot read its state', () => {

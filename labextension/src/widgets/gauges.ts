@@ -11,7 +11,7 @@ interface IState {
 
 /** Show the gauges of one session below a cell, and keep them up to date for as long as they are there. */
 function render({ model, el }: RenderProps<IState>): () => void {
-  const view = new SessionView(false);
+  const view = new SessionView(null);
   const update = (): void => {
     const session = model.get('state');
     if (isSession(session)) {
