@@ -2,6 +2,7 @@ import { Widget } from '@lumino/widgets';
 
 import { element } from './dom';
 import { newestSession, statusLine } from './format';
+import type { Setting } from './setting';
 import type { ILedgerModel } from './tokens';
 
 /** The status bar's one line about the session that was used last; a click opens the panel. */
@@ -10,6 +11,7 @@ export class StatusItem extends Widget {
 
   constructor(
     private readonly _model: ILedgerModel,
+    private readonly _headline: Setting<string>,
     onClick: () => void
   ) {
     super();
@@ -17,12 +19,13 @@ export class StatusItem extends Widget {
     this._button.addEventListener('click', onClick);
     this.node.append(this._button);
     _model.changed.connect(this._draw, this);
+    _headline.changed.connect(this._draw, this);
     this._draw();
   }
 
   private _draw(): void {
     const session = newestSession(this._model.view);
-    this._button.textContent = statusLine(this._model.view) ?? '';
+    this._button.textContent = statusLine(this._model.view, this._headline.value) ?? '';
     this._button.title = session ? `${session.name}: ${session.promise}. Spent: ${session.spent}.` : '';
     this._button.classList.toggle('dpnb-mod-unreal', Boolean(session?.notice));
   }
