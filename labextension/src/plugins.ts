@@ -1,25 +1,34 @@
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { ICommandPalette } from '@jupyterlab/apputils';
-import { type ConsolePanel, IConsoleTracker } from '@jupyterlab/console';
-import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { Clipboard, ICommandPalette } from '@jupyterlab/apputils';
+import { IConsoleTracker } from '@jupyterlab/console';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 
 import { TabCache } from './cache';
-import { statusLine } from './format';
+import { addBadges } from './badgesEverywhere';
+import { addPanelCommands, COMMANDS } from './commands';
+import { exportLog } from './exportLog';
+import { followActive } from './followActive';
+import { DEFAULT_HEADLINE, statusLine } from './format';
 import { dialIcon } from './icon';
 import { LedgerModel } from './model';
+import { Notebooks } from './notebooks';
 import { openOnFirstSession } from './opening';
 import { LedgerPanel } from './panel';
+import { Setting } from './setting';
 import { StatusItem } from './statusItem';
 import { ILedgerModel } from './tokens';
+import type { ISessionTools } from './tools';
+import { followWhyLinks } from './why';
 
-/** The command that opens the side panel and moves the keyboard there. */
-export const OPEN_PANEL = 'dpnb:open-panel';
 const PANEL_ID = 'dpnb:ledger-panel';
+const STATUS_ID = 'dpnb:status';
+const BADGES_ID = 'dpnb:badges';
 
 // Everything is optional: a page of Notebook 7 lacks a console, a status bar or, in its file list, even notebooks.
 const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
-  id: 'dpnb:ledger-panel',
+  id: PANEL_ID,
   description: 'Shows the privacy budget of the active kernel in a side panel.',
   autoStart: true,
   provides: ILedgerModel,
@@ -34,21 +43,30 @@ const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
     const model = new LedgerModel(new TabCache());
     if (notebooks || consoles) {
       followActive(app, model, notebooks, consoles);
-      addPanel(app, model, restorer, palette);
+      addPanel(app, model, notebooks, restorer, palette);
     }
     return model;
   }
 };
 
 const statusPlugin: JupyterFrontEndPlugin<void> = {
-  id: 'dpnb:status',
+  id: STATUS_ID,
   description: 'Shows what is left of the privacy budget in the status bar.',
   autoStart: true,
   requires: [ILedgerModel],
-  optional: [IStatusBar],
-  activate: (app: JupyterFrontEnd, model: ILedgerModel, statusBar: IStatusBar | null): void => {
-    statusBar?.registerStatusItem('dpnb:status', {
-      item: new StatusItem(model, () => void app.commands.execute(OPEN_PANEL)),
+  optional: [IStatusBar, ISettingRegistry],
+  activate: (
+    app: JupyterFrontEnd,
+    model: ILedgerModel,
+    statusBar: IStatusBar | null,
+    settings: ISettingRegistry | null
+  ): void => {
+    if (!statusBar) {
+      return;
+    }
+    const headline = new Setting<string>(settings, STATUS_ID, 'headline', DEFAULT_HEADLINE);
+    statusBar.registerStatusItem(STATUS_ID, {
+      item: new StatusItem(model, headline, () => void app.commands.execute(COMMANDS.open)),
       align: 'left',
       rank: 900,
       isActive: () => statusLine(model.view) !== null,
@@ -57,59 +75,60 @@ const statusPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** Keep the model on the kernel of the notebook or console that was used last. */
-function followActive(
-  app: JupyterFrontEnd,
-  model: LedgerModel,
-  notebooks: INotebookTracker | null,
-  consoles: IConsoleTracker | null
-): void {
-  const choose = (): void => {
-    const { currentWidget } = app.shell;
-    const isTracked =
-      currentWidget && (notebooks?.has(currentWidget) === true || consoles?.has(currentWidget) === true);
-    // A text editor in front has no kernel of its own: the notebook that was used last stays on show.
-    const panel = isTracked
-      ? (currentWidget as NotebookPanel | ConsolePanel)
-      : (notebooks?.currentWidget ?? consoles?.currentWidget);
-    model.activate(panel && !panel.isDisposed ? panel.sessionContext : null);
-  };
-  for (const tracker of [notebooks, consoles]) {
-    tracker?.forEach((panel: NotebookPanel | ConsolePanel) => model.follow(panel.sessionContext));
-    tracker?.widgetAdded.connect((_: unknown, panel: NotebookPanel | ConsolePanel) =>
-      model.follow(panel.sessionContext)
-    );
-    tracker?.currentChanged.connect(choose);
+const badgesPlugin: JupyterFrontEndPlugin<void> = {
+  id: BADGES_ID,
+  description: 'Shows in the margin of every notebook what each cell cost.',
+  autoStart: true,
+  requires: [ILedgerModel],
+  optional: [INotebookTracker, ISettingRegistry, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    model: ILedgerModel,
+    notebooks: INotebookTracker | null,
+    settings: ISettingRegistry | null,
+    palette: ICommandPalette | null
+  ): void => {
+    if (notebooks) {
+      addBadges(app, model, notebooks, new Setting<boolean>(settings, BADGES_ID, 'showBadges', true), palette);
+    }
   }
-  app.shell.currentChanged?.connect(choose);
-  choose();
-}
+};
 
-/** Add the panel on the right, and the command that opens it. */
+/** Add the panel on the right, what leads to it, and what it leads to. */
 function addPanel(
   app: JupyterFrontEnd,
   model: LedgerModel,
+  tracker: INotebookTracker | null,
   restorer: ILayoutRestorer | null,
   palette: ICommandPalette | null
 ): void {
-  const panel = new LedgerPanel(model);
+  const notebooks = new Notebooks(tracker, id => app.shell.activateById(id));
+  const panel = new LedgerPanel(model, sessionTools(model, notebooks));
   panel.id = PANEL_ID;
   panel.title.icon = dialIcon;
   panel.title.caption = 'Privacy budget (dpnb)';
   app.shell.add(panel, 'right', { rank: 900, type: 'Privacy budget' });
   restorer?.add(panel, PANEL_ID);
+  notebooks.changed.connect(() => panel.update());
   const open = (): void => app.shell.activateById(PANEL_ID);
-  app.commands.addCommand(OPEN_PANEL, {
-    label: 'Show the Privacy Budget',
-    caption: 'Open the side panel with the gauges of every dpnb session of the active kernel',
-    describedBy: { args: { type: 'object', properties: {} } },
-    execute: () => {
-      open();
-      panel.node.focus();
-    }
+  addPanelCommands(app, palette, { model, panel, notebooks, open });
+  followWhyLinks(explanation => {
+    open();
+    panel.showExplanation(explanation);
   });
-  palette?.addItem({ command: OPEN_PANEL, category: 'dpnb' });
   void app.restored.then(() => openOnFirstSession(model, panel, open));
 }
 
-export const plugins: JupyterFrontEndPlugin<unknown>[] = [panelPlugin, statusPlugin];
+/** What the panel can do for its sessions, all of which belong to the active kernel. */
+function sessionTools(model: ILedgerModel, notebooks: Notebooks): ISessionTools {
+  return {
+    log: session => model.log(session),
+    requestLog: session => void model.requestLog(session),
+    exportLog: session => void exportLog(model, session),
+    hasCell: cell => notebooks.hasCell(model.kernelId, cell),
+    goToCell: cell => void notebooks.goToCell(model.kernelId, cell),
+    copy: text => Clipboard.copyToSystem(text)
+  };
+}
+
+export const plugins: JupyterFrontEndPlugin<unknown>[] = [panelPlugin, statusPlugin, badgesPlugin];

@@ -1,39 +1,25 @@
-import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { openOnFirstSession } from '../opening';
 import { LedgerPanel } from '../panel';
 import { StatusItem } from '../statusItem';
-import type { ILedgerModel, LedgerView } from '../tokens';
-import { settle } from './fakeKernel';
-import { sharedSession, sharedSnapshot } from './fixture';
-
-class FakeModel implements ILedgerModel {
-  readonly changed = new Signal<this, void>(this);
-  view: LedgerView = { kind: 'no-kernel' };
-
-  /** Lumino draws a little later than it is told to. */
-  async show(view: LedgerView): Promise<void> {
-    this.view = view;
-    this.changed.emit();
-    await settle();
-  }
-}
+import { Setting } from '../setting';
+import type { LedgerView } from '../tokens';
+import { FakeModel, FakeTools, found, live, texts } from './fakeModel';
+import { release, sharedSession, sharedSnapshot } from './fixture';
 
 let model: FakeModel;
 let panel: LedgerPanel;
+let tools: FakeTools;
 
 beforeEach(() => {
   window.sessionStorage.clear();
   model = new FakeModel();
-  panel = new LedgerPanel(model);
+  tools = new FakeTools();
+  panel = new LedgerPanel(model, tools);
+  document.body.replaceChildren();
   Widget.attach(panel, document.body);
-});
-
-const live = (sessions = sharedSnapshot().sessions): LedgerView => ({
-  kind: 'live',
-  snapshot: sharedSnapshot({ sessions })
 });
 
 describe('LedgerPanel', () => {
@@ -76,9 +62,9 @@ describe('LedgerPanel', () => {
   });
 
   it('unfolds the session that is used, and leaves the others folded', async () => {
-    const open = (): boolean[] => [...panel.node.querySelectorAll('details')].map(fold => fold.open);
+    const open = (): boolean[] => [...panel.node.querySelectorAll('details')].map(node => node.open);
     await model.show(live());
-    expect(open()).toEqual([true, true, false, false]);
+    expect(open()).toEqual([true, true, true, false, false, false, false]);
   });
 
   it('leaves a fold as the reader put it, also after looking at another kernel', async () => {
@@ -90,12 +76,12 @@ describe('LedgerPanel', () => {
     };
     await model.show(live());
     fold(0);
-    fold(3);
+    fold(4);
     await model.show(changed('moved'));
-    expect(folds().map(node => node.open)).toEqual([false, true, false, true]);
+    expect(folds().map(node => node.open)).toEqual([false, true, true, false, true, false, false]);
     await model.show({ kind: 'no-dpnb' });
     await model.show(changed('moved again'));
-    expect(folds().map(node => node.open)).toEqual([false, true, false, true]);
+    expect(folds().map(node => node.open)).toEqual([false, true, true, false, true, false, false]);
     expect(panel.node.textContent).toContain('moved again');
   });
 
@@ -123,15 +109,89 @@ describe('LedgerPanel', () => {
   });
 });
 
+describe('LedgerPanel, about the kernel,', () => {
+  it('has a chip while it runs, and moves on below it', async () => {
+    model.isBusy = true;
+    await model.show(live());
+    expect(found(panel.node, '.dpnb-busy').hidden).toBe(false);
+    const moved = sharedSession(0, { spent: 'mu 0.2 of 0.2117' });
+    await model.show(live([moved]));
+    expect(panel.node.textContent).toContain('mu 0.2 of 0.2117');
+    model.isBusy = false;
+    await model.show(live([moved]));
+    expect(found(panel.node, '.dpnb-busy').hidden).toBe(true);
+  });
+
+  it('has no chip where a sentence says that it is busy', async () => {
+    model.isBusy = true;
+    await model.show({ kind: 'waiting' });
+    expect(found(panel.node, '.dpnb-busy').hidden).toBe(true);
+    expect(found(panel.node, '[role=status]').textContent).toContain('when it is done');
+  });
+});
+
+describe('LedgerPanel, asked for a cell,', () => {
+  const own = (): string[] =>
+    [...panel.node.querySelectorAll<HTMLElement>('.dpnb-release')].map(row => row.dataset.release ?? '');
+
+  it('shows its releases only, also before it has drawn the kernel that it came to', () => {
+    model.view = live();
+    panel.showCell('3f2a-mean');
+    expect(own()).toEqual(['2']);
+    expect(document.activeElement).toBe(found(panel.node, '.dpnb-log-cell'));
+  });
+
+  it('leaves the logs of sessions alone that have none', async () => {
+    const other = sharedSession(0, { id: 'other', cells: [], releases: [release(7)], count: 1 });
+    await model.show(live([sharedSession(), other]));
+    panel.showCell('3f2a-mean');
+    expect(own()).toEqual(['2', '7']);
+  });
+
+  it('changes nothing for a cell that nobody knows', async () => {
+    await model.show(live());
+    panel.showCell('unknown');
+    expect(own()).toEqual(['2', '1']);
+  });
+});
+
+describe('LedgerPanel, on what to do next,', () => {
+  it('lists it for a session that has released nothing, and for no other', async () => {
+    await model.show(live());
+    const [spent, fresh] = [...panel.node.querySelectorAll<HTMLElement>('.dpnb-next')];
+    expect(spent?.hidden).toBe(true);
+    expect(fresh?.hidden).toBe(false);
+    expect(texts(panel.node, '.dpnb-next-code')).toEqual(['frame = session.frame', 'frame.units()']);
+  });
+
+  it('copies a line and says so', async () => {
+    await model.show(live([sharedSession(1)]));
+    const copy = found(panel.node, '.dpnb-next-copy');
+    expect(copy.getAttribute('aria-label')).toBe('Copy: frame = session.frame');
+    copy.click();
+    expect(tools.copy).toHaveBeenCalledWith('frame = session.frame');
+    expect(copy.textContent).toBe('Copied');
+  });
+});
+
 describe('StatusItem', () => {
   it('shows the line of the newest session and opens the panel', async () => {
     const open = vi.fn();
-    const item = new StatusItem(model, open);
+    const headline = new Setting<string>(null, 'dpnb:status', 'headline', 'left');
+    const item = new StatusItem(model, headline, open);
     await model.show(live());
     const button = item.node.querySelector('button');
     expect(button?.textContent).toBe('dpnb 83.3% left');
     button?.click();
     expect(open).toHaveBeenCalledOnce();
+  });
+
+  it('says what the reader chose, as soon as it is chosen', async () => {
+    const headline = new Setting<string>(null, 'dpnb:status', 'headline', 'left');
+    const item = new StatusItem(model, headline, () => undefined);
+    await model.show(live());
+    await headline.set('times');
+    expect(item.node.textContent).toBe('dpnb 12 more like the last');
   });
 });
 
@@ -160,7 +220,7 @@ describe('openOnFirstSession', () => {
   it('leaves alone whoever closed the panel before the page was reloaded', async () => {
     await model.show(live());
     panel.hide();
-    const reloaded = new LedgerPanel(model);
+    const reloaded = new LedgerPanel(model, tools);
     const again = vi.fn();
     openOnFirstSession(model, reloaded, again);
     expect(again).not.toHaveBeenCalled();

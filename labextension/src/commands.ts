@@ -1,0 +1,109 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICommandPalette } from '@jupyterlab/apputils';
+
+import { exportLog } from './exportLog';
+import { newestSession } from './format';
+import type { Notebooks } from './notebooks';
+import type { LedgerPanel } from './panel';
+import type { ILedgerModel } from './tokens';
+
+/** The commands' names; each is described where it is added. */
+export const COMMANDS = {
+  open: 'dpnb:open-panel',
+  exportLog: 'dpnb:export-log',
+  goToLast: 'dpnb:go-to-last-release',
+  explain: 'dpnb:explain',
+  showCell: 'dpnb:show-cell',
+  toggleBadges: 'dpnb:toggle-badges'
+} as const;
+
+/** The palette's heading over them. */
+export const CATEGORY = 'dpnb';
+
+const NO_ARGUMENTS = { args: { type: 'object', properties: {} } };
+
+interface IPlaces {
+  model: ILedgerModel;
+  panel: LedgerPanel;
+  notebooks: Notebooks;
+  /** Brings the panel into sight. */
+  open: () => void;
+}
+
+type CommandOptions = Parameters<JupyterFrontEnd['commands']['addCommand']>[1];
+
+/** Add a command that needs no arguments, to the palette too. */
+export function addCommand(
+  app: JupyterFrontEnd,
+  palette: ICommandPalette | null,
+  id: string,
+  options: Omit<CommandOptions, 'describedBy'>
+): void {
+  app.commands.addCommand(id, { describedBy: NO_ARGUMENTS, ...options });
+  palette?.addItem({ command: id, category: CATEGORY });
+}
+
+/** Add the commands of the panel. */
+export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette | null, places: IPlaces): void {
+  const { model, panel, notebooks, open } = places;
+  const openPanel = (): void => {
+    open();
+    panel.node.focus();
+  };
+  addCommand(app, palette, COMMANDS.open, {
+    label: 'Show the Privacy Budget',
+    caption: 'Open the side panel with the gauges of every dpnb session of the active kernel',
+    execute: openPanel
+  });
+  addCommand(app, palette, COMMANDS.exportLog, {
+    label: 'Export the Log of Releases as CSV',
+    caption: 'Download every line of the ledger of the dpnb session that was used last',
+    execute: async () => {
+      const session = newestSession(model.view);
+      if (session) {
+        await exportLog(model, session);
+      } else {
+        openPanel(); // it says why there is nothing to export
+      }
+    }
+  });
+  addCommand(app, palette, COMMANDS.goToLast, {
+    label: 'Go to the Cell of the Last Release',
+    caption: 'Show the notebook cell that asked the last question of the dpnb session that was used last',
+    execute: async () => {
+      const cell = newestSession(model.view)?.releases[0]?.cell ?? null;
+      if (cell === null || !(await notebooks.goToCell(model.kernelId, cell))) {
+        openPanel(); // it shows what was released last, and without a way to its cell
+      }
+    }
+  });
+  addCommand(app, palette, COMMANDS.explain, {
+    label: 'Explain the Promise in Plain Words',
+    caption: 'Open the side panel at one sentence for everything that was refused or warned of',
+    execute: () => {
+      open();
+      panel.showExplanation(null);
+    }
+  });
+  addShowCell(app, places);
+}
+
+/** The one that is not in the palette: nobody knows a cell's id by heart. */
+function addShowCell(app: JupyterFrontEnd, { panel, open }: IPlaces): void {
+  app.commands.addCommand(COMMANDS.showCell, {
+    label: 'Show the Releases of a Cell',
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: { cell: { type: 'string', description: 'Id of the notebook cell' } },
+        required: ['cell']
+      }
+    },
+    execute: args => {
+      open();
+      if (typeof args.cell === 'string') {
+        panel.showCell(args.cell);
+      }
+    }
+  });
+}

@@ -1,0 +1,89 @@
+import { element, type IView, setText, Views } from './dom';
+import { Fold } from './fold';
+import type { IExplanation, ISession } from './snapshot';
+import { explanationNodeId } from './why';
+
+/** How long an explanation that was asked for stands out, in milliseconds. */
+export const GLOW = 2500;
+
+/** One explanation, and whether something on show refers to it. */
+type Entry = IExplanation & { isUsed: boolean };
+
+/** "In plain words": one sentence for everything that was refused or warned of. */
+export class ExplanationsView {
+  readonly fold = new Fold('dpnb-explanations', 'In plain words');
+  private readonly _missing = element(
+    'p',
+    'dpnb-explanations-missing',
+    'The kernel in use has not told any explanation yet: they come with its first dpnb session.'
+  );
+  private readonly _list = element('dl', 'dpnb-explanation-list');
+  private readonly _entries = new Views(this._list, explanationEntry);
+  private _shown = new Set<string>();
+  private _glowing: number | undefined;
+
+  constructor() {
+    this.fold.body.append(this._missing, this._list);
+    this.node.hidden = true;
+  }
+
+  get node(): HTMLElement {
+    return this.fold.node;
+  }
+
+  /** @param explanations null while the kernel has not told any: then there is nothing here until it is asked for. */
+  update(explanations: IExplanation[] | null, sessions: ISession[]): void {
+    const used = new Set(sessions.flatMap(({ warning, refusals }) => [warning, ...refusals.map(r => r.explanation)]));
+    const entries = (explanations ?? []).map(entry => ({ ...entry, isUsed: used.has(entry.id) }));
+    this._shown = new Set(entries.map(entry => entry.id));
+    this._missing.hidden = entries.length > 0;
+    this._list.hidden = entries.length === 0;
+    this.node.hidden = entries.length === 0 && !this.fold.node.open;
+    this._entries.update(entries);
+  }
+
+  /** Unfold, and move eye and keyboard to an explanation; to the whole when it is not there, or none is named. */
+  show(explanation: string | null): void {
+    this.node.hidden = false;
+    this.fold.open();
+    const found =
+      explanation !== null && this._shown.has(explanation) ? this._find(explanation) : this.fold.node.firstElementChild;
+    if (!(found instanceof HTMLElement)) {
+      return;
+    }
+    found.scrollIntoView({ block: 'nearest' });
+    found.focus({ preventScroll: true });
+    this._glow(found);
+  }
+
+  private _find(explanation: string): HTMLElement | undefined {
+    const entries = this._list.querySelectorAll<HTMLElement>('.dpnb-explanation');
+    return [...entries].find(entry => entry.dataset.explanation === explanation);
+  }
+
+  private _glow(node: HTMLElement): void {
+    window.clearTimeout(this._glowing);
+    this.node.querySelectorAll('.dpnb-mod-asked').forEach(other => other.classList.remove('dpnb-mod-asked'));
+    node.classList.add('dpnb-mod-asked');
+    this._glowing = window.setTimeout(() => node.classList.remove('dpnb-mod-asked'), GLOW);
+  }
+}
+
+function explanationEntry(): IView<Entry> {
+  const title = element('span', 'dpnb-explanation-title');
+  const used = element('span', 'dpnb-explanation-used', 'met above');
+  const text = element('dd', 'dpnb-explanation-text');
+  const node = element('div', 'dpnb-explanation', element('dt', '', title, ' ', used), text);
+  node.tabIndex = -1; // so that a link to it can move the keyboard here
+  return {
+    node,
+    update: (entry): void => {
+      node.id = explanationNodeId(entry.id);
+      node.dataset.explanation = entry.id;
+      node.classList.toggle('dpnb-mod-used', entry.isUsed);
+      used.hidden = !entry.isUsed;
+      setText(title, entry.title);
+      setText(text, entry.text);
+    }
+  };
+}
