@@ -5,6 +5,7 @@ from typing import Any
 
 from dpnb import errors
 from dpnb.accounting.budget import Budget
+from dpnb.answer import drawing as _drawing
 from dpnb.query.frame import cut
 from dpnb.query.schema import Bounded, Categories, Dates, Text
 from dpnb.session import Session
@@ -25,6 +26,15 @@ def unload_ipython_extension(shell: Any) -> None:
     from dpnb.notebook.extension import unload
 
     unload(shell)
+
+
+def _draw(figures: Any, history: bool) -> Any:
+    from dpnb.notebook.plots import draw  # brings plotly, so only when a picture is asked for
+
+    return draw(figures, history)
+
+
+_drawing.drawn_by(_draw)
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:

@@ -7,12 +7,16 @@ from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, shown_down, shown_up
 from dpnb.accounting.losses import GDP
 
 if TYPE_CHECKING:
+    from dpnb.answer.estimates.noisy import Cells
     from dpnb.answer.figures import Figures
     from dpnb.answer.preview import Preview, Previews
+    from dpnb.query.schema import Key
 
 STYLE = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.5;"
@@ -182,7 +186,7 @@ PREVIEW_COLUMNS = ("asked", "cost", "expected error", "headroom after")
 def _whys(preview: Preview) -> dict[str, str]:
     """Links to explanations, by the fact or column that they explain."""
     return {
-        **({"expected error": why("unknown-error-size")} if preview.errors is None else {}),
+        **({"expected error": why("unknown-error-size")} if _expected(preview) == "unknown" else {}),
         **({} if preview.fits else {"headroom after": why("budget-exceeded")}),
     }
 
@@ -196,18 +200,34 @@ def _expected(preview: Preview) -> str:
     """The errors to expect in few words: of the worst group, or of each statistic."""
     if preview.errors is None:
         return "unknown"
-    unit = f" {preview.error_unit}" if preview.error_unit else ""
-    level = f" at {percent(preview.confidence)}"
-    error = preview.expected_error
-    if error is not None:
-        worst = " or better" if preview.errors.min() < error * (1 - 1e-9) else ""
-        return f"± {figure(error, error)}{unit}{level}{worst}"
-    labels = preview.outputs[1] if preview.outputs else ()
-    each = (
-        f"{_label(label)} ± {figure(worst, worst)}"
-        for label, worst in zip(labels, preview.errors.max(axis=0), strict=True)
-    )
-    return f"{', '.join(each)}{level}"
+    return error_words(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
+
+
+def error_words(
+    errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float, unit: str | None = None
+) -> str:
+    """Half-widths of intervals in few words: of the worst group, or of each statistic.
+
+    Parameters
+    ----------
+    errors : float64 array, shape (groups, outputs)
+    outputs : (str, tuple) or None
+        As in an answer.
+    confidence : float
+    unit : str, optional
+        Of the errors, if it is not the answer's.
+    """
+    level = f" at {percent(confidence)}"
+    told = errors[np.isfinite(errors).all(axis=1)]
+    if not told.size:
+        return "unknown"
+    some = "" if len(told) == len(errors) else ", unknown for some"
+    if outputs and outputs[0] == "statistic":
+        worst = zip(outputs[1], told.max(axis=0), strict=True)
+        return ", ".join(f"{_label(label)} ± {figure(error, error)}" for label, error in worst) + level + some
+    error = float(told.max())
+    better = " or better" if told.min() < error * (1 - 1e-9) else ""
+    return f"± {figure(error, error)}{f' {unit}' if unit else ''}{level}{better}{some}"
 
 
 def _facts(preview: Preview) -> list[tuple[str, str]]:
@@ -261,7 +281,7 @@ def _body(figures: Figures) -> list[list[str]]:
 
 def told(value: float, low: float, high: float) -> tuple[str, str]:
     """An estimate and its interval, with the digits that the interval leaves meaningful."""
-    error = (high - low) / 2
+    error = (float(high) - float(low)) / 2  # beyond the range of doubles infinite, without a word of numpy's
     return figure(value, error), f"{figure(low, error)} to {figure(high, error)}"
 
 

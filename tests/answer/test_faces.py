@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import dpnb
 from dpnb.accounting.losses import GDP
+from dpnb.answer.estimates import Estimate
 from dpnb.answer.faces import figure, price
+from dpnb.answer.figures import Figures
 
 
 @pytest.mark.parametrize(
@@ -29,3 +35,54 @@ def test_a_figure_has_the_digits_that_its_error_leaves(value: float, error: floa
 def test_a_price_is_rounded_up() -> None:
     assert price(GDP("0.123449"), 0.10001) == "mu 0.1235, 10.01% of the budget"
     assert price(GDP(0), 0).startswith("free")
+
+
+# --- why ---
+
+
+def number(value: float, low: float, high: float) -> Figures:
+    cells = Estimate.of(*(np.array([x]) for x in (value, low, high, 1.0)))
+    return Figures(words="x < y", names=(), keys=((),), outputs=None, cells=cells, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("figures", "explained"),
+    [
+        (number(1, 0, 2), []),
+        (number(math.nan, 0, 2), ["unknown"]),
+        (number(-1, 0, 2), ["outside"]),
+    ],
+)
+def test_what_looks_odd_is_said_and_linked_to_its_explanation(figures: Figures, explained: list[str]) -> None:
+    assert [name for name, _ in figures.warnings] == explained
+    assert [text for _, text in figures.warnings] == figures.footer
+    page = figures._repr_html_()
+    assert page.count("Why?") == len(explained)
+    for name, text in figures.warnings:
+        assert f'{text} <a href="#dpnb-why-{name}">Why?</a>' in page
+        assert text in repr(figures)
+    assert "Why?" not in repr(figures)
+
+
+@pytest.mark.parametrize(
+    ("target", "explained"),
+    [
+        ({"mu": 0.5}, []),
+        ({"mu": 2}, ["budget-exceeded"]),
+    ],
+)
+def test_a_preview_links_to_why_it_does_not_fit(target: dict[str, float], explained: list[str]) -> None:
+    session = dpnb.Session(
+        pd.DataFrame({"x": [1.0]}),
+        name="faces",
+        budget=dpnb.Budget.gdp(1),
+        schema={"x": dpnb.Bounded(0, 10)},
+        ledger=":memory:",
+    )
+    for query, more in ((session.frame.count(), []), (session.frame["x"].mean(), ["unknown-error-size"])):
+        preview = query.preview(**target)
+        ids = sorted([*more, *explained])
+        for shown in (preview, query.preview(**{name: [amount] for name, amount in target.items()})):
+            page = shown._repr_html_()
+            assert sorted(re.findall(r'<a href="#dpnb-why-([\w-]+)">Why\?</a>', page)) == ids
+            assert "Why?" not in repr(shown)
