@@ -34,13 +34,13 @@ def fan(history: History) -> go.Figure:
         horizontal_spacing=room.horizontal_spacing(apart=True),
         figure=go.Figure(layout={"template": TEMPLATE}),
     )
-    each_look = [Numbers.of(answer) for answer in history]
+    each_look, looked_at = [Numbers.of(answer) for answer in history], history.looked_at
     along = "look, and how well the question was known with it" if len(shown) == 1 else "look"
     for number in shown:
         band, (row, col) = _band(each_look, number), room.cell(number)
         # How far each has narrowed is to be seen, not which is larger: every panel has its own scale.
         span = Span.around([band], zero=False)
-        for trace in _traces(history, band, [inside[number // each] for inside in history.looked_at], span):
+        for trace in _traces(history, band, [inside[number // each] for inside in looked_at], span):
             figure.add_trace(trace, row, col)
         lowest = number + cols >= len(shown)
         figure.update_yaxes(range=[span.low, span.high], showticklabels=span.known, row=row, col=col)
@@ -111,9 +111,8 @@ def _notes(history: History, numbers: int) -> list[str]:
     last = history[-1]
     each = "all at once" if last.simultaneous else "each by itself"
     notes = [f"{faces.interval_name(last)} after each look" if last.single else f"{faces.interval_name(last)}s, {each}"]
-    notes.append(f"known now as by one look at mu {faces.mu_up(last.known)}")
     if not all(map(all, history.looked_at)):
-        notes.append("small marks: not in that look")
+        notes.append("small marks: not in that look, whose mu is of the groups that were")
     cells = [answer.cells for answer in history]
     if any(np.isnan(one.value).any() for one in cells):
         notes.append("open marks are unknown: drowned by the noise, or not defined")

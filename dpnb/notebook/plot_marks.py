@@ -159,7 +159,7 @@ def add_series(
 
     def whiskers(values: Sequence[float | None]) -> dict[str, Any]:
         ends = [(None, None) if v is None else (h - v, v - b) for v, b, h in zip(values, low, high, strict=True)]
-        up, down = zip(*ends, strict=True)
+        up, down = [up for up, _ in ends], [down for _, down in ends]
         reach = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
         return {f"error_{of}": {**reach, "color": hue, "thickness": 2, "width": 5}}
 

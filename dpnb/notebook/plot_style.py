@@ -58,7 +58,7 @@ TEMPLATE = go.layout.Template(
             "bordercolor": INK,
             "font": {"color": "#1a1a1a", "size": 13},
         },
-        "legend": {"font": {"size": SMALL}, "itemsizing": "constant", "title": {"font": {"size": SMALL}}},
+        "legend": {"font": {"size": SMALL}, "itemwidth": 40, "title": {"font": {"size": SMALL}}},
         "bargap": 0.25,
         "scattermode": "group",
         "scattergap": 0.25,

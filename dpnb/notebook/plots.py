@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import unescape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -20,10 +21,24 @@ from dpnb.answer.answer import Answer
 from dpnb.answer.figures import Figures
 from dpnb.notebook.plot_history import fan
 from dpnb.notebook.plot_marks import Numbers, Series, Span, add_series, is_odd
-from dpnb.notebook.plot_style import HUES, SMALL, TEMPLATE, Room, framed, notes_of, short, text, value_words
+from dpnb.notebook.plot_style import (
+    HUES,
+    LABEL_WIDTH,
+    SMALL,
+    TEMPLATE,
+    Room,
+    framed,
+    notes_of,
+    short,
+    text,
+    value_words,
+)
 from dpnb.query.aggregations import Columns, Count, Discovery, FromMean, FromMoments, Joint, Sum, Units
 from dpnb.query.expressions.nodes import Cut, Part
 from dpnb.query.schema import Key
+
+MOST_GROUPS = 1000
+"""Groups of one picture."""
 
 MOST_PANELS = 48
 """Panels of one picture; the words say how many were left out."""
@@ -45,14 +60,25 @@ def draw(figures: Figures, history: bool) -> go.Figure:
     """
     if history:
         return fan(figures.history)
+    return _drawn(figures) if len(figures.keys) <= MOST_GROUPS else _drawn(_first(figures), len(figures.keys))
+
+
+def _first(figures: Figures) -> Figures:
+    """The first groups alone."""
+    kept = slice(MOST_GROUPS)
+    cells = figures.cells.picked(kept, slice(None))
+    return replace(figures, keys=figures.keys[kept], cells=cells, sources=figures.sources[kept])
+
+
+def _drawn(figures: Figures, groups: int = 0) -> go.Figure:
     numbers = Numbers.of(figures)
     if figures.single:
         return _strips(figures, numbers, [Panel("", [Series("", [""], [0])])])
     if figures.outputs and figures.outputs[0] == "quantile":
-        return _grid(figures, numbers, _quantiles(figures))
+        return _grid(figures, numbers, _quantiles(figures), groups)
     if not figures.names:
         return _strips(figures, numbers, _statistics(figures).panels)
-    return _grid(figures, numbers, _statistics(figures) if figures.outputs else _groups(figures))
+    return _grid(figures, numbers, _statistics(figures) if figures.outputs else _groups(figures), groups)
 
 
 @dataclass(frozen=True)
@@ -147,13 +173,13 @@ def _quantiles(figures: Figures) -> Arrangement:
 def _places(figures: Figures, names: Sequence[str]) -> list[str]:
     """The groups' keys at some levels, as texts that differ where the keys do."""
     at = [figures.names.index(name) for name in names]
-    parts = [[_told(key[level], [k[level] for k in figures.keys]) for level in at] for key in figures.keys]
+    numbers = [{str(key[level]) for key in figures.keys if not isinstance(key[level], str)} for level in at]
+
+    def told(part: Key, others: set[str]) -> str:
+        return repr(part) if isinstance(part, str) and part in others else str(part)
+
+    parts = [[told(key[level], others) for level, others in zip(at, numbers, strict=True)] for key in figures.keys]
     return [text(", ".join(each)) for each in parts]
-
-
-def _told(key: Key, others: Sequence[Key]) -> str:
-    clash = isinstance(key, str) and any(not isinstance(other, str) and str(other) == key for other in others)
-    return repr(key) if clash else str(key)
 
 
 def _split(by: Sequence[str], rows: Sequence[int]) -> list[tuple[str, list[int]]]:
@@ -197,8 +223,8 @@ def _strips(figures: Figures, numbers: Numbers, panels: list[Panel]) -> go.Figur
     return framed(figure, figures, notes_of(figures), room)
 
 
-def _grid(figures: Figures, numbers: Numbers, arranged: Arrangement) -> go.Figure:
-    """Panels in a grid, on common scales; statistics each on its own."""
+def _grid(figures: Figures, numbers: Numbers, arranged: Arrangement, groups: int) -> go.Figure:
+    """Panels in a grid, on common scales; statistics each on its own.  `groups`: of how many, if not all."""
     panels, apart = arranged.panels[:MOST_PANELS], arranged.kind == "statistics"
     places = list(dict.fromkeys(place for panel in panels for series in panel.series for place in series.places))
     upright = len(panels) > 1 or arranged.kind == "quantiles" or not _lies_down(figures, places)
@@ -214,12 +240,12 @@ def _grid(figures: Figures, numbers: Numbers, arranged: Arrangement) -> go.Figur
         figure=_blank(),
     )
     every = [[numbers.picked(series.rows) for series in panel.series] for panel in panels]
-    common = Span.around([own for each in every for own in each], zero=_from_zero(panels))
+    common, odd = Span.around([own for each in every for own in each], zero=_from_zero(panels)), is_odd([numbers])
     for at, (panel, each) in enumerate(zip(panels, every, strict=True)):
         span = Span.around(each, zero=_from_zero([panel])) if apart else common
         for series, own in zip(panel.series, each, strict=True):
             legend = at == 0 and len(panel.series) > 1
-            add_series(figure, room.cell(at), series, own, span, upright=upright, legend=legend, odd=is_odd([numbers]))
+            add_series(figure, room.cell(at), series, own, span, upright=upright, legend=legend, odd=odd)
         row, col = room.cell(at)
         values = figure.update_yaxes if upright else figure.update_xaxes
         told = span.known and (apart or not upright or col == 1)
@@ -227,6 +253,7 @@ def _grid(figures: Figures, numbers: Numbers, arranged: Arrangement) -> go.Figur
     _name_axes(figure, figures, arranged, places, room, upright)
     left_out = len(arranged.panels) - len(panels)
     more = [f"the first {MOST_PANELS} of {len(arranged.panels)} panels"] if left_out else []
+    more += [f"the first {MOST_GROUPS:,} of {groups:,} groups"] if groups else []
     return framed(figure, figures, [*notes_of(figures), *more], room)
 
 
@@ -239,8 +266,11 @@ def _name_axes(
 ) -> None:
     """Titles, and the places in their order; of panels below each other the lowest one names the places."""
     scale: dict[str, Any] = {"type": "category", "categoryorder": "array", "categoryarray": places}
-    if arranged.kind == "quantiles":
+    if arranged.kind == "quantiles":  # hues stand near their level, since its axis is one of numbers
+        figure.update_layout(scattergap=1 - min(0.6, 0.08 * len(arranged.panels[0].series)))
         scale = {"range": [-0.04, 1.04], "showgrid": True, **({"tickvals": places} if len(places) <= 11 else {})}
+    elif any(len(str(place)) > LABEL_WIDTH for place in places):
+        scale |= {"tickvals": places, "ticktext": [short(unescape(str(place))) for place in places]}
     along, panels = short(arranged.along), min(len(arranged.panels), MOST_PANELS)
     if upright:
         figure.update_xaxes(**scale)

@@ -313,12 +313,34 @@ def test_many_names_stand_below_each_other() -> None:
 
 
 def test_too_many_panels_are_said_to_be_left_out() -> None:
-    figures = by_hand([(1, 0, 2)] * 3600, [0] * 3600)
-    keys = tuple((row, column) for row in range(60) for column in range(60))
-    large = Figures(**{**vars(figures), "names": ("a", "b"), "keys": keys})
-    figure = large.plot()
-    assert len(figure.data) == plots.MOST_PANELS
-    assert "the first 48 of 60 panels" in title(figure)
+    cells = Estimate(*np.ones((4, 60, 2)))
+    keys = tuple((number,) for number in range(60))
+    lines = Figures(
+        words="w", names=("g",), keys=keys, outputs=("quantile", (0.1, 0.9)), cells=cells, confidence=0.95
+    ).plot()
+    assert len(lines.data) == plots.MOST_PANELS
+    assert "the first 48 of 60 panels" in title(lines)
+
+
+def test_of_very_many_groups_the_first_are_drawn() -> None:
+    figure = by_hand([(1, 0, 2)] * 5000).plot()
+    assert len(figure.data[0].x) == plots.MOST_GROUPS
+    assert "the first 1,000 of 5,000 groups" in title(figure)
+
+
+def test_no_group_at_all_is_drawn_as_nothing() -> None:
+    """As a discovery that finds none."""
+    none = Estimate(*np.ones((4, 0, 1)))
+    figure = Figures(words="w", names=("g",), keys=(), outputs=None, cells=none, confidence=0.95).plot()
+    assert list(drawn(figure)) == []
+
+
+def test_long_names_leave_room_for_the_picture() -> None:
+    figure = by_hand([(1, 0, 2)] * 2, ["a < b " * 30, "short"]).plot()
+    assert figure.layout.yaxis.ticktext[1] == "short"
+    assert len(figure.layout.yaxis.ticktext[0]) < 50
+    assert figure.layout.yaxis.ticktext[0].startswith("a &lt; b")
+    assert f"group {'a &lt; b ' * 30}" in figure.data[0].hovertext[0]
 
 
 def test_arithmetic_has_pictures_too(frame: Any) -> None:
@@ -358,7 +380,7 @@ def test_groups_fan_out_in_panels_and_say_which_look_they_were_in(frame: Any) ->
     assert north.marker.size[1] < north.marker.size[0] == south.marker.size[1]
     assert "not in this look" in north.hovertext[1]
     assert "not in this look" not in south.hovertext[1]
-    assert "small marks: not in that look" in title(figure)
+    assert "small marks: not in that look, whose mu" in title(figure)
 
 
 def test_of_many_groups_the_first_eight_fan_out(frame: Any) -> None:
