@@ -118,7 +118,7 @@ def _facts(preview: Preview) -> list[str]:
 
 
 def _amounts(best: Answer | None, whole: Preview) -> list[float]:
-    """Targets that add from a hundredth of what is left to nearly all of it, evenly on a log scale, in short numbers."""
+    """Targets that add from a hundredth of what is left to nearly all of it: even on a log scale, in short numbers."""
     known = 0.0 if best is None else best.known.mu
     most = math.sqrt(float(whole.cost.mu_squared))
     digits = 2 if best is None else 3

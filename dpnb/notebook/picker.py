@@ -6,6 +6,7 @@ question's own `release`.  Import this module only when a picker is first shown:
 
 from __future__ import annotations
 
+import threading
 import weakref
 from datetime import UTC, datetime
 from html import escape
@@ -49,6 +50,7 @@ class Picker(anywidget.AnyWidget):
         self._cell = place.asking_cell()
         self._seen = query.session.ledger.count
         self._display: DisplayHandle | None = None
+        self._lock = threading.RLock()
         super().__init__(state={**ladder.ladder(query), "phase": "asking"})
         self.on_msg(self._on_message)
 
@@ -62,24 +64,21 @@ class Picker(anywidget.AnyWidget):
         """Note whether the budget has changed since the picker was made."""
         self.is_stale = self.is_stale or self._query.session.ledger.count != self._seen
 
-    def _bundle(self) -> dict[str, object]:
+    def _bundle(self, answer: dict[str, str] | None = None) -> dict[str, object]:
         """Live where widgets run; elsewhere the answer, or before it the preview."""
         bundle = self._repr_mimebundle_()
         live: dict[str, object] = dict(bundle[0]) if bundle is not None else {}
-        if self.state["phase"] == "answered":
-            return {
-                **live,
-                "text/plain": self.state["answer"]["text"],
-                "text/html": _dated(self.state["answer"]["html"]),
-            }
-        return {**live, "text/plain": repr(self._query), "text/html": self._query._repr_html_()}
+        if answer is None:
+            return {**live, "text/plain": repr(self._query), "text/html": self._query._repr_html_()}
+        return {**live, "text/plain": answer["text"], "text/html": _dated(answer["html"])}
 
     def _on_message(self, _: Picker, content: object, __: object) -> None:
-        match content:
-            case {"method": "refresh"}:
-                self._renew()
-            case {"method": "release", "target": dict(target)}:
-                with place.in_cell(self._cell):
+        # Two messages may be handled by two threads, and the later one must find what the earlier one left.
+        with self._lock, place.in_cell(self._cell):
+            match content:
+                case {"method": "refresh"}:
+                    self._renew()
+                case {"method": "release", "target": dict(target)}:
                     self._release(target)
 
     def _release(self, target: dict[str, str]) -> None:
@@ -92,15 +91,18 @@ class Picker(anywidget.AnyWidget):
         except DpnbError as error:
             self._renew(**ladder.refusal(error))
             return
-        self._renew(phase="answered", answer=ladder.answered(answer), code=f".release({_code(target)})")
+        shown = ladder.answered(answer)
         if self._display is not None:
-            self._display.update(self._bundle(), raw=True)  # type: ignore[no-untyped-call]
+            # For whoever opens the notebook without a kernel.  The page then draws the picker anew, so this comes
+            # first: once the answer is there, nothing takes it away under the reader's hands.
+            self._display.update(self._bundle(shown), raw=True)  # type: ignore[no-untyped-call]
+        self._renew(phase="answered", answer=shown, code=f".release({_code(target)})")
 
     def _renew(self, **changes: Any) -> None:
-        """Work the ladder out anew."""
+        """Work the ladder out anew; an answer that was given here stays the one that is shown."""
+        kept = ("phase", "answer", "code") if self.state["phase"] == "answered" else ("phase",)
         self._seen = self._query.session.ledger.count
-        phase = self.state["phase"]
-        self.state = {**ladder.ladder(self._query), "phase": phase, **changes}
+        self.state = {**ladder.ladder(self._query), **{name: self.state[name] for name in kept}, **changes}
         self.is_stale = False
 
 

@@ -30,8 +30,8 @@ def in_cell(cell: str | None) -> Iterator[None]:
 def has_live_widgets() -> bool:
     """Whether what is displayed now will be seen where widgets live.
 
-    A browser or editor sends the id of the cell that it runs.  Programs that execute notebooks do not; what they keep is
-    read without a kernel, where a widget would be an empty place, so they are given the still faces.
+    A browser or editor sends the id of the cell that it runs.  Programs that execute notebooks do not; what they keep
+    is read without a kernel, where a widget would be an empty place, so they are given the still faces.
     """
     if importlib.util.find_spec("anywidget") is None:
         return False

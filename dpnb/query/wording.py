@@ -99,7 +99,6 @@ def unit_words(aggregation: Measured, view: AnyView) -> str | None:
             return _moment_unit(columns, view)
         case Mean(node) | Sum(node) | Tree(node):
             return "rows" if isinstance(view, FromMean) else words(node)
-    return None
 
 
 def _moment_unit(columns: tuple[Expression, ...], view: AnyView) -> str | None:

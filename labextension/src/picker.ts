@@ -51,7 +51,9 @@ export class PickerView {
     const id = `dpnb-picker-${(pickers += 1)}`;
     this._words.id = `${id}-words`;
     this.node.setAttribute('aria-labelledby', this._words.id);
-    this.node.dataset.lmSuppressShortcuts = 'true'; // in here the arrow keys are the slider's, not the notebook's
+    // In here keys belong to the slider and the buttons: neither to the Lab's shortcuts nor to the notebook around.
+    this.node.dataset.lmSuppressShortcuts = 'true';
+    this.node.addEventListener('keydown', event => event.stopPropagation());
     this._notice.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
     this._refusal.setAttribute('role', 'alert');

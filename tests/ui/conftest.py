@@ -30,6 +30,31 @@ CELLS = {
 }
 NUMBER = {name: index for index, name in enumerate(CELLS)}
 
+# The notebook of an analyst at the real table.
+COCKPIT = {
+    "load": "%load_ext dpnb\nfrom importlib import resources\nimport pandas as pd\nimport dpnb",
+    "session": """table = pd.read_csv(resources.files("statsmodels") / "datasets/randhie/src/randhie.csv")
+session = dpnb.Session(
+    table,
+    name="rand-hie",
+    privacy_unit="zper",
+    max_rows_per_unit=3,
+    budget=dpnb.Budget(epsilon=2.0, delta=1e-6),
+    schema={"mdvis": dpnb.Bounded(0, 10), "coins": dpnb.Categories([0, 25, 50, 95, 100])},
+    public_size=6000,
+    version="1982",
+    ledger="cockpit.dpnb",
+)
+hie = session.frame
+session""",
+    "question": "visits = hie.groupby('coins')['mdvis'].mean()\nvisits",
+    "count": "hie.units()",
+    "release": "hie['mdvis'].sum().release(mu=0.05)",
+    "refused": "hie['mdvis'].sum().release(mu=9)",
+    "spare": "",
+}
+CELL = {name: index for index, name in enumerate(COCKPIT)}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder drives a browser."""
@@ -101,6 +126,11 @@ def lab_root(lab_home: Path) -> Path:
     )
     for name in ("fake.ipynb", "other.ipynb"):
         nbformat.write(notebook, root / name)
+    cockpit = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source, id=f"the-{name}-cell") for name, source in COCKPIT.items()],
+        metadata=notebook.metadata,
+    )
+    nbformat.write(cockpit, root / "cockpit.ipynb")
     for theme in (lab_home / "home").rglob("themes.jupyterlab-settings"):
         theme.unlink()
     return root
@@ -112,7 +142,7 @@ def lab(browser: object, lab_url: str, lab_root: Path) -> Iterator[Lab]:
     from ui.lab import Lab
 
     context = browser.new_context(viewport={"width": 1400, "height": 900})  # type: ignore[attr-defined]
-    lab = Lab(context.new_page(), lab_url)
+    lab = Lab(context.new_page(), lab_url, lab_root)
     yield lab
     context.close()
     assert lab.troubles == []
@@ -124,6 +154,15 @@ def fake(lab: Lab) -> Lab:
     lab.open("fake.ipynb")
     lab.run(NUMBER["load"])
     lab.run(NUMBER["start"])
+    return lab
+
+
+@pytest.fixture
+def cockpit(lab: Lab) -> Lab:
+    """The analyst's notebook, its session just made."""
+    lab.open("cockpit.ipynb")
+    lab.run(CELL["load"])
+    lab.run(CELL["session"])
     return lab
 
 

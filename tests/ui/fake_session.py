@@ -30,6 +30,20 @@ def odometers(left: float, name: str) -> list[dict[str, object]]:
     ]
 
 
+def timeline(spent: list[float]) -> dict[str, object]:
+    """What was spent after each release."""
+    points = [
+        {"id": place, "spent": share, "bounds": [share], "text": f"request {place}"}
+        for place, share in enumerate(spent)
+    ]
+    return {
+        "budget": {"label": "Share of the budget spent", "text": "the promise"},
+        "loss": {"label": "Odometers", "limit": 1.0, "text": "the epsilon of the promise: 1"},
+        "curves": [{"id": "mixture", "label": "Mixture"}],
+        "points": points[-100:],
+    }
+
+
 class Budget:
     """What is left, shown by the panel and by gauges below the cell."""
 
@@ -38,6 +52,7 @@ class Budget:
         self.notice = notice
         self.left = 1.0
         self.releases: list[dict[str, object]] = []
+        self.spent: list[float] = [0.0]
         panel.install(lambda: [self.session()])
 
     def session(self) -> dict[str, object]:
@@ -50,8 +65,9 @@ class Budget:
             "name": self.name,
             "unit": "one row",
             "notice": self.notice,
+            "warning": self.notice and "rehearsal",
             "promise": "(1, 1e-06)-DP, kept as 0.2117-GDP, for one row",
-            "headline": text,
+            "headlines": [{"id": "left", "text": text}],
             "filter": "gdp",
             "gauges": [
                 {"id": "headroom", "label": "Headroom", **gauge},
@@ -61,7 +77,12 @@ class Budget:
             "odometers": odometers(self.left, self.name),
             "spent": f"mu {1 - self.left:.3f} of 1",
             "ledger": f"{self.name}.dpnb",
-            "releases": self.releases,
+            "next": [],
+            "timeline": timeline(self.spent),
+            "count": len(self.releases),
+            "releases": self.releases[:50],
+            "cells": [],
+            "refusals": [],
         }
 
     def show(self) -> None:
@@ -71,6 +92,8 @@ class Budget:
     def set(self, left: float, question: str = "count") -> None:
         """Release something, after which this share is left."""
         self.left = left
-        cost = {"cost": f"mu {1 - left:.3f}", "time": "2026-11-21T01:20:00Z", "status": "released"}
-        self.releases = [{"id": len(self.releases) + 1, "question": question, **cost}, *self.releases][:50]
+        self.spent.append(1 - left)
+        cost = {"cost": f"mu {1 - left:.3f}", "mu": 1 - left, "share": f"{1 - left:.1%}", "error": "± 1"}
+        where = {"time": "2026-11-21T01:20:00Z", "status": "released", "cell": None}
+        self.releases = [{"id": len(self.releases) + 1, "question": question, **cost, **where}, *self.releases]
         panel.publish()

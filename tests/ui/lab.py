@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect
 
@@ -47,9 +49,10 @@ START = """([command, index]) => {
 class Lab:
     """One browser tab with JupyterLab in it."""
 
-    def __init__(self, page: Page, url: str) -> None:
+    def __init__(self, page: Page, url: str, root: Path) -> None:
         self.page = page
         self._url = url
+        self._root = root
         self.troubles: list[str] = []
         """Errors in the console, and requests that left this machine."""
         page.set_default_timeout(20_000)
@@ -195,6 +198,11 @@ class Lab:
     def places(self) -> tuple[Locator, Locator]:
         """The first session in the panel, and the first below a cell."""
         return self.panel.locator(".dpnb-session").first, self.page.locator(".jp-OutputArea .dpnb-session").first
+
+    def notebook(self, path: str) -> dict[str, Any]:
+        """A notebook as it was saved last."""
+        content: dict[str, Any] = json.loads((self._root / path).read_text(encoding="utf-8"))
+        return content
 
     def value(self, expression: str) -> object:
         """What an expression is worth in the kernel; it must be a literal."""
