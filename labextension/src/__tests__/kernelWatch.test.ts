@@ -1,9 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { TabCache } from '../cache';
-import { KernelWatch } from '../kernelWatch';
+import { BUSY_AFTER, KernelWatch } from '../kernelWatch';
+import type { ISnapshot } from '../snapshot';
 import { FakeKernel, settle } from './fakeKernel';
-import { sharedSnapshot } from './fixture';
+import { releases, sharedSession, sharedSnapshot } from './fixture';
 
 let kernel: FakeKernel;
 let cache: TabCache;
@@ -167,5 +168,98 @@ describe('a reloaded page', () => {
   it('is not disturbed by a damaged memory', () => {
     window.sessionStorage.setItem(`dpnb:snapshot:${kernel.id}`, '{"v":');
     expect(watch().view.kind).toBe('waiting');
+  });
+});
+
+describe('a kernel at work', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    return (): void => {
+      vi.useRealTimers();
+    };
+  });
+
+  it('is busy after a while, and no longer when it is idle', () => {
+    const watched = watch();
+    const changed = vi.fn();
+    watched.changed.connect(changed);
+    kernel.become('busy');
+    expect(watched.isBusy).toBe(false);
+    vi.advanceTimersByTime(BUSY_AFTER);
+    expect(watched.isBusy).toBe(true);
+    kernel.become('idle');
+    expect(watched.isBusy).toBe(false);
+    expect(changed).toHaveBeenCalledTimes(2);
+  });
+
+  it('does not become busy by a small request', () => {
+    const watched = watch();
+    kernel.become('busy');
+    vi.advanceTimersByTime(BUSY_AFTER - 1);
+    kernel.become('idle');
+    vi.advanceTimersByTime(BUSY_AFTER);
+    expect(watched.isBusy).toBe(false);
+  });
+
+  it('is busy when it was so before anybody looked', () => {
+    kernel.status = 'busy';
+    const watched = watch();
+    vi.advanceTimersByTime(BUSY_AFTER);
+    expect(watched.isBusy).toBe(true);
+  });
+});
+
+describe('a log that was asked for', () => {
+  const session = sharedSession(0, { count: 120, releases: releases(71, 120) });
+  const snapshot = (changes = {}): ISnapshot => sharedSnapshot({ sessions: [session], ...changes });
+  const requests = (): unknown[] => kernel.sent.filter(data => JSON.stringify(data).includes('request_log'));
+
+  it('is asked of the comm that speaks', () => {
+    const watched = watch();
+    kernel.push(snapshot());
+    void watched.requestLog(session.id);
+    expect(kernel.sentTo).toEqual(['x']);
+    expect(requests()).toEqual([{ method: 'request_log', session: session.id }]);
+  });
+
+  it('survives a restart: the next process is asked', async () => {
+    const watched = watch();
+    kernel.push(snapshot());
+    const answer = watched.requestLog(session.id);
+    kernel.become('restarting');
+    kernel.pushLog(session.id, 0, releases(1, 120).reverse(), 120);
+    expect(watched.log(session.id)).toEqual({ rows: [], isWhole: false, isAwaited: true });
+    kernel.push(snapshot({ boot: 'next', seq: 1 }));
+    expect(requests()).toHaveLength(2);
+    kernel.pushLog(session.id, 0, releases(1, 120).reverse(), 120, 'next');
+    expect(await answer).toHaveLength(120);
+  });
+
+  it('is asked for again after the connection was lost', async () => {
+    kernel.commId = 'abc';
+    const watched = watch();
+    await settle();
+    kernel.push(snapshot());
+    void watched.requestLog(session.id);
+    kernel.connectionStatusChanged.emit('connected');
+    await settle();
+    kernel.push(snapshot({ seq: 8 }));
+    expect(requests()).toHaveLength(2);
+  });
+
+  it('is asked for as soon as a kernel that was too busy speaks', () => {
+    cache.write(kernel.id, snapshot());
+    const watched = watch();
+    void watched.requestLog(session.id);
+    expect(requests()).toEqual([]);
+    kernel.push(snapshot({ seq: 8 }));
+    expect(requests()).toHaveLength(1);
+  });
+
+  it('is given up with the connection', async () => {
+    const watched = watch();
+    const answer = watched.requestLog(session.id);
+    watched.dispose();
+    expect(await answer).toBeNull();
   });
 });
