@@ -14,6 +14,11 @@ export class Badge {
     // The notebook would take Enter for itself, and a press of the mouse for the beginning of a selection.
     this.node.setAttribute('data-lm-suppress-shortcuts', 'true');
     this.node.addEventListener('mousedown', event => event.stopPropagation());
+    this.node.addEventListener('keydown', event => {
+      if (event.key === 'Enter' || event.key === ' ') {
+        event.stopPropagation();
+      }
+    });
     this._lines = new Views(this.node, () => {
       const node = element('span', 'dpnb-badge-line');
       return { node, update: (text): void => setText(node, text) };

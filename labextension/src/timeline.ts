@@ -40,6 +40,7 @@ export class TimelineView implements IView<ITimeline> {
   constructor() {
     this._charts.tabIndex = 0;
     this._charts.setAttribute('role', 'slider');
+    this._charts.setAttribute('data-lm-suppress-shortcuts', 'true'); // a notebook's arrow keys go from cell to cell
     this._charts.setAttribute('aria-label', `${TITLE}: one step for each request`);
     this._legend.setAttribute('aria-label', 'Lines');
     this._tip.setAttribute('aria-hidden', 'true'); // the slider says the same
@@ -105,7 +106,7 @@ export class TimelineView implements IView<ITimeline> {
     const next = keyed(event.key, now, this._points.length);
     if (next !== null) {
       event.preventDefault();
-      event.stopPropagation(); // the notebook would go to another cell
+      event.stopPropagation(); // whatever is around would scroll
       this._choose(this._points[next]?.id ?? null);
     }
   }
