@@ -1,39 +1,217 @@
-"""``%load_ext dpnb`` in a plain terminal shell, where there is no kernel and no widget."""
+"""``%load_ext dpnb`` and its magics: in a plain terminal shell, and in notebooks that a program executes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from nbclient import NotebookClient
 from traitlets.config import Config
 
 import dpnb
+from dpnb.answer.answer import Answer
+from dpnb.answer.preview import Preview, Previews
+from dpnb.errors import BudgetExceeded, RequestError
+from dpnb.notebook.extension import explain_error
+
+Session = Callable[[], dpnb.Session]
 
 
-def test_the_magic_shows_every_session_as_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+    """A terminal shell with the extension loaded and one session, `s`."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     quiet = Config()
     quiet.HistoryManager.enabled = False  # no database that outlives the test
+    quiet.Completer.use_jedi = False
     shell = InteractiveShell(config=quiet)
     try:
         dpnb.load_ipython_extension(shell)
-        session = dpnb.Session(
+        shell.user_ns["s"] = dpnb.Session(
             pd.DataFrame({"x": [1.0]}),
             name="terminal",
             budget=dpnb.Budget.gdp(1),
             schema={"x": dpnb.Bounded(0, 5)},
             ledger=tmp_path / "terminal.dpnb",
         )
-        session.frame.count().release(mu=0.6)
-        shell.run_line_magic("dpnb", "nonsense")
-        assert "takes no arguments" in capsys.readouterr().out
-        shell.run_line_magic("dpnb", "")
-        assert "dpnb session terminal" in capsys.readouterr().out
-        dpnb.unload_ipython_extension(shell)
-        assert "dpnb" not in shell.magics_manager.magics["line"]
+        yield shell
     finally:
         shell.configurables.clear()
+
+
+def run(shell: InteractiveShell, source: str) -> object:
+    """The value of a cell; its error is raised."""
+    with capture_output():
+        result = shell.run_cell(source)
+    result.raise_error()
+    return result.result
+
+
+def completions(shell: InteractiveShell, line: str) -> set[str]:
+    """What Tab offers at the end of a line."""
+    with provisionalcompleter():
+        return {completion.text for completion in shell.Completer.completions(line, len(line))}
+
+
+def test_the_magic_shows_every_session_as_text(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    run(shell, "s.frame.count().release(mu=0.6)")
+    shell.run_line_magic("dpnb", "")
+    assert "dpnb session terminal" in capsys.readouterr().out
+    shell.run_line_magic("dpnb", "log")
+    assert "count of rows" in capsys.readouterr().out
+    shell.run_line_magic("dpnb", "explain")
+    assert "the promise:" in capsys.readouterr().out
+    shell.run_line_magic("dpnb", "nonsense")
+    told = capsys.readouterr().out
+    assert "there is no %dpnb nonsense" in told
+    assert "%dpnb what-if" in told
+
+
+def test_what_if_previews_the_last_question_or_the_one_that_is_named(shell: InteractiveShell) -> None:
+    run(shell, "q = s.frame['x'].sum()")
+    run(shell, "s.frame.count()")
+    last = run(shell, "%dpnb what-if mu=0.5 confidence=0.9")
+    assert isinstance(last, Preview)
+    assert (last.words, last.asked, last.confidence) == ("count of rows", "mu=0.5", 0.9)
+    named = run(shell, "%dpnb what-if q mu=[0.1, 0.2]")
+    assert isinstance(named, Previews)
+    assert [preview.words for preview in named.previews] == ["sum of x"] * 2
+    assert isinstance(run(shell, "%dpnb what-if q"), Previews)
+    assert shell.user_ns["s"].headroom == 1, "what-if is free"
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("s.frame.count()", "count of rows"),
+        ("frame = s.frame\nq = frame['x'].sum()", "sum of x"),
+        ("1\nq: object = s.frame['x'].sum()\n# that was it", "sum of x"),
+    ],
+)
+def test_cell_magic_releases_the_cells_last_question(shell: InteractiveShell, cell: str, words: str) -> None:
+    answer = run(shell, f"%%dpnb mu=0.5, confidence=0.9\n{cell}")
+    assert isinstance(answer, Answer)
+    assert (answer.words, answer.confidence) == (words, 0.9)
+    assert shell.user_ns["s"].spent.mu == 0.5
+    if "q" in cell.split():
+        assert shell.user_ns["q"].words == words
+
+
+def test_targets_may_use_the_notebooks_names_and_lists(shell: InteractiveShell) -> None:
+    run(shell, "half = 0.5\ng = s.frame.groupby('x', keys=[1]) if False else None")
+    assert run(shell, "%%dpnb mu=half / 2 simultaneous=True\ns.frame.count()").simultaneous
+    assert shell.user_ns["s"].spent.mu == 0.25
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "match"),
+    [
+        ("%%dpnb mu=0.5\n3", RequestError, "must be a question.*it is a int"),
+        ("%%dpnb mu=0.5\npass", RequestError, "it is nothing"),
+        ("%%dpnb\ns.frame.count()", RequestError, "give exactly one of"),
+        ("%%dpnb 0.5\ns.frame.count()", RequestError, "as in within=0.2"),
+        ("%%dpnb mu=\ns.frame.count()", RequestError, "as in within=0.2"),
+        ("%%dpnb nu=0.5\ns.frame.count()", RequestError, "no argument 'nu'"),
+        ("%%dpnb mu=5\ns.frame.count()", BudgetExceeded, "the largest that fits"),
+        ("%dpnb what-if 3 mu=1", RequestError, "must be a question"),
+        ("%dpnb what-if unheard mu=1", RequestError, "must be a question"),
+        ("%%dpnb mu=0.5\nunheard", NameError, "unheard"),
+    ],
+)
+def test_what_cannot_be_released_is_refused_in_words_and_costs_nothing(
+    shell: InteractiveShell, source: str, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        run(shell, source)
+    assert shell.user_ns["s"].headroom == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("%dpnb ", {"log", "explain", "what-if"}),
+        ("%dpnb ex", {"explain"}),
+        ("%dpnb what-if w", {"within="}),
+        ("%dpnb what-if vis", {"visits"}),
+        ("%dpnb what-if visits sh", {"share="}),
+        ("%%dpnb con", {"confidence="}),
+        ("%%dpnb mu=0.1 m", set()),
+    ],
+)
+def test_tab_completes(shell: InteractiveShell, line: str, expected: set[str]) -> None:
+    run(shell, "visits = s.frame.count()")
+    ours = {"log", "explain", "what-if", "visits", "within=", "share=", "confidence=", "mu="}
+    assert completions(shell, line) & ours == expected
+
+
+def test_question_mark_shows_the_commands(shell: InteractiveShell) -> None:
+    words = shell.object_inspect("%dpnb")["docstring"]
+    for command in ("%dpnb log", "%dpnb what-if", "%%dpnb within=0.2"):
+        assert command in words
+
+
+def test_unloading_takes_everything_back(shell: InteractiveShell) -> None:
+    dpnb.unload_ipython_extension(shell)
+    assert "dpnb" not in {**shell.magics_manager.magics["line"], **shell.magics_manager.magics["cell"]}
+    assert "log" not in completions(shell, "%dpnb ")
+    dpnb.load_ipython_extension(shell)
+    assert "dpnb" in shell.magics_manager.magics["cell"]
+
+
+def test_below_an_error_of_ours_stands_one_sentence_and_below_others_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Result:
+        error_in_exec: BaseException = BudgetExceeded("x")
+
+    explain_error(Result())
+    assert "a cheaper question may still fit" in capsys.readouterr().out
+    Result.error_in_exec = ZeroDivisionError()
+    explain_error(Result())
+    assert capsys.readouterr().out == ""
+
+
+# --- a notebook that a program executes -------------------------------------------------------------------------------
+
+CELLS = [
+    "%load_ext dpnb\nimport pandas as pd, dpnb\nsession = dpnb.Session(pd.DataFrame({'x': [1.0, 2.0]}), name='t', "
+    "budget=dpnb.Budget.gdp(1), schema={'x': dpnb.Bounded(0, 5)}, ledger=':memory:')\nsession",
+    "session.frame['x'].sum()",
+    "%%dpnb mu=0.5\nsession.frame['x'].sum()",
+]
+
+
+@pytest.fixture(scope="module")
+def executed() -> nbformat.NotebookNode:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    NotebookClient(notebook, kernel_name="python3").execute()
+    return notebook
+
+
+def test_executed_notebook_holds_dated_still_faces_and_no_widget(executed: nbformat.NotebookNode) -> None:
+    faces = [cell.outputs[-1].data for cell in executed.cells]
+    assert [set(face) for face in faces] == [{"text/plain", "text/html"}] * 3
+    session, question, answer = (face["text/html"] for face in faces)
+    assert "100.0% left" in session
+    assert "not released" in question
+    assert "share=0.05" in question
+    assert "as of 20" in session
+    assert "as of 20" in question
+    assert "95% interval" in answer
+
+
+def test_exported_page_shows_the_still_faces_and_asks_the_network_for_none_of_them(
+    executed: nbformat.NotebookNode,
+) -> None:
+    from nbconvert import HTMLExporter
+
+    page, _ = HTMLExporter().from_notebook_node(executed)
+    for words in ("100.0% left", "not released", "95% interval"):
+        assert words in page
+    assert "widget-view" not in page

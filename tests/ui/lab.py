@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -141,6 +143,10 @@ class Lab:
         """Run every cell and wait until all are done."""
         self.page.evaluate(START, ["notebook:run-all-cells", None])
         self._wait_until_done()
+
+    def run_elsewhere(self, *code: str) -> None:
+        """Run code in another process, in the folder that the Lab shows."""
+        subprocess.run([sys.executable, "-c", "\n".join(code)], cwd=self._root, check=True, timeout=120)
 
     def open_folds(self) -> None:
         """Unfold whatever is folded away in the panel and below the cells."""

@@ -1,0 +1,148 @@
+"""The log: every request in words, with its cost, its error and the cell that asked; and what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb.errors import BudgetExceeded
+from dpnb.session import live, state
+
+TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 200, "g": ["a", "b", "c"] * 200})
+SCHEMA = {"x": dpnb.Bounded(0, 5), "g": dpnb.Categories(["a", "b", "c"])}
+
+Made = Callable[[], dpnb.Session]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return lambda: dpnb.Session(
+        TABLE, name="small", budget=dpnb.Budget.gdp(1), schema=SCHEMA, ledger=tmp_path / "small.dpnb"
+    )
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
+    """Says from which notebook cell the following requests come."""
+    asking: list[str | None] = [None]
+    monkeypatch.setattr(live, "_front_end", [lambda: asking[0]])
+    return lambda name: asking.__setitem__(0, name)
+
+
+def cells(session: dpnb.Session) -> dict[str, str]:
+    return {one["cell"]: one["text"] for one in state.snapshot(session)["cells"]}
+
+
+def test_log_has_a_row_for_each_request_with_what_was_charged(made: Made) -> None:
+    session = made()
+    session.frame["x"].sum().release(mu=0.3)
+    session.frame["x"].sum().release(mu=0.5)
+    session.frame["x"].sum().release(mu=0.4)
+    log = session.log()
+    assert list(log["question"]) == ["sum of x"] * 3
+    assert list(log["mu"]) == pytest.approx([0.3, 0.4, 0.0])
+    assert log["share"].sum() == pytest.approx(1 - session.headroom)
+    assert list(log["status"]) == ["released"] * 3
+
+
+def test_error_in_the_log_is_the_answers_own(made: Made) -> None:
+    session = made()
+    answer = session.frame["x"].sum().release(mu=0.3)
+    low, high = answer.interval
+    assert session.log()["error"][1] == f"± {(high - low) / 2:.0f} at 95%"
+    session.frame["x"].mean().release(mu=0.01)
+    assert made().log()["error"].tolist() == session.log()["error"].tolist(), "another kernel reads the same"
+
+
+def test_log_says_nothing_of_an_error_where_there_is_no_answer(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = made()
+    monkeypatch.setattr(session._releases, "_measured", lambda *_: 1 / 0)
+    with pytest.raises(dpnb.errors.ExecutionError):
+        session.frame.count().release(mu=0.3)
+    monkeypatch.undo()
+    row = session.log().loc[1]
+    assert (row["status"], row["error"], row["mu"]) == ("failed", None, 0.3)
+    session.frame.count().release(mu=0.3)
+    assert session.log().loc[1, "error"].startswith("± ")
+
+
+def test_cell_that_asked_is_remembered_by_the_ledger(made: Made, cell: Callable) -> None:
+    session = made()
+    cell("first")
+    session.frame.count().release(mu=0.3)
+    session.ledger.close()
+    cell(None)
+    again = made()
+    assert list(again.log()["cell"]) == ["first"]
+    assert cells(again) == {"first": "mu 0.3"}
+
+
+def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -> None:
+    session = made()
+    cell("first")
+    session.frame.count().release(mu=0.3)
+    session.frame["x"].sum().release(mu=0.4)
+    cell("second")
+    session.frame.count().release(mu=0.3)
+    assert list(session.log()["cell"]) == ["second", "first"]
+    assert cells(session) == {"second": "mu 0.3", "first": "mu 0.4"}
+    session.frame["x"].sum().release(mu=0.4)
+    assert cells(session) == {"second": "mu 0.5"}, "nothing is left of the first cell"
+
+
+def test_costs_of_cells_make_up_what_was_spent(made: Made, cell: Callable) -> None:
+    session = made()
+    for number in range(6):
+        cell(f"cell {number % 3}")
+        session.frame[session.frame["x"] > number / 2].count().release(mu=0.1)
+    costs = session._releases.log.cells().values()
+    assert sum(cost.loss.mu_squared for cost in costs) == session.spent.mu_squared
+    assert sum(cost.share for cost in costs) == pytest.approx(1 - session.headroom)
+
+
+def test_description_of_a_cell_names_its_questions_and_its_share(made: Made, cell: Callable) -> None:
+    session = made()
+    cell("one")
+    session.frame["x"].sum().release(mu=0.3)
+    (told,) = state.snapshot(session)["cells"]
+    assert told["description"] == "The questions of this cell cost mu 0.3, 9.00% of the budget of small: sum of x."
+
+
+def test_refusal_is_remembered_with_its_reason_and_its_cell_and_costs_nothing(made: Made, cell: Callable) -> None:
+    session = made()
+    cell("greedy")
+    with pytest.raises(BudgetExceeded) as refused:
+        session.frame["x"].sum().release(mu=3)
+    with pytest.raises(dpnb.errors.RequestError):
+        session.frame["x"].sum().release()
+    second, first = state.snapshot(session)["refusals"]
+    assert (first["question"], first["message"], first["cell"]) == ("sum of x", str(refused.value), "greedy")
+    assert (first["explanation"], second["explanation"]) == ("budget-exceeded", "request")
+    assert session.headroom == 1
+    assert len(session.log()) == 0
+
+
+def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = made()
+    monkeypatch.setattr(session._releases, "_measured", lambda *_: 1 / 0)
+    with pytest.raises(dpnb.errors.ExecutionError):
+        session.frame.count().release(mu=0.3)
+    assert state.snapshot(session)["refusals"] == []
+
+
+def test_log_of_a_session_without_requests_is_empty_and_has_its_columns(made: Made) -> None:
+    log = made().log()
+    assert len(log) == 0
+    assert list(log.columns) == ["question", "mu", "share", "error", "status", "time", "cell"]
+
+
+def test_whole_log_is_read_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpnb.session.log.AT_ONCE", 2)
+    session = made()
+    for number in range(5):
+        session.frame[session.frame["x"] > number / 2].count().release(mu=0.01)
+    assert list(made().log().index) == [1, 2, 3, 4, 5]

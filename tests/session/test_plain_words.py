@@ -1,0 +1,108 @@
+"""The promise in plain words, and what to do first: true of this session, and code that runs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb import errors
+from dpnb.answer.faces import floor_percent
+from dpnb.session import state
+from dpnb.session.explanations import EXPLANATIONS, explained
+
+TABLE = pd.DataFrame({"who": [1, 1, 2], "x": [1.0, 2.0, 3.0], "g": ["a", "b", "a"]})
+SCHEMA = {"x": dpnb.Bounded(0, 5), "g": dpnb.Categories(["a", "b"])}
+BUDGET = dpnb.Budget(epsilon=2, delta=1e-6)
+
+
+def made(folder: Path, **arguments: object) -> dpnb.Session:
+    return dpnb.Session(
+        **{"table": TABLE, "name": "s", "budget": BUDGET, "schema": SCHEMA, "ledger": folder / "s.dpnb", **arguments}
+    )
+
+
+@pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"])
+def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path, filter_: str) -> None:
+    session = made(tmp_path, filter=filter_)
+    session.frame.count().release(mu=0.04)
+    text = " ".join(repr(session.explain()).split())
+    assert f"a factor of at most {math.ceil(100 * math.exp(2)) / 100:g}" in text
+    assert "a chance of 1e-06 (delta)" in text
+    assert f"{floor_percent(session.headroom)} is left" in text
+    assert session.odometer.statement() in text
+    assert "fixed beforehand" in text
+    assert state.snapshot(session)["spent"] in text
+    times = session._account.comparison.standings[filter_].times(session._account.comparison.last)
+    assert f"{times:,} more questions like the last one (mu 0.04)" in text
+
+
+def test_promise_without_an_epsilon_is_explained_by_two_normal_draws(tmp_path: Path) -> None:
+    text = " ".join(repr(made(tmp_path, budget=dpnb.Budget.gdp("0.25")).explain()).split())
+    assert "from one with mean 0.25" in text
+    assert "epsilon" not in text.partition("the filter")[0]
+
+
+def test_enormous_epsilon_is_explained_without_its_power(tmp_path: Path) -> None:
+    text = " ".join(repr(made(tmp_path, budget=dpnb.Budget(epsilon=800, delta=0.1)).explain()).split())
+    assert "a factor of at most e to the epsilon of 800" in text
+
+
+def test_explanation_is_loud_about_a_rehearsal_and_escapes_names() -> None:
+    session = dpnb.Session.rehearse(name="s", budget=BUDGET, schema={"<b>": dpnb.Bounded(0, 1)})
+    assert "REHEARSAL" in repr(session.explain())
+    assert "REHEARSAL" in session.explain()._repr_html_()
+    assert "<b>s:" in session.explain()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"privacy_unit": "who", "max_rows_per_unit": 2},
+        {"schema": {"g": dpnb.Categories(["a"])}},
+        {"schema": {"x": dpnb.Bounded(0, 1)}},
+        {"table": {"one": TABLE}, "schema": {"one": SCHEMA}, "privacy_unit": "who", "max_rows_per_unit": {"one": 2}},
+    ],
+)
+def test_next_steps_run_as_they_stand_and_cost_nothing(tmp_path: Path, arguments: dict) -> None:
+    session = made(tmp_path, **arguments)
+    names = {"session": session}
+    steps = state.snapshot(session)["next"]
+    for step in steps:
+        exec(step["code"], names)
+    assert len(steps) >= 3
+    assert session.headroom == 1
+
+
+def test_fresh_session_is_short_and_says_what_to_do(tmp_path: Path) -> None:
+    session = made(tmp_path)
+    assert len(repr(session).splitlines()) <= 10
+    assert "frame = session.frame" in repr(session)
+    assert "<code>frame = session.frame</code>" in session._repr_html_()
+    session.frame.count().release(mu=0.1)
+    assert "What to do next" not in repr(session) + session._repr_html_()
+
+
+def test_every_error_has_a_sentence_of_its_own_kind() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.DpnbError)]
+    sentences = {kind: explained(kind("x")) for kind in kinds}
+    assert len({explanation.id for explanation in sentences.values()}) == len(kinds)
+    assert set(sentences.values()) <= set(EXPLANATIONS)
+
+
+def test_error_of_a_class_that_is_not_ours_is_explained_by_the_nearest() -> None:
+    class Special(errors.BudgetExceeded):
+        pass
+
+    assert explained(Special()).id == "budget-exceeded"
+
+
+def test_explanations_are_single_sentences_with_unique_names() -> None:
+    assert len({one.id for one in EXPLANATIONS}) == len(EXPLANATIONS)
+    for one in EXPLANATIONS:
+        assert one.text.endswith(".")
+        assert one.text.count(". ") == 0, one
