@@ -12,7 +12,7 @@ from dpnb.errors import DpnbError
 from dpnb.notebook import panel, place, snapshot
 from dpnb.notebook.completion import complete
 from dpnb.notebook.magics import DpnbMagics
-from dpnb.session import Session, live, state
+from dpnb.session import Session, live, state, still
 from dpnb.session.explanations import explained
 from dpnb.session.query import Query
 
@@ -71,7 +71,7 @@ def _gauges(session: Session) -> dict[str, object] | None:
     from dpnb.notebook import widgets  # brings ipywidgets, so only when gauges are shown
 
     now = state.snapshot(session)
-    return widgets.mimebundle(now, text=state.text(now), html=state.html(now))
+    return widgets.mimebundle(now, text=still.text(now), html=still.html(now))
 
 
 def _show(query: Query) -> None:

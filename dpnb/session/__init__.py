@@ -9,8 +9,15 @@
 ``target``      what a release is asked for: mu=, rho=, epsilon=, share= or within=
 ``knowledge``   what the ledger already knows of a question, and of how many rows there are
 ``rehearsal``   mock data drawn from the schema
-``state``       a session as one JSON-safe snapshot, and its text and static HTML
-``live``        which sessions this process has, and who wants to hear of changes
+``account``     the promise and how it stands, rebuilt from the ledger
+``comparison``  the same history through every filter and odometer
+``timeline``    how they stood after each request
+``log``         every request in words, with its cost, its error and the cell that asked; and what was refused
+``plain_words``   the promise and what to do first, in plain words
+``explanations``  one sentence for every refusal and warning
+``state``       a session as one JSON-safe snapshot
+``still``       the same as text, and as HTML that stays true in a closed notebook
+``live``        which sessions this process has, who wants to hear of changes, and which cell is asking
 """
 
 from dpnb.session.query import Query

@@ -25,7 +25,7 @@ from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
 from dpnb.query.plan import Plan
 from dpnb.query.schema import ColumnType
-from dpnb.session import live, plain_words, rehearsal, state
+from dpnb.session import live, plain_words, rehearsal, state, still
 from dpnb.session.account import Account
 from dpnb.session.arguments import (
     checked_budget,
@@ -271,10 +271,10 @@ class Session:
         return plain_words.of_session(self, state.spent_words(self._account.filter))
 
     def __repr__(self) -> str:
-        return state.text(state.snapshot(self))
+        return still.text(state.snapshot(self))
 
     def _repr_html_(self) -> str:
-        return state.html(state.snapshot(self))
+        return still.html(state.snapshot(self))
 
 
 class _Rehearsal(Session):

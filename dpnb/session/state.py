@@ -6,17 +6,15 @@ Made of schema, plan, budget and ledger; nothing in it was computed from rows ex
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, shown_down, shown_up
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
-from dpnb.accounting.odometers import Odometer, Reading
+from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.promise import FILTERS, AnyFilter
-from dpnb.answer.faces import FAINT, LOUD, STYLE, ceil_percent, cost_up, floor_percent
+from dpnb.answer.faces import ceil_percent, cost_up, floor_percent
 from dpnb.ledger import MEMORY
 from dpnb.session import rehearsal
 from dpnb.session.comparison import Comparison, Standing
@@ -30,7 +28,6 @@ RELEASES_SHOWN = 50
 POINTS_SHOWN = 120
 QUESTIONS_NAMED = 3
 """Of a cell, before "and others"."""
-METER_WIDTH = 240
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
@@ -42,11 +39,6 @@ ODOMETERS = {
     "zcdp-accumulator": "zCDP accumulator",
     "rdp-accumulator": "RDP accumulator",
     "approx-dp-accumulator": "approx. DP accumulator",
-}
-EACH_FILTER = "Same promise, each filter"
-READINGS: dict[Reading, str] = {
-    "time-uniform": "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand",
-    "accumulator": "inside every budget fixed beforehand that is at least this",
 }
 
 
@@ -99,89 +91,6 @@ def snapshot(session: Session) -> dict[str, Any]:
         "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items()],
         "refusals": [_refusal(refusal) for refusal in log.refusals],
     }
-
-
-def text(state: dict[str, Any]) -> str:
-    """A session's state for a terminal."""
-    lines = [f"dpnb session {state['name']}: {state['promise']}"]
-    if state["notice"]:
-        lines.insert(0, state["notice"])
-    for gauge in state["gauges"]:
-        filled = round(gauge["value"] * 20)
-        lines.append(f"  {gauge['label']:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge['text']}")
-    if state["next"]:
-        return "\n".join([*lines, "  Nothing was asked yet.  What to do next:", *_steps(state)])
-    lines.append(f"  {EACH_FILTER}:")
-    lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
-    for reading, note in READINGS.items():
-        if not _read(state, reading):
-            continue  # none of this reading can count what was released
-        lines.append(f"  Odometers, {reading}: {note}")
-        lines += [f"    {line['label']:<23}{line['description']}" for line in _read(state, reading)]
-    count = state["count"]
-    lines.append(f"  {state['spent']}; {count} request{'s' if count != 1 else ''} in {state['ledger']}")
-    return "\n".join(lines)
-
-
-def _steps(state: dict[str, Any]) -> list[str]:
-    width = max(len(step["code"]) for step in state["next"])
-    return [f"    {step['code']:<{width}}  # {step['text']}" for step in state["next"]]
-
-
-def html(state: dict[str, Any]) -> str:
-    """A session's state as a still picture, dated, for closed notebooks and exports."""
-    meters = "".join(_meter(gauge) for gauge in state["gauges"])
-    notice = f'<div style="{LOUD}">{escape(state["notice"])}</div>' if state["notice"] else ""
-    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return (
-        f'<div style="{STYLE}">{notice}<div><b>{escape(state["name"])}</b> '
-        f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}{_next(state)}{_lists(state)}'
-        f'<div style="{FAINT}">{escape(state["spent"])}; as of {when}</div></div>'
-    )
-
-
-def _next(state: dict[str, Any]) -> str:
-    """What to do first, until something was asked."""
-    items = "".join(f"<li>{escape(step['text'])} <code>{escape(step['code'])}</code></li>" for step in state["next"])
-    return f"<div>What to do next:</div><ul>{items}</ul>" if items else ""
-
-
-def _meter(gauge: dict[str, Any]) -> str:
-    width = gauge["value"] * METER_WIDTH
-    return (
-        f'<div style="margin:4px 0" title="{escape(gauge["description"])}">{escape(gauge["label"])}: '
-        f'{escape(gauge["text"])}<br><svg width="{METER_WIDTH}" height="10" role="meter" aria-valuemin="0" '
-        f'aria-valuemax="1" aria-valuenow="{gauge["value"]:.4f}" aria-label="{escape(gauge["label"])}" '
-        f'aria-valuetext="{escape(gauge["text"])}"><rect width="{METER_WIDTH}" height="10" rx="5" '
-        f'fill="var(--jp-layout-color3,#bdbdbd)"/><rect width="{width:.1f}" height="10" rx="5" '
-        f'fill="var(--jp-brand-color1,#1976d2)"/></svg></div>'
-    )
-
-
-def _lists(state: dict[str, Any]) -> str:
-    """The filters and the odometers, folded away."""
-    folds = [(EACH_FILTER, _filters(state))]
-    for reading, note in READINGS.items():
-        odometers = [(line["label"], line["description"]) for line in _read(state, reading)]
-        if odometers:
-            folds.append((f"Odometers, {reading}: {note}", odometers))
-    return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
-
-
-def _filters(state: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(line["label"] + (" (enforced)" if line["enforced"] else ""), line["text"]) for line in state["filters"]]
-
-
-def _read(state: dict[str, Any], reading: Reading) -> list[dict[str, Any]]:
-    return [line for line in state["odometers"] if line["reading"] == reading]
-
-
-def _table(rows: list[tuple[str, str]]) -> str:
-    cells = "".join(
-        f'<tr><td style="text-align:left">{escape(name)}</td><td style="text-align:left">{escape(words)}</td></tr>'
-        for name, words in rows
-    )
-    return f"<table><tbody>{cells}</tbody></table>"
 
 
 def _filter(standing: Standing, comparison: Comparison) -> dict[str, Any]:
