@@ -2,6 +2,9 @@ import type { IRelease } from './snapshot';
 
 const COLUMNS = ['id', 'time', 'status', 'question', 'cost', 'mu', 'share', 'error', 'cell'] as const;
 
+/** Milliseconds for which a browser may still fetch what it was told to download: it begins a little later. */
+const KEPT = 60_000;
+
 /** A log as comma-separated values, as RFC 4180 has them: oldest first, an empty field for what there is not. */
 export function toCsv(rows: readonly IRelease[]): string {
   const lines = [...rows].sort((a, b) => a.id - b.id).map(row => COLUMNS.map(column => row[column]));
@@ -23,7 +26,7 @@ export function download(name: string, text: string): void {
   document.body.append(link); // Firefox does not follow a link that is nowhere
   link.click();
   link.remove();
-  window.setTimeout(() => URL.revokeObjectURL(url)); // the browser has it by then
+  window.setTimeout(() => URL.revokeObjectURL(url), KEPT);
 }
 
 function quoted(field: string | number | null): string {

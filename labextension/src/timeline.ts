@@ -46,13 +46,13 @@ export class TimelineView implements IView<ITimeline> {
     this._tip.setAttribute('aria-hidden', 'true'); // the slider says the same
     this._charts.addEventListener('keydown', event => this._onKey(event));
     this._charts.addEventListener('focus', () => this._choose(this._chosen ?? this._last?.id ?? null));
-    this._charts.addEventListener('blur', () => this._choose(null));
+    this._charts.addEventListener('blur', () => this._letGo());
     for (const type of ['pointermove', 'pointerdown'] as const) {
       this._charts.addEventListener(type, event => this._onPointer(event));
     }
     this._charts.addEventListener('pointerleave', () => {
       if (document.activeElement !== this._charts) {
-        this._choose(null);
+        this._letGo();
       }
     });
     this.fold.body.append(this._empty, this._full);
@@ -127,14 +127,20 @@ export class TimelineView implements IView<ITimeline> {
     }
   }
 
+  /** The words stay until something changes: if they grew shorter at once, what is below would move from under a click. */
+  private _letGo(): void {
+    this._chosen = null;
+    this._spent.point(null);
+    this._loss.point(null);
+  }
+
   private _drawChoice(): void {
     const chosen = this._points.find(point => point.id === this._chosen);
     this._spent.point(chosen?.id ?? null);
     this._loss.point(chosen?.id ?? null);
     const said = chosen ?? this._last;
     const words = said && this._timeline ? sentence(said, this._timeline.curves) : '';
-    setText(this._tip, chosen ? words : 'Point at the charts, or use the arrow keys on them.');
-    this._tip.classList.toggle('dpnb-mod-idle', !chosen);
+    setText(this._tip, words);
     const index = said ? this._points.indexOf(said) : 0;
     this._charts.setAttribute('aria-valuemin', '0');
     this._charts.setAttribute('aria-valuemax', String(Math.max(0, this._points.length - 1)));

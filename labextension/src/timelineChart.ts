@@ -5,6 +5,8 @@ const SVG = 'http://www.w3.org/2000/svg';
 const SIZE = 1000;
 /** Free room above the highest line, as a share of it. */
 const MARGIN = 0.08;
+/** How far the lines go on after the last request, as a share of the way up to it, and at least as far as one request. */
+const TAIL = 0.06;
 
 /** One line of a chart: a value from each request up to the next; null where there is none. */
 export interface ILine {
@@ -90,7 +92,8 @@ export class Chart {
   }
 
   private get _span(): number {
-    return Math.max((this._requests[this._requests.length - 1] ?? 0) - this._first, 1);
+    const way = (this._requests[this._requests.length - 1] ?? 0) - this._first;
+    return way + Math.max(TAIL * way, 1); // a step at the very edge would not be seen
   }
 
   private _x(request: number): number {
@@ -111,7 +114,7 @@ export class Chart {
       }
     });
     if (heights.length > 0 && heights[heights.length - 1] !== null) {
-      parts.push('h 0'); // a value that stands alone at the end is still a dot
+      parts.push(`H ${SIZE}`);
     }
     return parts.join(' ');
   }

@@ -61,9 +61,9 @@ describe('TimelineView', () => {
     expect(found(view.node, '.dpnb-timeline-full').hidden).toBe(false);
   });
 
-  it('draws what was spent as steps: level up to a request, then straight up', () => {
+  it('draws what was spent as steps: level up to a request, then straight up, and on past the last', () => {
     show();
-    expect(path('.dpnb-timeline-steps')).toMatch(/^M 0 1000 H 500 V [\d.]+ H 1000 V [\d.]+ h 0$/);
+    expect(path('.dpnb-timeline-steps')).toMatch(/^M 0 1000 H 333.3 V [\d.]+ H 666.7 V [\d.]+ H 1000$/);
     const [start, first, second] = heights(path('.dpnb-timeline-steps'));
     expect(start).toBe(1000);
     expect((1000 - (first ?? 0)) / (1000 - (second ?? 0))).toBeCloseTo(0.1116 / 0.167, 3);
@@ -90,9 +90,9 @@ describe('TimelineView', () => {
 
   it('leaves a gap where a curve says nothing', () => {
     show();
-    expect(path('[data-curve=stitched].dpnb-timeline-curve')).toMatch(/^M 500 [\d.]+ H 1000 V [\d.]+ h 0$/);
+    expect(path('[data-curve=stitched].dpnb-timeline-curve')).toMatch(/^M 333.3 [\d.]+ H 666.7 V [\d.]+ H 1000$/);
     show({ points: timeline.points.map((point, i) => ({ ...point, bounds: [i === 1 ? null : 1, null, null] })) });
-    expect(path('[data-curve=mixture].dpnb-timeline-curve')).toMatch(/^M 0 [\d.]+ H 500 M 1000 [\d.]+ h 0$/);
+    expect(path('[data-curve=mixture].dpnb-timeline-curve')).toMatch(/^M 0 [\d.]+ H 333.3 M 666.7 [\d.]+ H 1000$/);
     expect(path('[data-curve=filter].dpnb-timeline-curve')).toBe('');
   });
 
@@ -115,7 +115,7 @@ describe('TimelineView', () => {
   it('places requests by their numbers, whichever of them the kernel left out', () => {
     const [zero, one, two] = timeline.points;
     show({ points: [zero, one, two && { ...two, id: 10 }].filter(point => point !== undefined) });
-    expect(path('.dpnb-timeline-steps')).toMatch(/^M 0 1000 H 100 V /);
+    expect(path('.dpnb-timeline-steps')).toMatch(/^M 0 1000 H 90.9 V /);
   });
 
   it('draws anew only when something changed', () => {
@@ -159,15 +159,24 @@ describe('TimelineView, to a screen reader,', () => {
 });
 
 describe('TimelineView, followed by hand,', () => {
-  it('shows the request that the pointer is nearest to, and lets go of it', () => {
+  it('shows the last request until the pointer is nearer to another', () => {
     show();
-    expect(tip()).toContain('Point at the charts');
-    pointAt(0.4);
+    expect(tip()).toContain('2. mean of mdvis');
+    pointAt(0.3);
     expect(tip()).toContain('1. count of persons');
     expect(tip()).toContain('11.16% of the budget spent');
-    expect(path('.dpnb-timeline-loss .dpnb-timeline-cursor')).toBe('M 500 0 V 1000');
-    charts().dispatchEvent(new MouseEvent('pointerleave'));
-    expect(tip()).toContain('Point at the charts');
+    expect(path('.dpnb-timeline-loss .dpnb-timeline-cursor')).toBe('M 333.3 0 V 1000');
+  });
+
+  it.each(['pointerleave', 'blur'])('moves nothing on %s, which may be half of a click; the next change does', type => {
+    show();
+    pointAt(0.3);
+    const words = tip();
+    charts().dispatchEvent(new FocusEvent(type));
+    expect(tip()).toBe(words);
+    expect(found<SVGElement>(view.node, '.dpnb-timeline-cursor').getAttribute('visibility')).toBe('hidden');
+    show({ budget: { ...timeline.budget, text: 'changed' } });
+    expect(tip()).toContain('2. mean of mdvis');
   });
 
   it('goes from request to request with the arrow keys, and nowhere past the ends', () => {
