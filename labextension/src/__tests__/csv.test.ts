@@ -24,6 +24,7 @@ describe('toCsv', () => {
     ['a, b', '"a, b"'],
     ['a "b"', '"a ""b"""'],
     ['a\nb', '"a\nb"'],
+    ['a\rb', '"a\rb"'],
     ['a\r\nb', '"a\r\nb"'],
     ['"', '""""'],
     ['plain; text', 'plain; text'],
