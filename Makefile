@@ -62,8 +62,9 @@ coverage:  ## the same, and which lines of dpnb no test ran; twice as long
 oldest: chromium  ## the tests on the oldest dependencies that pyproject.toml allows, in an environment of their own
 	$(MAKE) OLDEST=yes pytest
 
-bench: $(VENV)/.test  ## how fast accounting is, beside float sums and a peer
+bench: $(VENV)/.test chromium  ## how fast accounting is, beside float sums and a peer; and how quickly the page follows
 	$(PY) tests/bench/accounting.py
+	$(ENV) $(PY) tests/bench/cockpit.py
 
 format: $(VENV)/.test  ## put Python and TypeScript into the house format
 	$(BIN)/ruff format .

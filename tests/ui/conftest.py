@@ -131,8 +131,9 @@ def lab_root(lab_home: Path) -> Path:
         metadata=notebook.metadata,
     )
     nbformat.write(cockpit, root / "cockpit.ipynb")
-    for theme in (lab_home / "home").rglob("themes.jupyterlab-settings"):
-        theme.unlink()
+    for name in ("themes", "status", "badges"):
+        for setting in (lab_home / "home").rglob(f"{name}.jupyterlab-settings"):
+            setting.unlink()
     return root
 
 
@@ -180,5 +181,6 @@ def no_kernel_left(lab_url: str) -> Iterator[None]:
         with urllib.request.urlopen(request, timeout=30) as reply:
             return reply.read()
 
-    for session in json.loads(call("GET", "/api/sessions")):
-        call("DELETE", f"/api/sessions/{session['id']}")
+    # By kernel: of two notebooks on one kernel, the second is gone with the first.
+    for kernel in json.loads(call("GET", "/api/kernels")):
+        call("DELETE", f"/api/kernels/{kernel['id']}")

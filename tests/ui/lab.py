@@ -85,6 +85,43 @@ class Lab:
         )
         self.wait_until_idle()
 
+    def open_on_the_same_kernel(self, path: str) -> None:
+        """Open another notebook in the same page, and turn it to the kernel of the one in front."""
+        kernel = self.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.id")
+        self.open_beside(path)
+        self.page.evaluate(
+            "id => window.jupyterapp.shell.currentWidget.sessionContext.changeKernel({ id }).then(() => null)", kernel
+        )
+        self.wait_until_idle()
+
+    def open_console(self) -> None:
+        """Open a console on the kernel of the notebook in front."""
+        self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:create-console')")
+        self.page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget?.console?.sessionContext.isReady", timeout=LOAD_MS
+        )
+
+    def run_all_but_errors(self, *left_out: int) -> None:
+        """Run the cells one after another, without some."""
+        count = int(self.page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length"))
+        for index in range(count):
+            if index not in left_out:
+                self.run(index)
+
+    def set_setting(self, plugin: str, name: str, value: object) -> None:
+        """Change a setting of a Lab extension, save, and reload the page with it."""
+        self.page.evaluate(
+            """async ([plugin, name, value]) => {
+              const { serviceManager } = window.jupyterapp;
+              const item = await serviceManager.settings.fetch(plugin);
+              const raw = JSON.stringify({ ...JSON.parse(item.raw || '{}'), [name]: value });
+              await serviceManager.settings.save(plugin, raw);
+            }""",
+            [plugin, name, value],
+        )
+        self.save()
+        self.reload()
+
     def activate(self, path: str) -> None:
         """Turn to a notebook that is open."""
         self.page.evaluate(

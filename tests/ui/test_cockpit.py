@@ -1,0 +1,342 @@
+"""The Lab around a real session: gauges, timeline, log, badges, explanations; what is seen is what the session says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, expect
+
+from ui.conftest import CELL
+from ui.lab import Lab, expect_reading
+
+SERIOUS = {"serious", "critical"}
+
+
+def left(lab: Lab) -> str:
+    """What the session says is left, in the words of the gauges."""
+    headroom = float(str(lab.value("session.headroom")))
+    return f"{math.floor(1000 * headroom) / 10:.1f}% left"
+
+
+def expect_agreement(lab: Lab) -> None:
+    words = left(lab)
+    for gauge in (lab.cell_gauge("headroom"), lab.panel_gauge("headroom")):
+        expect_reading(gauge, words)
+    expect(lab.status).to_have_text(f"dpnb {words}")
+
+
+def badge(lab: Lab, name: str) -> Locator:
+    return lab.page.locator(".jp-Cell").nth(CELL[name]).locator(".dpnb-badge")
+
+
+def log(lab: Lab) -> list[str]:
+    """The questions in the panel's log, from top to bottom."""
+    return lab.panel.locator(".dpnb-release .dpnb-release-question").all_text_contents()
+
+
+def spend(lab: Lab, times: int = 6) -> None:
+    """Some questions from the spare cell: each costs more than the one before."""
+    lab.write(
+        CELL["spare"],
+        f"for i in range({times}):\n    hie[hie['mdvis'] > i].count().release(mu=0.02 * (i + 1))",
+    )
+    lab.run(CELL["spare"])
+
+
+# --- gauges and timeline ----------------------------------------------------------------------------------------------
+
+
+def test_everything_says_what_the_session_says(cockpit: Lab) -> None:
+    expect_agreement(cockpit)
+    cockpit.run(CELL["release"])
+    expect_agreement(cockpit)
+    assert left(cockpit) != "100.0% left"
+
+
+def test_five_thousand_quick_releases_end_at_the_right_value(cockpit: Lab) -> None:
+    cockpit.write(
+        CELL["spare"],
+        "quick = dpnb.Session(pd.DataFrame({'x': [1.0, 2.0]}), name='quick', ledger=':memory:',\n"
+        "    budget=dpnb.Budget.gdp(1), schema={'x': dpnb.Bounded(0, 1)})\n"
+        "for i in range(5000):\n    quick.frame[quick.frame['x'] > i / 5000].count().release(mu=0.01)",
+    )
+    cockpit.run(CELL["spare"])
+    words = "50.0% left"
+    assert cockpit.value("(len(quick.log()), quick.headroom)") == (5000, 0.5)
+    expect_reading(cockpit.panel_gauge("headroom"), words)
+    expect(cockpit.status).to_have_text(f"dpnb {words}")
+    expect(cockpit.panel.locator(".dpnb-release").first).to_contain_text("5000")
+    steps = cockpit.panel.locator(".dpnb-timeline-steps").first
+    expect(steps).to_be_visible()
+
+
+def test_timeline_shows_each_question_on_hover_and_by_keyboard(cockpit: Lab) -> None:
+    spend(cockpit)
+    timeline = cockpit.panel.locator(".dpnb-timeline").first
+    expect(timeline.locator(".dpnb-timeline-steps")).to_be_visible()
+    expect(timeline.locator(".dpnb-timeline-promise")).to_have_count(2)  # of the budget, and of epsilon
+    assert timeline.locator(".dpnb-timeline-curve").count() >= 3
+    chart = timeline.locator("[tabindex='0']").first
+    chart.focus()
+    cockpit.page.keyboard.press("End")
+    tip = timeline.locator(".dpnb-timeline-tip").first
+    expect(tip).to_contain_text("6. count of rows where mdvis > 5")
+    cockpit.page.keyboard.press("ArrowLeft")
+    expect(tip).to_contain_text("5. count of rows where mdvis > 4")
+    timeline.scroll_into_view_if_needed()
+    box = timeline.locator("svg").first.bounding_box()
+    assert box is not None
+    cockpit.page.mouse.move(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
+    expect(tip).to_contain_text("6. count of rows")
+    cockpit.screenshot("timeline")
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+def test_log_is_filtered_and_sorted(cockpit: Lab) -> None:
+    spend(cockpit)
+    cockpit.run(CELL["release"])
+    assert len(log(cockpit)) == 7
+    assert "sum of mdvis" in log(cockpit)[0]
+    sort = cockpit.panel.locator(".dpnb-log-sort").first
+    sort.select_option(label="Dearest first")
+    assert "mdvis > 5" in log(cockpit)[0]
+    sort.select_option(label="Oldest first")
+    assert "mdvis > 0" in log(cockpit)[0]
+    cockpit.panel.locator(".dpnb-log-filter").first.fill("sum")
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(1)
+    cockpit.panel.locator(".dpnb-log-filter").first.fill("")
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(7)
+
+
+def test_each_release_is_told_with_cost_and_error_and_leads_to_its_cell(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+    row = cockpit.panel.locator(".dpnb-release").first
+    expect(row.locator(".dpnb-release-cost")).to_contain_text("mu 0.05")
+    error = str(cockpit.value("session.log()['error'][1]"))
+    expect(row.locator(".dpnb-release-error")).to_contain_text(error)
+    cockpit.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
+    row.locator(".dpnb-release-jump").click()
+    cockpit.page.wait_for_function(
+        "at => window.jupyterapp.shell.currentWidget.content.activeCellIndex === at", arg=CELL["release"]
+    )
+
+
+def test_jump_finds_the_cell_in_a_notebook_in_the_background(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+    cockpit.open_on_the_same_kernel("other.ipynb")
+    expect(cockpit.status).to_have_text(f"dpnb {left(cockpit)}")
+    cockpit.panel.locator(".dpnb-release-jump").first.click()
+    cockpit.page.wait_for_function("() => window.jupyterapp.shell.currentWidget.context.path === 'cockpit.ipynb'")
+
+
+def test_exported_log_holds_every_request(cockpit: Lab) -> None:
+    spend(cockpit, times=8)
+    cockpit.write(
+        CELL["spare"],
+        "for i in range(60):\n    hie[hie['mdvis'] > i / 7].count().release(mu=0.001)",
+    )
+    cockpit.run(CELL["spare"])
+    expected = cockpit.value("[(int(i), r.question, r.status) for i, r in session.log().iterrows()]")
+    with cockpit.page.expect_download() as download:
+        cockpit.panel.locator(".dpnb-log-export").first.click()
+    assert download.value.suggested_filename == "rand-hie-log.csv"
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
+    assert sorted((int(row["id"]), row["question"], row["status"]) for row in rows) == expected
+    assert sum(float(row["mu"]) ** 2 for row in rows) == pytest.approx(
+        float(str(cockpit.value("session.spent.mu"))) ** 2
+    )
+
+
+def test_whole_log_is_shown_on_request(cockpit: Lab) -> None:
+    cockpit.write(CELL["spare"], "for i in range(60):\n    hie[hie['mdvis'] > i / 7].count().release(mu=0.001)")
+    cockpit.run(CELL["spare"])
+    cockpit.save()
+    cockpit.reload()
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(50)
+    cockpit.panel.locator(".dpnb-log-all").click()
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(60)
+
+
+# --- refusals and explanations ----------------------------------------------------------------------------------------
+
+
+def test_refusal_is_explained_below_the_cell_and_in_the_panel(cockpit: Lab) -> None:
+    cockpit.run(CELL["refused"])
+    refusal = cockpit.panel.locator(".dpnb-refusal")
+    expect(refusal).to_have_count(1)
+    expect(refusal).to_contain_text("the largest that fits")
+    cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
+    outputs = cockpit.page.locator(".jp-Cell").nth(CELL["refused"]).locator(".jp-OutputArea")
+    expect(outputs).to_contain_text("a cheaper question may still fit")
+    outputs.locator("a[href='#dpnb-why-budget-exceeded']").click()
+    sentence = cockpit.panel.locator(".dpnb-explanation[data-explanation=budget-exceeded]")
+    expect(sentence).to_be_in_viewport()
+    expect(sentence).to_contain_text("The filter refuses whatever would take all answers together past the promise")
+    assert cockpit.value("session.headroom") == 1.0
+    cockpit.screenshot("refused")
+
+
+def test_empty_session_says_what_to_do_next_and_stops_when_something_was_asked(cockpit: Lab) -> None:
+    for place in cockpit.places:
+        expect(place.locator(".dpnb-next")).to_contain_text("frame = session.frame")
+    cockpit.run(CELL["release"])
+    for place in cockpit.places:
+        expect(place.locator(".dpnb-next")).not_to_be_visible()
+
+
+# --- badges -----------------------------------------------------------------------------------------------------------
+
+
+def test_cost_badge_stands_in_the_margin_and_survives_save_and_reload(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+    expect(badge(cockpit, "release")).to_have_text("mu 0.05")
+    expect(badge(cockpit, "count")).to_have_count(0)
+    cell = cockpit.page.locator(".jp-Cell").nth(CELL["release"])
+    box, editor = badge(cockpit, "release").bounding_box(), cell.locator(".jp-InputArea-editor").bounding_box()
+    assert box is not None
+    assert editor is not None
+    assert box["x"] + box["width"] <= editor["x"] + 1, "the badge is in the margin"
+    cockpit.save()
+    cockpit.reload()
+    expect(badge(cockpit, "release")).to_have_text("mu 0.05")
+    cockpit.shut_down()
+    cockpit.page.wait_for_timeout(500)
+    expect(badge(cockpit, "release")).to_have_text("mu 0.05")
+    cockpit.save()
+    assert cockpit.notebook("cockpit.ipynb")["cells"][CELL["release"]]["metadata"]["dpnb"]["cost"] == "mu 0.05"
+
+
+def test_running_a_cell_again_does_not_change_its_badge(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+    expect(badge(cockpit, "release")).to_have_text("mu 0.05")
+    cockpit.run(CELL["release"])
+    expect(badge(cockpit, "release")).to_have_text("mu 0.05")
+    cockpit.write(CELL["release"], "hie['mdvis'].sum().release(mu=0.1)")
+    cockpit.run(CELL["release"])
+    expect(badge(cockpit, "release")).to_have_text("mu 0.1")
+
+
+def test_badge_leads_to_the_log(cockpit: Lab) -> None:
+    spend(cockpit, times=3)
+    cockpit.run(CELL["release"])
+    cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
+    badge(cockpit, "release").click()
+    expect(cockpit.panel).to_be_visible()
+    expect(cockpit.panel.locator(".dpnb-release").first).to_contain_text("sum of mdvis")
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def test_restart_and_run_all_spends_nothing_and_shows_the_same(cockpit: Lab) -> None:
+    cockpit.run_all_but_errors(CELL["refused"])
+    before, spent = left(cockpit), cockpit.value("session.spent.mu")
+    cockpit.restart()
+    expect(cockpit.panel).to_contain_text("restarted")
+    cockpit.run_all_but_errors(CELL["refused"])
+    assert cockpit.value("session.spent.mu") == spent
+    assert left(cockpit) == before
+    expect_agreement(cockpit)
+    expect(badge(cockpit, "release")).to_have_text("mu 0.05")
+
+
+def test_two_notebooks_on_one_kernel_show_the_same(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+    words = left(cockpit)
+    cockpit.open_on_the_same_kernel("other.ipynb")
+    expect_reading(cockpit.panel_gauge("headroom"), words)
+    cockpit.write(0, "hie['mdvis'].sum().release(mu=0.2)")
+    cockpit.run(0)
+    later = left(cockpit)
+    assert later != words
+    expect_reading(cockpit.panel_gauge("headroom"), later)
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(2)
+    cockpit.activate("cockpit.ipynb")
+    expect_agreement(cockpit)
+
+
+def test_several_sessions_are_listed_the_one_in_use_first(cockpit: Lab) -> None:
+    cockpit.write(
+        CELL["spare"],
+        "rehearsal = dpnb.Session.rehearse(name='mock', budget=dpnb.Budget.gdp(1), schema={'x': dpnb.Bounded(0, 1)})\n"
+        "rehearsal.frame.count().release(mu=0.1)",
+    )
+    cockpit.run(CELL["spare"])
+    names = cockpit.panel.locator(".dpnb-session-name")
+    expect(names).to_have_text(["mock", "rand-hie"])
+    expect(badge(cockpit, "spare")).to_have_class(re.compile("dpnb-mod-unreal"))
+    cockpit.run(CELL["release"])
+    expect(names).to_have_text(["rand-hie", "mock"])
+
+
+def test_panel_says_that_the_kernel_is_running_and_goes_on_moving(cockpit: Lab) -> None:
+    cockpit.write(CELL["spare"], "import time\nhie.units().release(mu=0.1)\ntime.sleep(4)")
+    with cockpit.running(CELL["spare"]):
+        expect(cockpit.panel.locator(".dpnb-busy")).to_be_visible()
+        expect(cockpit.panel_gauge("headroom")).not_to_have_attribute("aria-valuetext", "100.0% left", timeout=3_000)
+        assert cockpit.is_running()
+    expect(cockpit.panel.locator(".dpnb-busy")).not_to_be_visible()
+
+
+def test_console_on_the_kernel_shows_the_panel_too(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+    words = left(cockpit)
+    cockpit.open_console()
+    expect_reading(cockpit.panel_gauge("headroom"), words)
+
+
+# --- for everybody ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_finds_no_serious_problem(cockpit: Lab, theme: str) -> None:
+    cockpit.set_theme(theme)
+    cockpit.run(CELL["question"])
+    cockpit.run(CELL["count"])
+    cockpit.run(CELL["release"])
+    cockpit.run(CELL["refused"])
+    picker = cockpit.page.locator(".jp-Cell").nth(CELL["count"]).locator(".dpnb-picker")
+    picker.get_by_role("button", name="Release").click()
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    cockpit.open_folds()
+    cockpit.screenshot(f"axe-{theme.split()[-1].lower()}")
+    ours = [[".dpnb-panel"], [".dpnb-picker"], [".dpnb-badge"], [".jp-OutputArea .dpnb-session"], [".dpnb-status"]]
+    found = Axe().run(cockpit.page, context={"include": ours}).response
+    problems = [
+        (rule["id"], node["target"], node["failureSummary"])
+        for rule in found["violations"]
+        for node in rule["nodes"]
+        if rule["impact"] in SERIOUS
+    ]
+    assert problems == []
+    assert len(found["passes"]) > 5, "axe looked at nothing"
+
+
+def test_setting_chooses_the_headline(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+    cockpit.set_setting("dpnb:status", "headline", "spent")
+    expect(cockpit.status).to_contain_text("dpnb mu 0.05 of 0.448")
+    cockpit.set_setting("dpnb:status", "headline", "times")
+    expect(cockpit.status).to_contain_text("more like the last")
+
+
+def test_commands_are_in_the_palette(cockpit: Lab) -> None:
+    cockpit.page.evaluate("() => void window.jupyterapp.commands.execute('apputils:activate-command-palette')")
+    search = cockpit.page.locator("#modal-command-palette input, #command-palette input").first
+    search.fill("dpnb")
+    palette = cockpit.page.locator(".lm-CommandPalette")
+    for label in (
+        "Show the Privacy Budget",
+        "Export the Log of Releases as CSV",
+        "Go to the Cell of the Last Release",
+        "Show or Hide Cost Badges",
+        "Explain the Promise in Plain Words",
+    ):
+        expect(palette.get_by_text(label)).to_be_visible()
