@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, expect
 
 from ui.server import TOKEN
 
@@ -37,6 +37,9 @@ EVALUATE = """async expression => {
 # JupyterLab's own debugger says this when a kernel goes away while it asks; it happens without dpnb too.
 NOT_OURS = "Could not restore the debugger state: Canceled future"
 
+# Notebook 7 looks for the settings of a plugin that it does not have; it happens without dpnb too.
+NOTEBOOK_7S_OWN = "Cannot read properties of undefined (reading 'schema')"
+
 # Commands are started and waited for separately: what must be seen while a cell runs is looked at in between.
 START = """([command, index]) => {
   const app = window.jupyterapp;
@@ -59,8 +62,12 @@ class Lab:
         """Errors in the console, and requests that left this machine."""
         page.set_default_timeout(20_000)
         page.on("console", self._on_console)
-        page.on("pageerror", lambda error: self.troubles.append(f"page error: {error}"))
+        page.on("pageerror", self._on_page_error)
         page.on("request", self._on_request)
+
+    def _on_page_error(self, error: Error) -> None:
+        if not (error.message.endswith(NOTEBOOK_7S_OWN) and "notebook_core" in (error.stack or "")):
+            self.troubles.append(f"page error: {error.stack}")
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error" and not message.text.startswith(NOT_OURS):
@@ -75,6 +82,11 @@ class Lab:
     def open(self, path: str) -> None:
         """Open a notebook in a workspace of its own and wait for its kernel."""
         self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{path}?token={TOKEN}")
+        self.wait_until_idle()
+
+    def open_in_notebook_7(self, path: str) -> None:
+        """Open a notebook in Notebook 7, which the same server has, and wait for its kernel."""
+        self.page.goto(f"{self._url}/notebooks/{path}?token={TOKEN}")
         self.wait_until_idle()
 
     def open_beside(self, path: str) -> None:

@@ -62,7 +62,7 @@ def running_lab(home: Path, root: Path) -> Iterator[str]:
         *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"),
         *(f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"),
         # The tests reach into the page through `jupyterapp`.
-        "--LabApp.expose_app_in_browser=True",
+        *("--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"),
         *("--LabApp.extension_manager=readonly", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
     ]
     log = home / "server.log"
