@@ -5,6 +5,9 @@ import { RefusalsView } from './refusals';
 import type { IRelease, ISession } from './snapshot';
 import type { ISessionTools } from './tools';
 
+/** Rows that are drawn until the reader wants all: thousands would keep the page busy while a cell releases quickly. */
+export const DRAWN = 50;
+
 /**
  * The log of one session's releases, to be filtered, sorted, completed and exported; below it what was refused.
  *
@@ -29,6 +32,7 @@ export class LogView implements IView<ISession> {
   private _session: ISession | null = null;
   private _order: Order = 'newest';
   private _cell: string | null = null;
+  private _wantsAll = false;
 
   constructor(private readonly _tools: ISessionTools) {
     this._refusals = new RefusalsView(_tools);
@@ -99,12 +103,13 @@ export class LogView implements IView<ISession> {
     this._empty.hidden = shown.length > 0;
     this._list.hidden = shown.length === 0;
     this._list.setAttribute('aria-label', `Releases, ${ORDERS[this._order][0].toLowerCase()}`);
-    this._drawRows(known, sorted(shown, this._order));
-    this._drawAll(session, known);
+    const ordered = sorted(shown, this._order);
+    this._drawRows(this._wantsAll ? ordered : ordered.slice(0, DRAWN));
+    this._drawAll(session, known.length < session.count || (!this._wantsAll && shown.length > DRAWN));
   }
 
-  private _drawRows(known: readonly IRelease[], shown: IRelease[]): void {
-    const ids = new Set(known.map(row => row.id));
+  private _drawRows(shown: IRelease[]): void {
+    const ids = new Set(shown.map(row => row.id));
     [...this._rows.keys()].filter(id => !ids.has(id)).forEach(id => this._rows.delete(id));
     const nodes = shown.map(release => {
       const row = this._rows.get(release.id) ?? logRow(this._tools);
@@ -115,9 +120,9 @@ export class LogView implements IView<ISession> {
     arrange(this._list, nodes);
   }
 
-  private _drawAll(session: ISession, known: readonly IRelease[]): void {
+  private _drawAll(session: ISession, isMore: boolean): void {
     const { isAwaited } = this._tools.log(session.id);
-    this._all.hidden = known.length >= session.count;
+    this._all.hidden = !isMore;
     // Not disabled: that would take the keyboard away from it.
     this._all.setAttribute('aria-disabled', String(isAwaited));
     setText(this._all, isAwaited ? 'Waiting for the kernel…' : `Show all ${session.count}`);
@@ -140,8 +145,12 @@ export class LogView implements IView<ISession> {
   }
 
   private _onAll(): void {
-    if (this._session && !this._tools.log(this._session.id).isAwaited) {
-      this._tools.requestLog(this._session.id);
+    const session = this._session;
+    if (session && !this._tools.log(session.id).isAwaited) {
+      this._wantsAll = true;
+      if (!this._tools.log(session.id).isWhole) {
+        this._tools.requestLog(session.id);
+      }
       this._draw();
     }
   }

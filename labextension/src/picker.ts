@@ -105,7 +105,7 @@ export class PickerView {
   /** Show what the kernel says. */
   update(state: IPickerState): void {
     this._stopWaiting();
-    const isNew = this._state?.phase !== 'answered' && state.phase === 'answered';
+    const isNew = state.phase === 'answered' && state.answer?.html !== this._state?.answer?.html;
     this._state = state;
     if (isNew) {
       this._isOpen = false;

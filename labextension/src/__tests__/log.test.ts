@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { LogView } from '../log';
+import { DRAWN, LogView } from '../log';
 import { matches, sorted } from '../logOrder';
 import type { ISession } from '../snapshot';
 import { FakeTools, found, texts } from './fakeModel';
@@ -193,10 +193,22 @@ describe('LogView, of a longer ledger,', () => {
     expect(document.activeElement).toBe(all());
   });
 
-  it('shows all of it once it is told', () => {
+  it('draws the first fifty of what is there, and all of it when the reader wants that', () => {
     tools.logs = { 'rand-hie.dpnb': { rows: releases(1, 120), isWhole: true, isAwaited: false } };
     show({ count: 120 });
+    expect(ids()).toHaveLength(DRAWN);
+    expect(all().hidden).toBe(false);
+    all().click();
     expect(ids()).toHaveLength(120);
+    expect(all().hidden).toBe(true);
+    expect(tools.requestLog).not.toHaveBeenCalled();
+  });
+
+  it('searches all that is there, drawn or not', () => {
+    tools.logs = { 'rand-hie.dpnb': { rows: releases(1, 120), isWhole: true, isAwaited: false } };
+    show({ count: 120 });
+    filter('#3');
+    expect(ids()).toEqual([3]);
     expect(all().hidden).toBe(true);
   });
 

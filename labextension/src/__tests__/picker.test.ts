@@ -1,0 +1,218 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { PickerView } from '../picker';
+import { type IPickerState, type IRung, isPickerState } from '../pickerState';
+import { found, press, texts } from './fakeModel';
+
+const rung = (mu: string, left: number, size: number | null): IRung => ({
+  target: { mu },
+  label: `mu ${mu}`,
+  cost: `mu ${mu}, some of the budget`,
+  error: size === null ? 'unknown: it rests on nothing' : `± ${size} mdvis at 95%`,
+  size,
+  share: null,
+  after: `${100 * left}% left`,
+  left,
+  times: '3'
+});
+
+function state(changes: Partial<IPickerState> = {}): IPickerState {
+  const all = { ...rung('1', 0, 0.1), target: { share: '1' }, label: 'all that is left' };
+  return {
+    v: 1,
+    phase: 'asking',
+    words: 'mean of mdvis by coins',
+    notice: null,
+    session: 'rand-hie',
+    known: null,
+    answer: null,
+    refusal: null,
+    rungs: [rung('0.1', 0.9, 4), rung('0.2', 0.8, 2), rung('0.5', 0.5, 0.8), all],
+    presets: [
+      { id: 'glance', label: 'A first glance', meaning: '1% of what is left', rung: 0 },
+      { id: 'print', label: 'A figure for print', meaning: '20% of what is left', rung: 2 }
+    ],
+    start: 0,
+    facts: ['One privacy unit: adds 1.'],
+    ...changes
+  };
+}
+
+const ANSWERED: Partial<IPickerState> = {
+  phase: 'answered',
+  known: 'known at mu 0.2 already',
+  answer: { html: '<b>2.7</b>' },
+  code: '.release(mu=0.2)'
+};
+
+const release = vi.fn();
+const refresh = vi.fn();
+let view: PickerView;
+
+const get = (name: string): HTMLElement => found(view.node, `.dpnb-picker-${name}`);
+const input = (name: string): HTMLInputElement => found(view.node, `.dpnb-picker-${name}`);
+const slider = (): HTMLInputElement => input('slider');
+const slide = (place: number): void => {
+  slider().value = String(place);
+  slider().dispatchEvent(new Event('input'));
+};
+
+beforeEach(() => {
+  vi.clearAllMocks();
+  view = new PickerView({ release, refresh });
+  document.body.replaceChildren(view.node);
+  view.update(state());
+});
+
+describe('PickerView, asking,', () => {
+  it('shows the figures of the place where the slider stands', () => {
+    slide(1);
+    expect(get('budget').textContent).toBe('mu 0.2');
+    expect(get('cost').textContent).toBe('mu 0.2, some of the budget');
+    expect(get('error').textContent).toBe('± 2 mdvis at 95%');
+    expect(get('after').textContent).toBe('80% left');
+    expect(get('code').textContent).toBe('.release(mu=0.2)');
+    expect(slider().getAttribute('aria-valuetext')).toBe('mu 0.2: ± 2 mdvis at 95%; 80% left');
+  });
+
+  it('has a preset for each name, which says what it means and gives, and moves the slider', () => {
+    expect(texts(view.node, '.dpnb-picker-preset')).toEqual([
+      'A first glance 1% of what is left ± 4 mdvis at 95%',
+      'A figure for print 20% of what is left ± 0.8 mdvis at 95%'
+    ]);
+    found(view.node, '[data-preset=print]').click();
+    expect(slider().value).toBe('2');
+    expect(found(view.node, '[data-preset=print]').getAttribute('aria-pressed')).toBe('true');
+    expect(found(view.node, '[data-preset=glance]').getAttribute('aria-pressed')).toBe('false');
+  });
+
+  it('compares the error with a figure of the reader’s', () => {
+    const reference = input('reference');
+    expect(get('share').hidden).toBe(true);
+    reference.value = '-8';
+    reference.dispatchEvent(new Event('input'));
+    slide(1);
+    expect(get('share').textContent).toBe('± 25% of -8');
+    reference.value = '0';
+    reference.dispatchEvent(new Event('input'));
+    expect(get('share').hidden).toBe(true);
+  });
+
+  it('offers no comparison where the error is unknown', () => {
+    view.update(state({ rungs: [rung('0.1', 0.9, null)] }));
+    expect(get('error').textContent).toBe('unknown: it rests on nothing');
+    expect(get('reference').parentElement?.hidden).toBe(true);
+  });
+
+  it('stays where the reader put it when the budget changes', () => {
+    slide(2);
+    view.update(
+      state({ rungs: [rung('0.1', 0.9, 4), rung('0.45', 0.5, 1), { ...rung('1', 0, 1), target: { share: '1' } }] })
+    );
+    expect(get('budget').textContent).toBe('mu 0.45');
+    slide(2);
+    view.update(state());
+    expect(get('budget').textContent).toBe('all that is left');
+  });
+
+  it('follows the kernel’s proposal until the reader chooses', () => {
+    view.update(state({ start: 1 }));
+    expect(get('budget').textContent).toBe('mu 0.2');
+  });
+
+  it('keeps its keys from the notebook around it', () => {
+    const heard = vi.fn();
+    document.body.addEventListener('keydown', heard);
+    press(slider(), 'ArrowDown');
+    document.body.removeEventListener('keydown', heard);
+    expect(heard).not.toHaveBeenCalled();
+    expect(view.node.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
+  });
+
+  it('is loud about a session that is not real', () => {
+    view.update(state({ notice: 'REHEARSAL: mock data, not real' }));
+    expect(found(view.node, '[role=alert]').textContent).toBe('REHEARSAL: mock data, not real');
+  });
+});
+
+describe('PickerView, releasing,', () => {
+  it('sends the chosen target once, and says that it waits', () => {
+    slide(1);
+    get('release').click();
+    get('release').click();
+    expect(release.mock.calls).toEqual([[{ mu: '0.2' }]]);
+    expect(get('status').textContent).toContain('Releasing');
+    expect(get('release').hasAttribute('disabled')).toBe(true);
+  });
+
+  it('sends a share when all that is left is wanted', () => {
+    slide(3);
+    get('release').click();
+    expect(release).toHaveBeenCalledWith({ share: '1' });
+  });
+
+  it('says what to do when the kernel does not answer', () => {
+    vi.useFakeTimers();
+    get('release').click();
+    vi.advanceTimersByTime(60_000);
+    expect(get('status').textContent).toContain('run this cell again');
+    expect(get('release').hasAttribute('disabled')).toBe(false);
+    vi.useRealTimers();
+  });
+
+  it('is replaced by the answer, with the code that gives it again', () => {
+    get('release').click();
+    view.update(state(ANSWERED));
+    expect(get('answer').innerHTML).toBe('<b>2.7</b>');
+    expect(get('asking').hidden).toBe(true);
+    expect(get('status').textContent).toBe('In code, .release(mu=0.2) gives this very answer again, free.');
+    view.focusAnswer();
+    expect(document.activeElement).toBe(get('answer'));
+  });
+
+  it('shows a refusal with a link to what it means, and lets the reader choose again', () => {
+    get('release').click();
+    const refusal = { title: 'Refused', message: 'too <much>', explanation: 'budget-exceeded', text: 'A sentence.' };
+    view.update(state({ refusal }));
+    expect(get('refusal').textContent).toBe('Refused: too <much> Why?');
+    expect(found(get('refusal'), 'a').getAttribute('href')).toBe('#dpnb-why-budget-exceeded');
+    expect(get('release').hasAttribute('disabled')).toBe(false);
+    view.update(state());
+    expect(get('refusal').hidden).toBe(true);
+  });
+});
+
+describe('PickerView, answered,', () => {
+  beforeEach(() => view.update(state(ANSWERED)));
+
+  it('opens the slider again to refine, asks for what is left now, and says that it pays the difference', () => {
+    get('refine').click();
+    expect(get('asking').hidden).toBe(false);
+    expect(refresh).toHaveBeenCalledOnce();
+    expect(document.activeElement).toBe(slider());
+    expect(get('known').textContent).toContain('known at mu 0.2 already');
+    expect(get('release').textContent).toBe('Refine');
+    view.update(state(ANSWERED)); // what was asked for arrives
+    expect(get('asking').hidden).toBe(false);
+  });
+
+  it('closes the slider when the refined answer comes', () => {
+    get('refine').click();
+    get('release').click();
+    view.update(state({ ...ANSWERED, answer: { html: '<b>2.71</b>' } }));
+    expect(get('asking').hidden).toBe(true);
+    expect(get('answer').innerHTML).toBe('<b>2.71</b>');
+  });
+
+  it('offers nothing more when nothing is left', () => {
+    view.update(state({ ...ANSWERED, rungs: [], presets: [] }));
+    expect(get('refine').hidden).toBe(true);
+    expect(get('asking').hidden).toBe(true);
+  });
+});
+
+it('reads what the kernel writes and nothing else', () => {
+  expect(isPickerState(state())).toBe(true);
+  const broken: unknown[] = [null, {}, { ...state(), v: 2 }, { ...state(), rungs: [{}] }, { ...state(), presets: 3 }];
+  expect(broken.map(isPickerState)).toEqual(broken.map(() => false));
+});
