@@ -9,7 +9,7 @@ ENV := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 # What the browser bundle is made of.  Folders are listed too, so that a deleted file counts as a change.
 BUNDLE_SOURCES := $(wildcard labextension/*.json labextension/*.mjs labextension/*.js labextension/yarn.lock \
-	labextension/.yarnrc.yml) $(shell find labextension/src labextension/style labextension/scripts \
+	labextension/.yarnrc.yml) $(shell find labextension/src labextension/style labextension/schema labextension/scripts \
 	-name __tests__ -prune -o -print 2>/dev/null)
 
 # An environment remembers the folder it was made in: in a moved or copied clone it would run the other clone's code.
