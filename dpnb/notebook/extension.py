@@ -9,7 +9,7 @@ from IPython.display import display
 
 from dpnb.answer.faces import FAINT, STYLE
 from dpnb.errors import DpnbError
-from dpnb.notebook import panel, place, snapshot
+from dpnb.notebook import panel, place, snapshot, tracebacks
 from dpnb.notebook.completion import complete
 from dpnb.notebook.magics import DpnbMagics
 from dpnb.session import Session, live, state, still
@@ -22,6 +22,7 @@ def load(shell: Any) -> None:
     shell.register_magics(DpnbMagics)
     for command in ("%dpnb", "%%dpnb"):
         shell.set_hook("complete_command", complete, str_key=command)
+    tracebacks.shorten(shell)
     if getattr(shell, "kernel", None) is None:
         return  # a terminal: the text faces serve
     _unregister(shell)
@@ -44,6 +45,7 @@ def unload(shell: Any) -> None:
         shell.strdispatchers["complete_command"].strs.pop(command, None)
     shell.display_formatter.mimebundle_formatter.type_printers.pop(Session, None)
     shell.display_formatter.ipython_display_formatter.type_printers.pop(Query, None)
+    tracebacks.lengthen()
     _unregister(shell)
 
 

@@ -149,8 +149,9 @@ class Log:
     def refused(self, question: str, error: DpnbError, cell: str | None) -> None:
         """Note that a request was refused."""
         self._refused += 1
+        message = str(error).removeprefix(f"{question}: ")
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self.refusals.appendleft(Refusal(self._refused, question, str(error), explained(error).id, now, cell))
+        self.refusals.appendleft(Refusal(self._refused, question, message, explained(error).id, now, cell))
 
     @property
     def count(self) -> int:

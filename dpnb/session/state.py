@@ -28,6 +28,8 @@ RELEASES_SHOWN = 50
 POINTS_SHOWN = 120
 QUESTIONS_NAMED = 3
 """Of a cell, before "and others"."""
+OF_EPSILONS = ("rogers", "basic")
+"""Odometers that turn each answer into an epsilon first, far above the others: drawn only under such a filter."""
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
@@ -195,7 +197,12 @@ def _timeline(session: Session, comparison: Comparison) -> dict[str, Any]:
     """Budget and odometers after each request, and what was promised."""
     account = session._account
     points = account.timeline.thinned(POINTS_SHOWN)
-    names = [name for name, odometer in comparison.odometers.items() if odometer.reading == "time-uniform"]
+    own = comparison.enforced
+    names = [
+        name
+        for name, odometer in comparison.odometers.items()
+        if odometer.reading == "time-uniform" and (name not in OF_EPSILONS or name == own)
+    ]
     asked = {one.id: one for one in session._releases.log.named(point.id for point in points if point.id)}
     budget = account.budget
     limit = None if budget.epsilon is None or budget.delta is None else decimal_down(budget.epsilon)

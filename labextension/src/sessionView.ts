@@ -35,9 +35,13 @@ export class SessionView implements IView<ISession> {
     this._next = new NextSteps(tools);
     this._log = tools && new LogView(tools);
     this.node.append(this._name, this._notice.node, this._promise, this._dials, this._spent, this._next.node);
-    this.node.append(this._filters.node, this._odometers.node, this._timeline.node);
+    this.node.append(this._timeline.node, this._filters.node);
     if (this._log) {
-      this.node.append(this._log.node, this._ledger);
+      this.node.append(this._log.node);
+    }
+    this.node.append(this._odometers.node);
+    if (this._log) {
+      this.node.append(this._ledger);
     }
   }
 

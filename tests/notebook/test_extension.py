@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -215,3 +216,18 @@ def test_exported_page_shows_the_still_faces_and_asks_the_network_for_none_of_th
     for words in ("100.0% left", "not released", "95% interval"):
         assert words in page
     assert "widget-view" not in page
+
+
+def test_error_of_ours_points_at_the_notebooks_line_and_says_nothing_of_our_own(shell: InteractiveShell) -> None:
+    with capture_output() as shown:
+        shell.run_cell("def ask():\n    return s.frame.count().release(mu=7)\nask()")
+    assert "return s.frame.count().release(mu=7)" in re.sub(r"\x1b\[[0-9;]*m", "", shown.stdout)
+    assert "BudgetExceeded" in shown.stdout
+    assert "releases.py" not in shown.stdout
+    with capture_output() as shown:
+        shell.run_cell("1 / 0")
+    assert "ZeroDivisionError" in shown.stdout
+    dpnb.unload_ipython_extension(shell)
+    with capture_output() as shown:
+        shell.run_cell("s.frame.count().release(mu=7)")
+    assert "releases.py" in shown.stdout

@@ -46,6 +46,7 @@ def spend(lab: Lab, times: int = 6) -> None:
         f"for i in range({times}):\n    hie[hie['mdvis'] > i].count().release(mu=0.02 * (i + 1))",
     )
     lab.run(CELL["spare"])
+    expect(lab.panel.locator(".dpnb-release")).to_have_count(times)
 
 
 # --- gauges and timeline ----------------------------------------------------------------------------------------------
@@ -81,8 +82,7 @@ def test_timeline_shows_each_question_on_hover_and_by_keyboard(cockpit: Lab) -> 
     expect(timeline.locator(".dpnb-timeline-steps")).to_be_visible()
     expect(timeline.locator(".dpnb-timeline-promise")).to_have_count(2)  # of the budget, and of epsilon
     assert timeline.locator(".dpnb-timeline-curve").count() >= 3
-    chart = timeline.locator("[tabindex='0']").first
-    chart.focus()
+    timeline.get_by_role("slider").focus()
     cockpit.page.keyboard.press("End")
     tip = timeline.locator(".dpnb-timeline-tip").first
     expect(tip).to_contain_text("6. count of rows where mdvis > 5")
