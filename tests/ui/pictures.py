@@ -24,6 +24,7 @@ from ui.server import running_lab
 IMAGES = Path(__file__).resolve().parents[2] / "examples" / "images"
 WIDTH, HEIGHT = 1180, 760
 GIF_WIDTH = 940
+COLOURS = Image.Quantize.MAXCOVERAGE  # a gauge is few pixels, and must keep its green
 CELLS = [
     ("markdown", "# Is free care used more?\nThe RAND Health Insurance Experiment, under differential privacy."),
     ("code", COCKPIT["load"]),
@@ -47,9 +48,9 @@ class Film:
         self._lab.page.wait_for_timeout(250)  # gauges glide
         taken = Image.open(io.BytesIO(self._lab.page.screenshot())).convert("RGB")
         if keep:
-            taken.quantize(128).save(IMAGES / f"{keep}.png", optimize=True)
+            taken.quantize(255, method=COLOURS).save(IMAGES / f"{keep}.png", optimize=True)
         small = taken.resize((GIF_WIDTH, GIF_WIDTH * HEIGHT // WIDTH), Image.Resampling.LANCZOS)
-        self._frames.append((small.quantize(96, dither=Image.Dither.NONE), milliseconds))
+        self._frames.append((small.quantize(128, method=COLOURS, dither=Image.Dither.NONE), milliseconds))
 
     def save(self, name: str) -> None:
         """Write the moving picture."""
@@ -96,7 +97,7 @@ def act(lab: Lab, film: Film) -> None:
     picker.scroll_into_view_if_needed()
     film.shoot(2200)
     for _ in range(6):
-        for _ in range(3):
+        for _ in range(2):
             picker.get_by_role("slider").press("ArrowRight")
         film.shoot(450)
     film.shoot(1500, keep="picker")
