@@ -53,8 +53,11 @@ layers: $(VENV)/.test  ## who may import whom
 typescript: $(VENV)/.test  ## lint and unit tests of the Lab extension
 	cd labextension && $(ENV) jlpm install --immutable && $(ENV) jlpm lint:check && $(ENV) jlpm test
 
-pytest: $(VENV)/.test chromium  ## the Python and browser tests (PYTEST_FLAGS= pass through)
-	$(ENV) $(PY) -m pytest $(PYTEST_FLAGS)
+pytest: $(VENV)/.test chromium  ## the Python and browser tests, on all cores (PYTEST_FLAGS= pass through)
+	$(ENV) $(PY) -m pytest $(IN_PARALLEL) $(PYTEST_FLAGS)
+
+# tests/conftest.py says which tests stay together, and that the browser comes first.
+IN_PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadgroup --no-loadscope-reorder
 
 coverage:  ## the same, and which lines of dpnb no test ran; twice as long
 	$(MAKE) pytest PYTEST_FLAGS="--cov $(PYTEST_FLAGS)"

