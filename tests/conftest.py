@@ -17,11 +17,11 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Divide the tests among processes: those that drive a browser together and first, the others by file.
 
     One browser at a time is enough for a machine, and it takes longest, so that nothing should wait for it at the end.
+    (The hook of tests/ui runs before this one, and that of xdist, which reads the groups, after it.)
     """
     items.sort(key=lambda item: item.get_closest_marker("ui") is None)
     if config.pluginmanager.hasplugin("xdist"):

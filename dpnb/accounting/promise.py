@@ -34,6 +34,7 @@ from dpnb.accounting.exact import (
     from_text,
     shown,
     shown_down,
+    shown_up,
     to_text,
 )
 from dpnb.accounting.filters import (
@@ -48,7 +49,7 @@ from dpnb.accounting.filters import (
 from dpnb.accounting.losses import GDP, ApproxDP, Loss, loss_from_json
 from dpnb.errors import InvalidValueError
 
-__all__ = ["FILTERS", "AnyFilter", "Promise", "promise"]
+__all__ = ["FILTERS", "AnyFilter", "Promise", "promise", "shown_bound"]
 
 AnyFilter = SumFilter[Any] | RogersFilter
 # What is left of mu0 squared when all of it was asked for in rounded numbers.
@@ -107,7 +108,7 @@ class Promise:
         kept = self._kept
         if self.budget.epsilon is None or self.budget.delta is None:
             return kept
-        return f"({decimal_up(self.budget.epsilon):.6g}, {decimal_up(self.budget.delta):.6g})-DP, kept as {kept}"
+        return f"({shown_bound(self.budget.epsilon)}, {shown_bound(self.budget.delta)})-DP, kept as {kept}"
 
     @property
     def _kept(self) -> str:
@@ -193,6 +194,11 @@ class Promise:
         budget = json.loads(stored["filter_budget"]) if "filter_budget" in stored else first
         start = self.start.restarted(loss_from_json(budget)) if isinstance(self.start, SumFilter) else self.start
         return replace(self, mu0_squared=mu0_squared, start=start)
+
+
+def shown_bound(bound: Fraction) -> str:
+    """An epsilon or delta in at most six digits, rounded up: nobody is promised more than is kept."""
+    return f"{float(shown_up(decimal_up(bound), 6)):.6g}"
 
 
 def promise(name: str, budget: Budget) -> Promise:

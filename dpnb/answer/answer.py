@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dpnb.accounting.losses import GDP
 from dpnb.answer import faces
 from dpnb.answer.figures import Figures
 from dpnb.answer.history import History, fan_html
+from dpnb.errors import DpnbError
 from dpnb.query.aggregations import AnyView, Shares
 from dpnb.query.plan import Plan
 
@@ -78,7 +80,11 @@ class Answer(Figures):
         return *super()._content(), self.plan, self.cost, self.known, self.time
 
     def _repr_html_(self) -> str:
-        return faces.figures_html(self, fan_html(self.history) if self.single and self.looks > 1 else "")
+        fan = ""
+        if self.single and self.looks > 1:
+            with suppress(DpnbError):  # an answer that was given stays one when its ledger is gone
+                fan = fan_html(self.history)
+        return faces.figures_html(self, fan)
 
     @property
     def footer(self) -> list[str]:

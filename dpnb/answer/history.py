@@ -136,7 +136,9 @@ def fan_html(history: History) -> str:
     step = (faces.PICTURE_WIDTH - 12) / max(len(history) - 1, 1)
 
     def at(look: int, value: float) -> tuple[str, str]:
-        share = min(max((value - least) / ((most - least) or 1.0), 0.0), 1.0)
+        width, share = most - least, 0.5
+        if width and math.isfinite(width) and not math.isnan(value):
+            share = min(max((value - least) / width, 0.0), 1.0)
         return f"{6 + look * step:.1f}", f"{FAN_HEIGHT - 6 - share * (FAN_HEIGHT - 12):.1f}"
 
     def path(places: list[tuple[str, str]]) -> str:

@@ -130,10 +130,6 @@ class Ledger:
         """Rows with a larger id than `after`, in order."""
         return self._select("WHERE id > ? ORDER BY id", after)
 
-    def latest(self, most: int) -> list[Charge]:
-        """The last rows, newest first."""
-        return self._select("ORDER BY id DESC LIMIT ?", most)
-
     def find(self, key: str) -> Charge | None:
         """The row of a request, if it was ever made."""
         found = self._select("WHERE key = ?", key)
@@ -143,6 +139,14 @@ class Ledger:
         """Rows that hold a released measurement of a question, in order."""
         return self._select(
             "WHERE version = ? AND question = ? AND measurement IS NOT NULL ORDER BY id", version, question
+        )
+
+    def unanswered(self, version: str, question: str) -> list[Charge]:
+        """Rows that were charged for a measurement of a question and hold none, in order."""
+        return self._select(
+            "WHERE version = ? AND question = ? AND sigma IS NOT NULL AND measurement IS NULL ORDER BY id",
+            version,
+            question,
         )
 
     def by_id(self, ids: tuple[int, ...]) -> list[Charge]:

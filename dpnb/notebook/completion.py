@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpnb.notebook.magics import COMMANDS, OPTIONS, TARGETS
+from dpnb.notebook.magics import COMMANDS, OPTIONS
 from dpnb.session.query import Query
+from dpnb.session.target import KINDS
 
 
 def complete(shell: Any, event: Any) -> list[str]:
@@ -18,7 +19,7 @@ def complete(shell: Any, event: Any) -> list[str]:
         With the `line` so far and the `symbol` that is to be completed.
     """
     first, *before = event.line[: len(event.line) - len(event.symbol)].split() or [""]
-    arguments = [f"{name}=" for name in (*TARGETS, *OPTIONS)]
+    arguments = [f"{name}=" for name in (*KINDS, *OPTIONS)]
     if first == "%%dpnb":
         choices = arguments
     elif not before:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_FLOOR, Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from dpnb.accounting.exact import to_text
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import (
     error_words,
@@ -28,6 +30,8 @@ from dpnb.session.explanations import explained
 from dpnb.session.query import Query
 
 STEPS = 40
+MANY = 1000
+"""Groups; with more of them there are fewer steps, since each is a preview of them all."""
 DECADES = 2
 """The least budget on the slider is this many powers of ten below all that is left."""
 
@@ -54,26 +58,49 @@ def ladder(query: Query) -> dict[str, Any]:
         `rungs`, the slider's places from the cheapest to all that is left; `presets` with the rung of each; the answer
         known by now, if there is one; and words.
     """
-    best = query.best
+    nothing: dict[str, Any] = {"rungs": [], "presets": [], "start": 0, "facts": []}
     try:
-        whole = _preview(query, share=ALL)
-    except BudgetExceeded as error:
-        return {**_words(query, best), "rungs": [], "presets": [], "start": 0, "facts": [], **refusal(error)}
-    steps = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
-    steps = [(target, preview) for target, preview in steps if preview.fits and preview.cost.mu_squared]
-    steps.append(({"share": ALL}, whole))
+        best = query.best
+        unanswered = [_paid(target) for target in query.unanswered if set(target) <= {"mu", "share"}]
+    except DpnbError as error:  # of the ledger: it cannot be read
+        return {**_words(query, None, []), **nothing, **refusal(error)}
+    words = _words(query, best, unanswered)
+    try:
+        steps = _steps(query, best)
+    except DpnbError as error:
+        return {**words, **nothing, **refusal(error)}
     presets = []
     for name, label, share in PRESETS:
-        most = _preview(query, share=share).cost.mu_squared
-        at = max((place for place, (_, step) in enumerate(steps) if step.cost.mu_squared <= most), default=0)
-        presets.append({"id": name, "label": label, "meaning": f"{percent(share)} of what is left", "rung": at})
+        most = share * query.session.headroom
+        at = max((place for place, (_, step) in enumerate(steps) if step.cost_share <= most), default=None)
+        if at is not None:
+            presets.append({"id": name, "label": label, "meaning": f"{percent(share)} of what is left", "rung": at})
     return {
-        **_words(query, best),
+        **words,
         "rungs": [_rung(target, preview, best) for target, preview in steps],
         "presets": presets,
-        "start": presets[0]["rung"],
-        "facts": _facts(whole),
+        "start": presets[0]["rung"] if presets else 0,
+        "facts": _facts(steps[-1][1]),
     }
+
+
+Step = tuple[dict[str, str], Preview]
+"""What is sent back for a place of the slider, and what it would cost and give."""
+
+
+def _steps(query: Query, best: Answer | None) -> list[Step]:
+    """From the cheapest to all that is left.
+
+    Raises
+    ------
+    DpnbError
+        There is none.
+    """
+    whole = _preview(query, share=ALL)
+    if not whole.fits:
+        raise BudgetExceeded(f"{query.words}: what is left cannot hold it, however little is asked for")
+    steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
+    return [*((target, step) for target, step in steps if step.fits and step.cost.mu_squared), ({"share": ALL}, whole)]
 
 
 def refusal(error: DpnbError) -> dict[str, Any]:
@@ -88,7 +115,7 @@ def answered(answer: Answer) -> dict[str, str]:
     return {"html": figures_html(answer), "text": figures_text(answer)}
 
 
-def _words(query: Query, best: Answer | None) -> dict[str, Any]:
+def _words(query: Query, best: Answer | None, unanswered: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "v": 1,
         "words": query.words,
@@ -96,8 +123,16 @@ def _words(query: Query, best: Answer | None) -> dict[str, Any]:
         "session": query.session.name,
         "known": None if best is None else f"known at mu {mu_up(best.known)} already",
         "answer": None if best is None else answered(best),
+        "unanswered": unanswered,
         "refusal": None,
+        "done": None,
     }
+
+
+def _paid(target: dict[str, Fraction]) -> dict[str, Any]:
+    """A request that was charged and not answered."""
+    ((kind, amount),) = target.items()
+    return {"target": {kind: to_text(amount)}, "label": f"{kind} {float(amount):.6g}"}
 
 
 def _preview(query: Query, **target: Any) -> Preview:
@@ -110,7 +145,7 @@ def _preview(query: Query, **target: Any) -> Preview:
 def _facts(preview: Preview) -> list[str]:
     """What is true of every budget."""
     facts = [f"One privacy unit: {preview.contribution}."]
-    if preview.assumption:
+    if preview.assumption and not preview.cost.delta:  # what a discovery rests on differs from budget to budget
         facts.append(f"The expected error rests on {preview.assumption}.")
     if preview.refining:
         facts.append(f"Refining later: {preview.refining}.")
@@ -121,28 +156,30 @@ def _amounts(best: Answer | None, whole: Preview) -> list[float]:
     """Targets that add from a hundredth of what is left to nearly all of it: even on a log scale, in short numbers."""
     known = 0.0 if best is None else best.known.mu
     most = math.sqrt(float(whole.cost.mu_squared))
-    digits = 2 if best is None else 3
-    added = most * np.logspace(-DECADES, 0, STEPS, endpoint=False)
-    totals = sorted({_short(math.hypot(known, extra), digits) for extra in added.tolist()})
+    if not most:
+        return []  # less than a double can hold
+    steps = STEPS if len(whole.keys) <= MANY else STEPS // 4
+    added = most * np.logspace(-DECADES, 0, steps, endpoint=False)
+    totals = sorted({_short(math.hypot(known, extra), known) for extra in added.tolist()})
     return [total for total in totals if total > known]
 
 
-def _short(number: float, digits: int) -> float:
-    """With few significant digits, rounded down."""
-    unit = Decimal(1).scaleb(math.floor(math.log10(number)) + 1 - digits)
+def _short(number: float, known: float) -> float:
+    """Rounded down, to two digits of what it is above what is known."""
+    above = max(number - known, number * 1e-14)
+    unit = Decimal(1).scaleb(math.floor(math.log10(above)) - 1)
     return float(Decimal(repr(number)).quantize(unit, ROUND_FLOOR))
 
 
 def _rung(target: dict[str, str], preview: Preview, best: Answer | None) -> dict[str, Any]:
-    errors = preview.errors
-    unknown = preview.assumption or "nobody can know beforehand"
+    error = f"unknown: it rests on {preview.assumption or 'what nobody can know beforehand'}"
+    if preview.errors is not None:
+        error = error_words(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
     return {
         "target": target,
         "label": f"mu {mu_up(preview.target)}" if "mu" in target else "all that is left",
         "cost": price(preview.cost, preview.cost_share),
-        "error": f"unknown: it rests on {unknown}"
-        if errors is None
-        else error_words(errors, preview.outputs, preview.confidence, preview.error_unit),
+        "error": error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         "size": None if preview.expected_error is None else _finite(preview.expected_error),
         "share": _relative(preview, best),
         "after": f"{floor_percent(preview.headroom_after)} left",

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
-import re
+import io
+import tokenize
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
 
+from dpnb.answer.preview import Preview, Previews
 from dpnb.errors import RequestError
 from dpnb.session import Session, live
 from dpnb.session.query import Query
+from dpnb.session.target import KINDS
 
 NO_SESSION = "dpnb: no session in this kernel yet; make one with session = dpnb.Session(table, name=..., budget=...)"
 COMMANDS = {
@@ -19,7 +24,6 @@ COMMANDS = {
     "explain": "the promise in plain words, with the numbers of now",
     "what-if": "what a release would cost and give, as in: %dpnb what-if visits within=0.3",
 }
-TARGETS = ("mu", "rho", "epsilon", "share", "within")
 WRITTEN = "%dpnb: write the target as in within=0.2 or mu=0.1"
 OPTIONS = ("confidence", "simultaneous", "final", "groups")
 
@@ -48,10 +52,14 @@ class DpnbMagics(Magics):
             last question is the last line, or what the last line assigns.
         """
         if cell is not None:
-            return _question(self._run(cell), "%%dpnb: the cell's last line").release(**self._arguments(line))
-        command, _, rest = line.strip().partition(" ")
+            written = _parsed(line)  # before the cell runs: it may charge
+            question = _question(self._run(cell), "%%dpnb: the cell's last line")
+            self._asked = question
+            return question.release(**self._evaluated(written))
+        command, *others = line.split(maxsplit=1) or [""]
+        rest = others[0] if others else ""
         if command == "what-if":
-            return self._what_if(rest.strip())
+            return self._what_if(rest)
         if command not in ("", *COMMANDS) or rest:
             known = "; ".join(f"%dpnb {name}: {words}" for name, words in COMMANDS.items())
             print(f"dpnb: there is no %dpnb {line.strip()}; %dpnb alone shows the gauges; {known}")  # noqa: T201
@@ -73,29 +81,30 @@ class DpnbMagics(Magics):
 
     def _what_if(self, rest: str) -> Any:
         """A preview of a question that is named, or of the last one."""
-        first, _, others = rest.partition(" ")
-        if first and "=" not in first:
-            name, target = first, others
-            found = self._names.get(name) if name.isidentifier() else eval(name, self._names)  # noqa: S307
-        else:
-            name, target = "_", rest
-            found = self._names.get("_")
-        return _question(found, f"%dpnb what-if: {name}").preview(**self._arguments(target))
+        start = next(iter(_targets(rest)), len(rest))
+        name = rest[:start].strip().rstrip(",")
+        written = _parsed(rest[start:])
+        if name:
+            self._asked = _question(self._named(name), f"%dpnb what-if: {name}")
+        elif not isinstance(self._names.get("_"), Preview | Previews) or self._asked is None:
+            self._asked = _question(self._names.get("_"), "%dpnb what-if: the value of the last cell")
+        return self._asked.preview(**self._evaluated(written))
 
-    def _arguments(self, line: str) -> dict[str, Any]:
-        """``within=0.2 confidence=0.9`` as arguments; values are Python, and may use the notebook's names."""
-        with_commas = re.sub(r",?\s+(?=[A-Za-z_]+\s*=)", ", ", line.strip())
+    _asked: Query | None = None
+    """The question that was asked about last: a preview of it has become the value of the last cell."""
+
+    def _named(self, name: str) -> object:
+        """The value of an expression; None for a name that nobody has defined."""
+        if name.isidentifier():
+            return self._names.get(name)
         try:
-            call = ast.parse(f"f({with_commas})", mode="eval").body
+            return self._value(ast.parse(name, mode="eval").body)
         except SyntaxError:
-            raise RequestError(f"{WRITTEN}; got {line!r}") from None
-        if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
-            raise RequestError(f"{WRITTEN}; got {line!r}")
-        known = (*TARGETS, *OPTIONS)
-        for word in call.keywords:
-            if word.arg not in known:
-                raise RequestError(f"%dpnb: there is no argument {word.arg!r}; give one of {', '.join(known)}")
-        return {str(word.arg): self._value(word.value) for word in call.keywords}
+            raise RequestError(f"{WRITTEN}, after the name of a question; got {name!r}") from None
+
+    def _evaluated(self, written: dict[str, ast.expr]) -> dict[str, Any]:
+        """Arguments with their values, which may use the notebook's names."""
+        return {name: self._value(node) for name, node in written.items()}
 
     def _value(self, node: ast.expr) -> Any:
         return eval(compile(ast.Expression(node), "<%dpnb>", "eval"), self._names)  # noqa: S307  (the user's own)
@@ -108,15 +117,55 @@ class DpnbMagics(Magics):
         exec(compile(tree, "<%%dpnb>", "exec"), names)  # noqa: S102  (the user's own cell)
         if isinstance(last, ast.Expr):
             return self._value(last.value)
-        end = tree.body[-1] if tree.body else None
-        target = end.targets[0] if isinstance(end, ast.Assign) else getattr(end, "target", None)
-        return names.get(target.id) if isinstance(target, ast.Name) else None
+        match tree.body[-1:]:
+            case [ast.Assign(targets=[ast.Name(id=name)])]:
+                return names.get(name)
+            case [ast.AnnAssign(target=ast.Name(id=name), value=ast.expr())]:
+                return names.get(name)
+        return None
 
 
 def _shown(session: Session, command: str) -> object:
     if command == "log":
         return session.log()
     return session.explain() if command == "explain" else session
+
+
+def _targets(line: str) -> list[int]:
+    """Where ``name=`` begins, outside brackets, texts and comparisons."""
+    found: list[int] = []
+    depth, before = 0, None
+    with suppress(tokenize.TokenError, IndentationError):  # an unclosed bracket is told by whoever parses it
+        for token in tokenize.generate_tokens(io.StringIO(line).readline):
+            depth += (token.string in "([{") - (token.string in ")]}") if token.type == tokenize.OP else 0
+            if token.type == tokenize.OP and token.string == "=" and not depth and before is not None:
+                found.append(before.start[1])
+            before = token if token.type == tokenize.NAME else None
+    return found
+
+
+def _parsed(line: str) -> dict[str, ast.expr]:
+    """``within=0.2 confidence=0.9``, with or without commas, as the expressions of named arguments.
+
+    Raises
+    ------
+    RequestError
+        It is none, or names an argument that `release` has not.
+    """
+    starts = [*_targets(line), len(line)]
+    parts = [line[: starts[0]], *(line[a:b] for a, b in pairwise(starts))]
+    text = ", ".join(part.strip().rstrip(",") for part in parts if part.strip())
+    try:
+        call = ast.parse(f"f({text}\n)", mode="eval").body
+    except SyntaxError:
+        call = None
+    if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
+        raise RequestError(f"{WRITTEN}; got {line!r}")
+    for word in call.keywords:
+        if word.arg not in (*KINDS, *OPTIONS):
+            known = ", ".join((*KINDS, *OPTIONS))
+            raise RequestError(f"%dpnb: there is no argument {word.arg!r}; give one of {known}")
+    return {str(word.arg): word.value for word in call.keywords}
 
 
 def _question(value: object, what: str) -> Query:

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from dpnb.errors import DpnbError
 from dpnb.session.explanations import EXPLANATIONS
 
 Sessions = list[dict[str, object]]
@@ -138,7 +139,10 @@ class Panel:
             return
         start = 0
         while True:
-            total, rows = self._log(session, start, LOG_ROWS)
+            try:
+                total, rows = self._log(session, start, LOG_ROWS)
+            except DpnbError:
+                total, rows = 0, []  # the snapshot says why
             part = {"session": session, "start": start, "total": total, "rows": rows}
             self._send({"dpnb_log": {"v": VERSION, "boot": self._boot, **part}})
             start += len(rows)
@@ -172,11 +176,15 @@ class Panel:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             about = {"v": VERSION, "boot": self._boot, "seq": seq, "time": now}
             self._send({"dpnb": {**about, "sessions": sessions, "explanations": EXPLAINED}})
-            for listener in list(self._listeners):
-                listener(sessions)
         except Exception as error:  # noqa: BLE001
             # A release that was paid for must not fail because it could not be shown.
             _log.error("dpnb could not bring the gauges up to date (%s)", type(error).__name__)
+            return
+        for listener in list(self._listeners):
+            try:
+                listener(sessions)
+            except Exception as error:  # noqa: BLE001  (likewise; and one widget's trouble is not the next one's)
+                _log.error("dpnb could not bring a widget up to date (%s)", type(error).__name__)
 
     def _take_turn(self) -> bool:
         """Whether an interval has passed since the last message; if so the caller must send one."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import suppress
 from datetime import UTC, datetime
+from fractions import Fraction
 from html import escape
 from typing import Any
 
@@ -16,8 +18,9 @@ import anywidget
 import traitlets
 from IPython.display import DisplayHandle, display
 
+from dpnb.accounting.exact import exact, from_text
 from dpnb.answer.faces import FAINT, STYLE
-from dpnb.errors import DpnbError
+from dpnb.errors import DpnbError, RequestError
 from dpnb.notebook import ladder, panel, place
 from dpnb.notebook.widgets import asset
 from dpnb.session.query import Query
@@ -62,7 +65,8 @@ class Picker(anywidget.AnyWidget):
 
     def follow(self) -> None:
         """Note whether the budget has changed since the picker was made."""
-        self.is_stale = self.is_stale or self._query.session.ledger.count != self._seen
+        with suppress(DpnbError):  # a ledger that cannot be read is told by whoever uses it
+            self.is_stale = self.is_stale or self._query.session.ledger.count != self._seen
 
     def _bundle(self, answer: dict[str, str] | None = None) -> dict[str, object]:
         """Live where widgets run; elsewhere the answer, or before it the preview."""
@@ -78,37 +82,62 @@ class Picker(anywidget.AnyWidget):
             match content:
                 case {"method": "refresh"}:
                     self._renew()
-                case {"method": "release", "target": dict(target)}:
-                    self._release(target)
+                case {"method": "release", "target": dict(target), "id": done}:
+                    self._release(target, done)
 
-    def _release(self, target: dict[str, str]) -> None:
+    def _release(self, target: dict[str, str], done: object) -> None:
         """Release at a rung of the ladder, and let the answer take the picker's place."""
         try:
-            if target == {"share": ladder.ALL}:
-                answer = self._query.release(share=1)
-            else:
-                answer = self._query.release(mu=float(target["mu"]))
+            answer = self._query.release(**_arguments(target))
         except DpnbError as error:
-            self._renew(**ladder.refusal(error))
+            self._renew(**ladder.refusal(error), done=done)
             return
+        except BaseException:  # an interrupt after the charge, say: what is paid must show
+            self._renew(done=done)
+            raise
         shown = ladder.answered(answer)
         if self._display is not None:
             # For whoever opens the notebook without a kernel.  The page then draws the picker anew, so this comes
             # first: once the answer is there, nothing takes it away under the reader's hands.
             self._display.update(self._bundle(shown), raw=True)  # type: ignore[no-untyped-call]
-        self._renew(phase="answered", answer=shown, code=f".release({_code(target)})")
+        self._renew(phase="answered", answer=shown, code=f".release({_code(target)})", done=done)
 
     def _renew(self, **changes: Any) -> None:
         """Work the ladder out anew; an answer that was given here stays the one that is shown."""
         kept = ("phase", "answer", "code") if self.state["phase"] == "answered" else ("phase",)
-        self._seen = self._query.session.ledger.count
+        self.is_stale = False  # before looking: what is charged meanwhile makes it stale again
+        with suppress(DpnbError):
+            self._seen = self._query.session.ledger.count
         self.state = {**ladder.ladder(self._query), **{name: self.state[name] for name in kept}, **changes}
-        self.is_stale = False
 
 
 def show(query: Query) -> None:
     """Display a question's picker below the cell that is being run."""
     Picker(query).show()
+
+
+def _arguments(target: dict[str, str]) -> dict[str, Any]:
+    """What a page asks for: one target of those that the ladder offers.
+
+    Raises
+    ------
+    RequestError, InvalidValueError
+        It is another one.
+    """
+    match target:
+        case {"mu": str(amount), **others} if not others:
+            return {"mu": _number(amount)}
+        case {"share": str(amount), **others} if not others:
+            return {"share": _number(amount)}
+    raise RequestError("picker: must send one target, mu or share; reload the page, and run the cell again")
+
+
+def _number(text: str) -> Fraction:
+    """A decimal, or a fraction as the ledger writes it."""
+    try:
+        return from_text(text) if "/" in text else exact(float(text))
+    except ValueError:
+        raise RequestError("picker: must send a number; reload the page, and run the cell again") from None
 
 
 def _code(target: dict[str, str]) -> str:

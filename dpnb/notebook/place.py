@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+from dpnb.query.schema import encodable
 
 _widget_of: ContextVar[str | None] = ContextVar("dpnb_widget_of", default=None)
 
@@ -40,10 +43,12 @@ def has_live_widgets() -> bool:
 
 def _running_cell() -> str | None:
     """Id of the cell whose run message this kernel is answering."""
+    if threading.current_thread() is not threading.main_thread():
+        return None  # a thread may outlive the cell that started it
     ipython = sys.modules.get("IPython")
     kernel = getattr(ipython.get_ipython(), "kernel", None) if ipython is not None else None
     if kernel is None:
         return None
     message: Any = kernel.get_parent("shell")
     cell = (message.get("metadata") or {}).get("cellId")
-    return cell if isinstance(cell, str) and cell else None
+    return cell if isinstance(cell, str) and cell and encodable(cell) else None

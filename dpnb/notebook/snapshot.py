@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpnb.session import live, state
+from dpnb.errors import DpnbError
+from dpnb.session import Session, live, state
 
 
 def log(session_id: str, start: int, most: int) -> tuple[int, list[dict[str, Any]]]:
@@ -29,5 +30,12 @@ def log(session_id: str, start: int, most: int) -> tuple[int, list[dict[str, Any
 
 
 def sessions() -> list[dict[str, Any]]:
-    """One snapshot a session, most recently used first."""
-    return [state.snapshot(session) for session in live.sessions()]
+    """One snapshot a session, most recently used first; one that cannot be read hides no other."""
+    return [_told(session) for session in live.sessions()]
+
+
+def _told(session: Session) -> dict[str, Any]:
+    try:
+        return state.snapshot(session)
+    except DpnbError as error:
+        return state.unreadable(session, error)

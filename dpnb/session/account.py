@@ -139,6 +139,8 @@ class Account:
         asked = GDP.from_squared(known.mu_squared + loss.mu_squared)
         paid = f", of which mu={known.mu!r} is paid already" if known.mu_squared else ""
         remedy = f"the largest that fits is mu={largest!r}, or share=1" if largest else "nothing is left"
+        if loss.delta and filter_.admits(self.promise.enters(GDP.from_squared(loss.mu_squared))):
+            remedy = "its mu fits, its delta does not"
         if loss.delta:
             left = decimal_down(self.budget.discovery_delta - filter_.spent.delta)
             remedy += f"; of discovery_delta {left!r} is left, and this takes {decimal_up(loss.delta)!r}"

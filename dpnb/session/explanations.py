@@ -39,8 +39,8 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
     errors.RequestError: Explained(
         "request",
         "Request not understood",
-        "A preview or release needs exactly one target, such as mu=0.1 or within=5, that the question can be known "
-        "at; nothing was charged.",
+        "What was asked says too little, too much or something impossible, and the message says what to write "
+        "instead; this request cost nothing.",
     ),
     errors.UnsupportedError: Explained(
         "unsupported",
@@ -52,7 +52,7 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
         "plan",
         "Question that cannot be asked",
         "Noise can only be scaled to a question if the schema bounds what one privacy unit can change in its answer; "
-        "nothing was charged.",
+        "this request cost nothing.",
     ),
     errors.SchemaError: Explained(
         "schema",
@@ -63,7 +63,7 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
     errors.InvalidValueError: Explained(
         "invalid-value",
         "Value out of its range",
-        "A number or an argument breaks the rule that the message states; nothing was charged.",
+        "A number or an argument breaks the rule that the message states; this request cost nothing.",
     ),
     errors.ConversionError: Explained(
         "conversion",
@@ -73,8 +73,8 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
     errors.LedgerError: Explained(
         "ledger",
         "Ledger",
-        "The ledger is the promise's memory: a file that was made for another promise, or was altered, cannot say "
-        "what was spent, so the session refuses to go on with it.",
+        "The ledger is the promise's memory: where it cannot be read or written, belongs to another promise or was "
+        "altered, nobody can say what was spent, so the session does not go on without it.",
     ),
     errors.ExecutionError: Explained(
         "execution",

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dpnb.accounting.exact import decimal_up
+from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import ceil_percent, cost_up, error_words
@@ -115,7 +115,7 @@ class CellCost:
         losses = [loss for loss, _ in rows.values()]
         squared = sum((loss.mu_squared for loss in losses), start=Fraction(0))
         delta = sum((loss.delta for loss in losses), start=Fraction(0))
-        share = sum((Fraction(share) for _, share in rows.values()), start=Fraction(0))
+        share = sum((exact(share) for _, share in rows.values()), start=Fraction(0))
         return cls(tuple(sorted(rows)), GDP.from_squared(squared, delta), decimal_up(share))
 
 
@@ -183,13 +183,14 @@ class Log:
             return dict(self._costs)
 
     def to_pandas(self) -> pd.DataFrame:
-        """All requests, oldest first: question, mu, share of the budget, error, status, time and cell."""
+        """All requests, oldest first: question, mu, delta, share of the budget, error, status, time and cell."""
         import pandas as pd  # imported when first used
 
         lines = self.named(range(1, self.count + 1))
         columns = {
             "question": [line.question for line in lines],
             "mu": [line.mu for line in lines],
+            "delta": [decimal_up(line.loss.delta) for line in lines],
             "share": [line.share for line in lines],
             "error": [line.error for line in lines],
             "status": [line.status for line in lines],

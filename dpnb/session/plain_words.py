@@ -8,8 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import binary_up, decimal_up, shown_down, shown_up
-from dpnb.accounting.promise import FILTERS
+from dpnb.accounting.exact import binary_up, shown_up
+from dpnb.accounting.promise import FILTERS, shown_bound
 from dpnb.answer.faces import FAINT, LEFT, LOUD, STYLE, cost_up, floor_percent
 from dpnb.query.schema import Bounded, Categories
 
@@ -95,7 +95,8 @@ def of_session(session: Session, spent: str) -> Explanation:
         )
     if comparison.last is not None:
         times = filter_.times(promise.enters(comparison.last))
-        facts.append(("what is left", f"{times:,} more questions like the last one ({cost_up(comparison.last)})."))
+        more = f"{times:,} more question{'' if times == 1 else 's'} like the last one"
+        facts.append(("what is left", f"{more} ({cost_up(comparison.last)})."))
     facts.append(
         ("what is free", "Writing questions, previews, asking the same again, arithmetic between answers, and this.")
     )
@@ -103,29 +104,25 @@ def of_session(session: Session, spent: str) -> Explanation:
 
 
 def _promise(session: Session) -> str:
+    """The guarantee, its figures rounded up."""
     whose, budget = session.unit_words, session.budget
     change = f"Whether {whose} is in the table or not"
     if budget.epsilon is None or budget.delta is None:
-        mu = shown_down(budget.loss.mu)
+        mu = shown_up(budget.loss.mu, 6)
         return (
-            f"{change} is as hard to tell from all answers together as telling one draw of a normal distribution with "
-            f"mean 0 from one with mean {mu} (mu-Gaussian differential privacy), however the questions are chosen."
+            f"{change} is at least as hard to tell from all answers together as it is to tell one draw of a normal "
+            f"distribution with mean 0 from one with mean {mu}, both with standard deviation 1 (mu-Gaussian "
+            "differential privacy), however the questions are chosen."
         )
-    epsilon = decimal_up(budget.epsilon)
-    factor = f"e to the epsilon of {epsilon:g}"
-    if epsilon < 100:  # beyond, the number itself says nothing more
+    epsilon, delta = shown_bound(budget.epsilon), shown_bound(budget.delta)
+    factor = f"e to the epsilon of {epsilon}"
+    if budget.epsilon < 100:  # beyond, the number itself says nothing more
         factor = f"{shown_up(math.exp(binary_up(budget.epsilon)) * MARGIN, 3)} ({factor})"
+    kept = session._account.promise.words.partition("-DP, ")[2]
     return (
         f"{change} changes the probability of anything that all answers together may show by a factor of at most "
-        f"{factor}, but for a chance of "
-        f"{decimal_up(budget.delta):g} (delta), however the questions are chosen."
-    ) + _kept(session._account.promise.words)
-
-
-def _kept(words: str) -> str:
-    """How the filter keeps the promise, where that is another kind of privacy."""
-    _, _, kept = words.partition(", ")
-    return f" It is {kept}." if kept else ""
+        f"{factor}, plus at most {delta} (delta), however the questions are chosen. It is {kept}."
+    )
 
 
 def next_steps(session: Session) -> list[dict[str, str]]:

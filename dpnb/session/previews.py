@@ -16,7 +16,7 @@ from dpnb.query.linear.explain import contribution, explanation
 from dpnb.query.plan import Plan, question_words
 from dpnb.query.wording import unit_words
 from dpnb.session.knowledge import Rows, rows_needed
-from dpnb.session.questions import Question, Questions
+from dpnb.session.questions import Question, Questions, refuse_after_final
 from dpnb.session.target import Target
 
 
@@ -28,6 +28,8 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         rows = questions.rows(question)
         total = questions.resolve(question, target, rows)
         cost = question.missing(total)
+        if cost.mu_squared:
+            refuse_after_final(question, target)
         before, promise = account.filter, account.promise
         expected = questions.errors(question, target, rows)
     errors = expected.at(_scale(question, total)) if cost.mu_squared else expected.now

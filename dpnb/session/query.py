@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from dpnb.accounting.exact import Number
+from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import FAINT, STYLE
 from dpnb.answer.preview import Preview, Previews
 from dpnb.errors import (
     BudgetExceeded,
+    DpnbError,
     InvalidValueError,
     PlanError,
     RequestError,
@@ -23,10 +24,12 @@ from dpnb.query.frame.spelling import group_key_table
 from dpnb.query.plan import Plan, question_words
 from dpnb.session.plain_words import Explanation
 from dpnb.session.previews import explain, preview
-from dpnb.session.target import target_from
+from dpnb.session.target import KINDS, target_from
 
 if TYPE_CHECKING:
     from dpnb.session.session import Session
+
+CONFIDENCE = exact(0.95)
 
 LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Shares of what is left that a preview without arguments shows."""
@@ -75,12 +78,10 @@ class Query:
         RequestError, InvalidValueError, UnknownErrorSize
             As `release`.
         """
-        lists = [
-            kind for kind in ("mu", "rho", "epsilon", "share", "within") if isinstance(target.get(kind), list | tuple)
-        ]
+        lists = [kind for kind in KINDS if isinstance(target.get(kind), list | tuple)]
         if len(lists) > 1:
             raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
-        if not any(target.get(kind) is not None for kind in ("mu", "rho", "epsilon", "share", "within")):
+        if not any(target.get(kind) is not None for kind in KINDS):
             lists, target = ["share"], {**target, "share": LADDER}
         if not lists:
             return self._preview(**target)
@@ -181,6 +182,24 @@ class Query:
         """
         return self._session._releases.best(self.plan, self.view)
 
+    @property
+    def unanswered(self) -> list[dict[str, Any]]:
+        """Targets that were charged and never answered, after a crash or an interrupt.  Releasing them again is free.
+
+        Each as the arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
+        """
+        asked = [request for _, request in self._session._releases.unanswered(self.plan, self.view) if request.amount]
+        return [
+            {
+                request.kind: from_text(request.amount or "0"),
+                **({} if request.confidence == CONFIDENCE else {"confidence": request.confidence}),
+                **({"simultaneous": True} if request.simultaneous else {}),
+                **({"final": True} if request.final else {}),
+                **({"groups": list(request.groups)} if request.groups else {}),
+            }
+            for request in asked
+        ]
+
     def explain(self) -> Explanation:
         """What one privacy unit contributes, what is clipped, and why the noise is this large.  Free."""
         return Explanation(*explain(self._session._questions, self.plan, self.view))
@@ -196,7 +215,7 @@ class Query:
     def _still(self, face: Callable[[Previews], str]) -> str:
         try:
             return face(self._previews("share", LADDER))
-        except BudgetExceeded as error:
+        except DpnbError as error:  # a question can always be looked at
             return escape(str(error), quote=False)
 
     def __repr__(self) -> str:

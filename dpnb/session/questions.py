@@ -209,6 +209,25 @@ def refuse_shares_apart(view: AnyView, refinement: Refinement, only: tuple[int, 
         )
 
 
+def refuse_after_final(question: Question, target: Target) -> None:
+    """Refuse another look at a question whose first was asked for as the last, and a last look that is not the first.
+
+    Raises
+    ------
+    RequestError
+    """
+    if question.refinement.final:
+        raise RequestError(
+            f"{question.words}: was released with final=True, whose interval holds only if nothing follows; the budget "
+            "is untouched; ask another question"
+        )
+    if target.final and question.refinement.looks:
+        raise RequestError(
+            f"final: must be the first look at a question, and there are {len(question.refinement.looks)} at the "
+            f"{question.words}; leave final out"
+        )
+
+
 def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
     """Places of some groups, ascending; None for all."""
     only = tuple(sorted(query.keys.index(key) for key in set(groups)))

@@ -33,7 +33,7 @@ from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import live
 from dpnb.session.log import Log
-from dpnb.session.questions import Keys, Question, Questions, alpha_of, only_of, refuse_shares_apart
+from dpnb.session.questions import Keys, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
 from dpnb.session.target import Request, Target
 
 FAILED = (
@@ -96,7 +96,7 @@ class Releases:
                 raise RequestError(f"{question.words}: {target.words} measures nothing; ask for more")
             sigma = tau = None
             if loss.mu_squared:
-                _refuse_after_final(question, target)
+                refuse_after_final(question, target)
                 self._questions.account.admit(question.words, loss, question.known)
                 sigma = sigma_for(question.measured.l2_sensitivity_squared, loss)
                 tau = refinement.tau if refinement.looks else None if target.final else first_tau(sigma, target.alpha)
@@ -142,6 +142,12 @@ class Releases:
         self._changed()
 
     # --- answers ------------------------------------------------------------------------------------------------
+
+    def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, Request]]:
+        """What was charged for a question and not answered; the same request takes each up again, free."""
+        charges = self._questions.account.ledger.unanswered(self._questions.version, question_of(plan))
+        asked = [(charge, Request.from_json(charge.request)) for charge in charges if charge.plan == plan.to_json()]
+        return [(charge, request) for charge, request in asked if request.view == view]
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
         """Everything known of a question, combined, at 95%."""
@@ -257,19 +263,6 @@ def _refuse_refining(**_: object) -> NoReturn:
         "refine: which groups are found differs from look to look, so looks at them cannot be combined; discover "
         "again, which is a new question, or ask about the groups that were found"
     )
-
-
-def _refuse_after_final(question: Question, target: Target) -> None:
-    if question.refinement.final:
-        raise RequestError(
-            f"{question.words}: was released with final=True, whose interval holds only if nothing follows; the budget "
-            "is untouched; ask another question"
-        )
-    if target.final and question.refinement.looks:
-        raise RequestError(
-            f"final: must be the first look at a question, and there are {len(question.refinement.looks)} at the "
-            f"{question.words}; leave final out"
-        )
 
 
 def _sources(refinement: Refinement, looks: list[Charge], view: AnyView) -> tuple[frozenset[tuple[int, int]], ...]:

@@ -261,14 +261,14 @@ class Session:
         Returns
         -------
         DataFrame
-            By row of the ledger: question in words, mu and share of the budget that it was charged, error of the
+            By row of the ledger: question in words, mu, delta and share of the budget that it was charged, error of the
             answer in words, status, time, and the id of the notebook cell that asked.
         """
         return self._releases.log.to_pandas()
 
     def explain(self) -> Explanation:
         """The promise, the filter and both readings of the odometers in plain words, with this session's numbers."""
-        return plain_words.of_session(self, state.spent_words(self._account.filter))
+        return plain_words.of_session(self, state.spent_words(self._account.filter, self.budget))
 
     def __repr__(self) -> str:
         return still.text(state.snapshot(self))

@@ -9,15 +9,18 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, shown_down, shown_up
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
 from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.promise import FILTERS, AnyFilter
 from dpnb.answer.faces import ceil_percent, cost_up, floor_percent
+from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
 from dpnb.session import rehearsal
 from dpnb.session.comparison import Comparison, Standing
+from dpnb.session.explanations import explained
 from dpnb.session.log import CellCost, Line, Log, Refusal
 from dpnb.session.plain_words import next_steps
 
@@ -49,7 +52,7 @@ def snapshot(session: Session) -> dict[str, Any]:
     account = session._account
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
     log = session._releases.log
-    left, spent = f"{floor_percent(filter_.headroom)} left", spent_words(filter_)
+    left, spent = f"{floor_percent(filter_.headroom)} left", spent_words(filter_, account.budget)
     full = odometer.bound_at(account.promise.mu0_squared)
     label, source = FILTERS[account.promise.name]
     return {
@@ -85,7 +88,7 @@ def snapshot(session: Session) -> dict[str, Any]:
         "filters": [_filter(standing, comparison) for standing in comparison.standings.values()],
         "odometers": [_odometer(name, odometer) for name, odometer in comparison.odometers.items()],
         "spent": spent,
-        "ledger": "memory" if session.ledger.path == MEMORY else Path(session.ledger.path).name,
+        "ledger": _ledger_name(session),
         "next": [] if log.count else next_steps(session),
         "timeline": _timeline(session, comparison),
         "count": log.count,
@@ -124,8 +127,43 @@ def _bound(odometer: Odometer) -> str:
     return f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
 
 
-def spent_words(filter_: AnyFilter) -> str:
+def unreadable(session: Session, error: DpnbError) -> dict[str, Any]:
+    """What is told of a session whose ledger cannot be read: that, and no figure."""
+    return {
+        "id": session.id,
+        "name": session.name,
+        "unit": session.unit_words,
+        "notice": f"NOT KNOWN: {error}",
+        "warning": explained(error).id,
+        "promise": session.promise,
+        "headlines": [{"id": "left", "text": "not known"}],
+        "filter": session._account.promise.name,
+        **{name: [] for name in ("gauges", "filters", "odometers", "next", "releases", "cells", "refusals")},
+        "spent": "not known",
+        "ledger": _ledger_name(session),
+        "timeline": {
+            "budget": {"label": "Share of the budget spent", "text": ""},
+            "loss": {"label": "Odometers", "limit": None, "text": ""},
+            "curves": [],
+            "points": [],
+        },
+        "count": 0,
+    }
+
+
+def _ledger_name(session: Session) -> str:
+    return "memory" if session.ledger.path == MEMORY else Path(session.ledger.path).name
+
+
+def spent_words(filter_: AnyFilter, promised: Budget) -> str:
     """What is spent and of how much, in the filter's own measure, rounded against us but never past the budget."""
+    words = _spent(filter_)
+    if not promised.discovery_delta:
+        return words
+    return f"{words}, and " + _of("delta", decimal_up(filter_.spent.delta), decimal_down(promised.discovery_delta))
+
+
+def _spent(filter_: AnyFilter) -> str:
     spent, budget = filter_.spent, filter_.budget
     if isinstance(spent, GDP) and isinstance(budget, GDP):
         return _of("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))

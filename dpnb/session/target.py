@@ -32,6 +32,9 @@ from dpnb.query.schema import Key
 WITHIN_MARGIN = 1 - 1e-9
 """The interval that comes out must not be wider than asked for by the last digits of a double."""
 
+KINDS = ("mu", "rho", "epsilon", "share", "within")
+"""Ways of saying how well an answer is to be known."""
+
 Label = Key | tuple[Key, ...]
 """A group's key (a tuple for several levels), or the name of a statistic."""
 
@@ -91,12 +94,23 @@ class Target:
 
 @dataclass(frozen=True)
 class Request:
-    """What a stored request says of how its answer is shown."""
+    """What a stored request says of how its answer is shown, and for what it asked.
+
+    Parameters
+    ----------
+    confidence, view, simultaneous, groups, final
+        As in `Target`.
+    kind, amount : str, str or None
+        The target as it was written; None for a ``within=`` that names labels.
+    """
 
     confidence: Fraction
     view: AnyView
     simultaneous: bool
     groups: tuple[tuple[Key, ...], ...]
+    final: bool = False
+    kind: str = ""
+    amount: str | None = None
 
     @classmethod
     def from_json(cls, text: str) -> Request:
@@ -104,7 +118,17 @@ class Request:
         content = json.loads(text)
         groups = tuple(tuple(key) for key in content.get("groups", ()))
         view = view_from_json(json.dumps(content["view"]))
-        return cls(from_text(content["confidence"]), view, content.get("simultaneous", False), groups)
+        kind = next((kind for kind in KINDS if kind in content), "")
+        amount = content.get(kind)
+        return cls(
+            from_text(content["confidence"]),
+            view,
+            content.get("simultaneous", False),
+            groups,
+            content.get("final", False),
+            kind,
+            amount if isinstance(amount, str) else None,
+        )
 
 
 def target_from(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from dpnb.accounting.exact import decimal_up, exact
 from dpnb.session.comparison import Comparison
 
 
@@ -35,7 +36,7 @@ class Timeline:
 
     def note(self, now: Comparison) -> None:
         """Add how things stand now."""
-        spent = 1 - now.standings[now.enforced].filter.headroom
+        spent = decimal_up(1 - exact(now.standings[now.enforced].filter.headroom))
         bounds = {
             name: odometer.bound
             for name, odometer in now.odometers.items()

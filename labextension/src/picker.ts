@@ -1,16 +1,26 @@
 import { element, setText, Views, type IView } from './dom';
-import type { IPickerState, IPreset, IRung } from './pickerState';
+import type { IPaid, IPickerState, IPreset, IRung } from './pickerState';
 
 /** What the picker asks of the kernel. */
 export interface IPickerActions {
-  release(target: Record<string, string>): void;
+  /** @param id Comes back as `done` in the state that tells what became of it. */
+  release(target: Record<string, string>, id: string): void;
   refresh(): void;
+}
+
+/** What must outlive one drawing of a picker: the kernel has it drawn anew when it is answered. */
+export interface IPickerMemory {
+  /** Budget that the reader chose; null until then. */
+  chosen: number | null;
+  /** The release that the reader waits for. */
+  pending: string | null;
 }
 
 /** A kernel that says nothing for so long (milliseconds) may have been restarted. */
 const PATIENCE = 10_000;
 
 let pickers = 0;
+let asked = 0;
 
 /**
  * A question with a slider over what it may cost, and after its release the answer.
@@ -25,6 +35,7 @@ export class PickerView {
   private readonly _known = element('p', 'dpnb-picker-known');
   private readonly _asking = element('div', 'dpnb-picker-asking');
   private readonly _presets: Views<IPreset>;
+  private readonly _paid: Views<IPaid>;
   private readonly _slider = element('input', 'dpnb-picker-slider');
   private readonly _label = element('output', 'dpnb-picker-budget');
   private readonly _bar = element('div', 'dpnb-picker-bar-after');
@@ -42,12 +53,13 @@ export class PickerView {
   private readonly _status = element('p', 'dpnb-picker-status');
   private readonly _refusal = element('div', 'dpnb-picker-refusal');
   private _state: IPickerState | null = null;
-  /** Budget that the reader chose; null until then. */
-  private _chosen: number | null = null;
   private _isOpen = false;
   private _waiting: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(private readonly _actions: IPickerActions) {
+  constructor(
+    private readonly _actions: IPickerActions,
+    private readonly _memory: IPickerMemory = { chosen: null, pending: null }
+  ) {
     const id = `dpnb-picker-${(pickers += 1)}`;
     this._words.id = `${id}-words`;
     this.node.setAttribute('aria-labelledby', this._words.id);
@@ -76,7 +88,9 @@ export class PickerView {
     presets.setAttribute('role', 'group');
     presets.setAttribute('aria-label', 'Budgets with a name');
     this._presets = new Views(presets, () => this._presetButton());
-    this.node.append(this._notice, this._words, this._known, this._answer, this._refine, this._asking);
+    const paid = element('div', 'dpnb-picker-unanswered');
+    this._paid = new Views(paid, () => this._paidButton());
+    this.node.append(this._notice, this._words, this._known, this._answer, this._refine, paid, this._asking);
     this.node.append(this._status, this._refusal);
     this._build(presets);
   }
@@ -104,7 +118,10 @@ export class PickerView {
 
   /** Show what the kernel says. */
   update(state: IPickerState): void {
-    this._stopWaiting();
+    if (state.done === this._memory.pending) {
+      this._memory.pending = null;
+      this._stopWaiting();
+    }
     const isNew = state.phase === 'answered' && state.answer?.html !== this._state?.answer?.html;
     this._state = state;
     if (isNew) {
@@ -117,10 +134,14 @@ export class PickerView {
     this._drawAnswer(state);
     this._drawRefusal(state);
     this._presets.update(state.presets);
+    this._paid.update(state.unanswered);
     this._facts.replaceChildren(...state.facts.map(text => element('li', '', text)));
     this._slider.max = String(Math.max(state.rungs.length - 1, 0));
     this._slider.value = String(this._place(state));
     this._drawRung();
+    if (this._memory.pending !== null) {
+      this._wait();
+    }
   }
 
   /** Move the keyboard to the answer. */
@@ -166,7 +187,7 @@ export class PickerView {
 
   /** The rung to stand on: the reader's choice as near as there is one, or the kernel's proposal. */
   private _place({ rungs, start }: IPickerState): number {
-    const chosen = this._chosen;
+    const { chosen } = this._memory;
     if (chosen === null) {
       return start;
     }
@@ -177,7 +198,7 @@ export class PickerView {
   private _choose(place: number): void {
     const rung = this._state?.rungs[place];
     if (rung) {
-      this._chosen = amount(rung);
+      this._memory.chosen = amount(rung);
       this._slider.value = String(place);
       this._drawRung();
     }
@@ -243,15 +264,44 @@ export class PickerView {
     if (!rung || this._waiting !== null) {
       return;
     }
-    this._release.disabled = true;
+    this._ask(rung.target);
+  }
+
+  private _ask(target: Record<string, string>): void {
     this._refusal.hidden = true;
+    this._memory.pending = `${Date.now()}-${(asked += 1)}`;
+    this._wait();
+    this._actions.release(target, this._memory.pending);
+  }
+
+  /** Let nothing else be released until the kernel has said what became of the last. */
+  private _wait(): void {
+    this._release.disabled = true;
     setText(this._status, 'Releasing. A kernel that is busy releases when it is done.');
-    this._waiting = setTimeout(() => {
+    this._waiting ??= setTimeout(() => {
       setText(this._status, 'The kernel has not answered yet. If it was restarted, run this cell again.');
+      this._memory.pending = null;
       this._stopWaiting();
       this._release.disabled = false;
     }, PATIENCE);
-    this._actions.release(rung.target);
+  }
+
+  private _paidButton(): IView<IPaid> {
+    let target: Record<string, string> = {};
+    const node = element('button', 'dpnb-picker-paid');
+    node.type = 'button';
+    node.addEventListener('click', () => {
+      if (this._waiting === null) {
+        this._ask(target);
+      }
+    });
+    return {
+      node,
+      update: (paid): void => {
+        target = paid.target;
+        setText(node, `${paid.label} is paid and was not answered: try again, free`);
+      }
+    };
   }
 
   private _onRefine(): void {

@@ -32,6 +32,12 @@ export interface IPreset {
   rung: number;
 }
 
+/** A release that was charged and never answered; asked for again, it is free. */
+export interface IPaid {
+  target: Record<string, string>;
+  label: string;
+}
+
 /** Why the last release was refused, and the sentence that explains it. */
 export interface IRefusalNote {
   title: string;
@@ -51,6 +57,9 @@ export interface IPickerState {
   /** The answer known by now, as HTML of dpnb's own making. */
   answer: { html: string } | null;
   refusal: IRefusalNote | null;
+  unanswered: IPaid[];
+  /** The release whose outcome this state tells first, by the id that the browser gave it. */
+  done: string | null;
   /** From the cheapest to all that is left; empty when nothing is left. */
   rungs: IRung[];
   presets: IPreset[];
@@ -70,6 +79,8 @@ const haveText = (fields: Fields, ...names: string[]): boolean => names.every(na
 const isRung = (value: unknown): boolean =>
   isFields(value) && haveText(value, 'label', 'cost', 'error', 'after', 'times') && isFields(value.target);
 
+const isPaid = (value: unknown): boolean => isFields(value) && haveText(value, 'label') && isFields(value.target);
+
 const isPreset = (value: unknown): boolean =>
   isFields(value) && haveText(value, 'id', 'label', 'meaning') && typeof value.rung === 'number';
 
@@ -82,4 +93,6 @@ export const isPickerState = (value: unknown): value is IPickerState =>
   value.rungs.every(isRung) &&
   Array.isArray(value.presets) &&
   value.presets.every(isPreset) &&
+  Array.isArray(value.unanswered) &&
+  value.unanswered.every(isPaid) &&
   Array.isArray(value.facts);

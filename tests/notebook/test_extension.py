@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import dpnb
 from dpnb.answer.answer import Answer
 from dpnb.answer.preview import Preview, Previews
 from dpnb.errors import BudgetExceeded, RequestError
+from dpnb.notebook import magics
 from dpnb.notebook.extension import explain_error
 
 Session = Callable[[], dpnb.Session]
@@ -231,3 +233,35 @@ def test_error_of_ours_points_at_the_notebooks_line_and_says_nothing_of_our_own(
     with capture_output() as shown:
         shell.run_cell("s.frame.count().release(mu=7)")
     assert "releases.py" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "match"),
+    [
+        ("%%dpnb witin=0.3\ns.frame.count().release(mu=0.5)", RequestError, "no argument 'witin'"),
+        ("%%dpnb mu=0.3\nfor z in [s.frame.count()]: pass", RequestError, "it is nothing"),
+        ("%%dpnb mu=0.3\nq = s.frame.count()\nq: object", RequestError, "it is nothing"),
+    ],
+)
+def test_cell_magic_reads_its_line_first_and_releases_only_a_last_question(
+    shell: InteractiveShell, source: str, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        run(shell, source)
+    assert shell.user_ns["s"].headroom == 1
+
+
+def test_what_if_can_be_asked_again_and_again_about_the_same_question(shell: InteractiveShell) -> None:
+    run(shell, "s.frame.count()")
+    for mu in (0.1, 0.2, 0.3, 0.4):
+        assert run(shell, f"%dpnb what-if mu={mu}").words == "count of rows"
+    assert run(shell, "%dpnb what-if\tmu = 0.5  # all of it").asked == "mu=0.5"
+    assert run(shell, "%dpnb what-if s.frame[s.frame['x'] > 3].count() mu=0.1").words == "count of rows where x > 3"
+    assert run(shell, "%dpnb what-if mu=0.1").words == "count of rows where x > 3"
+
+
+def test_values_may_hold_spaces_commas_and_equal_signs() -> None:
+    written = magics._parsed("groups=['a b=c', \"d, e\"], mu=0.1 final = 1 == 1")
+    values = {name: ast.literal_eval(node) for name, node in written.items() if name != "final"}
+    assert values == {"groups": ["a b=c", "d, e"], "mu": 0.1}
+    assert ast.unparse(written["final"]) == "1 == 1"

@@ -31,7 +31,8 @@ def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path,
     session.frame.count().release(mu=0.04)
     text = " ".join(repr(session.explain()).split())
     assert f"a factor of at most {math.ceil(100 * math.exp(2)) / 100:g}" in text
-    assert "a chance of 1e-06 (delta)" in text
+    assert "plus at most 1e-06 (delta), however" in text
+    assert "It is kept as " in text
     assert f"{floor_percent(session.headroom)} is left" in text
     assert session.odometer.statement() in text
     assert "fixed beforehand" in text
@@ -106,3 +107,23 @@ def test_explanations_are_single_sentences_with_unique_names() -> None:
     for one in EXPLANATIONS:
         assert one.text.endswith(".")
         assert one.text.count(". ") == 0, one
+
+
+def test_promise_is_never_told_tighter_than_it_is(tmp_path: Path) -> None:
+    session = made(tmp_path, budget=dpnb.Budget(epsilon=1.0000004, delta=1.0000004e-6))
+    assert "epsilon of 1.00001" in " ".join(repr(session.explain()).split())
+    assert session.promise.startswith("(1.00001, 1.00001e-06)-DP")
+    (tmp_path / "gdp").mkdir()
+    gdp = made(tmp_path / "gdp", budget=dpnb.Budget.gdp("0.3333999999"))
+    assert "mean 0 from one with mean 0.3334, both" in " ".join(repr(gdp.explain()).split())
+
+
+def test_what_a_discovery_spends_of_delta_is_told(tmp_path: Path) -> None:
+    session = made(tmp_path, budget=dpnb.Budget(epsilon=2, delta=1e-6, discovery_delta=5e-7))
+    session.frame.discover("g", delta=2e-7).release(mu=0.1)
+    assert state.snapshot(session)["spent"].endswith(", and delta 2e-7 of 5e-7")
+    assert session.log()["delta"][1] == 2e-7
+    with pytest.raises(
+        errors.BudgetExceeded, match="its mu fits, its delta does not; of discovery_delta 3e-07 is left"
+    ):
+        session.frame.discover("g", delta=4e-7).release(mu=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
@@ -66,3 +67,11 @@ def test_odometer_that_cannot_count_everything_stops_where_it_could(tmp_path: Pa
     ask(session, 1)
     timeline = state.snapshot(session)["timeline"]
     assert {len(point["bounds"]) for point in timeline["points"]} == {len(timeline["curves"])}
+
+
+def test_spent_is_never_told_smaller_than_it_is(tmp_path: Path) -> None:
+    session = made(tmp_path, budget=dpnb.Budget.gdp(1))
+    for number in range(7):
+        session.frame[session.frame["x"] > number].count().release(rho=0.05)
+    told = [Fraction(repr(point["spent"])) for point in points(session)]
+    assert told == [Fraction(number, 10) for number in range(8)]

@@ -80,7 +80,8 @@ class Estimate:
     @property
     def half_width(self) -> Cells:
         """Half of each interval's length."""
-        return np.asarray(self.high - self.low) / 2
+        with np.errstate(all="ignore"):  # beyond the range of doubles a length is infinite or unknown
+            return np.asarray(self.high - self.low) / 2
 
     def moved(self, scale: float = 1.0, shift: float = 0.0) -> Estimate:
         """The estimate of ``scale * x + shift``, for a positive scale."""

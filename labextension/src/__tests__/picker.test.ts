@@ -27,6 +27,8 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
     known: null,
     answer: null,
     refusal: null,
+    unanswered: [],
+    done: null,
     rungs: [rung('0.1', 0.9, 4), rung('0.2', 0.8, 2), rung('0.5', 0.5, 0.8), all],
     presets: [
       { id: 'glance', label: 'A first glance', meaning: '1% of what is left', rung: 0 },
@@ -37,6 +39,9 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
     ...changes
   };
 }
+
+/** The id of the release that was asked for last: the kernel gives it back. */
+const lastId = (): string => String(release.mock.lastCall?.[1]);
 
 const ANSWERED: Partial<IPickerState> = {
   phase: 'answered',
@@ -140,7 +145,7 @@ describe('PickerView, releasing,', () => {
     slide(1);
     get('release').click();
     get('release').click();
-    expect(release.mock.calls).toEqual([[{ mu: '0.2' }]]);
+    expect(release.mock.calls).toEqual([[{ mu: '0.2' }, expect.any(String)]]);
     expect(get('status').textContent).toContain('Releasing');
     expect(get('release').hasAttribute('disabled')).toBe(true);
   });
@@ -148,7 +153,7 @@ describe('PickerView, releasing,', () => {
   it('sends a share when all that is left is wanted', () => {
     slide(3);
     get('release').click();
-    expect(release).toHaveBeenCalledWith({ share: '1' });
+    expect(release).toHaveBeenCalledWith({ share: '1' }, expect.any(String));
   });
 
   it('says what to do when the kernel does not answer', () => {
@@ -162,7 +167,7 @@ describe('PickerView, releasing,', () => {
 
   it('is replaced by the answer, with the code that gives it again', () => {
     get('release').click();
-    view.update(state(ANSWERED));
+    view.update(state({ ...ANSWERED, done: lastId() }));
     expect(get('answer').innerHTML).toBe('<b>2.7</b>');
     expect(get('asking').hidden).toBe(true);
     expect(get('status').textContent).toBe('In code, .release(mu=0.2) gives this very answer again, free.');
@@ -173,13 +178,48 @@ describe('PickerView, releasing,', () => {
   it('shows a refusal with a link to what it means, and lets the reader choose again', () => {
     get('release').click();
     const refusal = { title: 'Refused', message: 'too <much>', explanation: 'budget-exceeded', text: 'A sentence.' };
-    view.update(state({ refusal }));
+    view.update(state({ refusal, done: lastId() }));
     expect(get('refusal').textContent).toBe('Refused: too <much> Why?');
     expect(found(get('refusal'), 'a').getAttribute('href')).toBe('#dpnb-why-budget-exceeded');
     expect(get('release').hasAttribute('disabled')).toBe(false);
     view.update(state());
     expect(get('refusal').hidden).toBe(true);
   });
+});
+
+it('goes on waiting when something else arrives first', () => {
+  slide(1);
+  get('release').click();
+  view.update(state({ start: 2 })); // the answer to an earlier refresh
+  get('release').click();
+  expect(release).toHaveBeenCalledOnce();
+  expect(get('status').textContent).toContain('Releasing');
+});
+
+it('remembers choice and wait when it is drawn anew', () => {
+  const memory = { chosen: null, pending: null };
+  const first = new PickerView({ release, refresh }, memory);
+  document.body.replaceChildren(first.node);
+  first.update(state());
+  found<HTMLInputElement>(first.node, '.dpnb-picker-slider').value = '1';
+  found(first.node, '.dpnb-picker-slider').dispatchEvent(new Event('input'));
+  found(first.node, '.dpnb-picker-release').click();
+  const second = new PickerView({ release, refresh }, memory);
+  second.update(state());
+  found(second.node, '.dpnb-picker-release').click();
+  expect(release).toHaveBeenCalledOnce();
+  expect(found(second.node, '.dpnb-picker-budget').textContent).toBe('mu 0.2');
+  first.dispose();
+  second.dispose();
+});
+
+it('offers what was paid and not answered again, exactly as it was asked', () => {
+  view.update(state({ rungs: [], presets: [], unanswered: [{ target: { mu: '7/50' }, label: 'mu 0.14' }] }));
+  expect(get('paid').textContent).toBe('mu 0.14 is paid and was not answered: try again, free');
+  get('paid').click();
+  expect(release).toHaveBeenCalledWith({ mu: '7/50' }, expect.any(String));
+  view.update(state({ ...ANSWERED, done: lastId() }));
+  expect(view.node.querySelector('.dpnb-picker-paid')).toBeNull();
 });
 
 describe('PickerView, answered,', () => {
@@ -199,7 +239,7 @@ describe('PickerView, answered,', () => {
   it('closes the slider when the refined answer comes', () => {
     get('refine').click();
     get('release').click();
-    view.update(state({ ...ANSWERED, answer: { html: '<b>2.71</b>' } }));
+    view.update(state({ ...ANSWERED, answer: { html: '<b>2.71</b>' }, done: lastId() }));
     expect(get('asking').hidden).toBe(true);
     expect(get('answer').innerHTML).toBe('<b>2.71</b>');
   });

@@ -2,7 +2,7 @@ import type { RenderProps } from '@anywidget/types';
 
 import '../../style/session.css';
 import '../../style/picker.css';
-import { PickerView } from '../picker';
+import { type IPickerMemory, PickerView } from '../picker';
 import { isPickerState } from '../pickerState';
 
 interface IState {
@@ -10,8 +10,9 @@ interface IState {
   state: unknown;
   /** The budget has changed since. */
   is_stale: boolean;
-  /** When this page asked for a release; not sent to the kernel. */
+  /** When this page asked for a release, and what it must remember; neither is sent to the kernel. */
   asked_at?: number;
+  memory?: IPickerMemory;
 }
 
 /** An answer that comes within so many milliseconds is the one that the reader waits for. */
@@ -20,13 +21,13 @@ const WAITED = 30_000;
 /** Show the budget picker of one question below its cell. */
 function render({ model, el }: RenderProps<IState>): () => void {
   const refresh = (): void => model.send({ method: 'refresh' });
-  const view = new PickerView({
-    release: (target): void => {
-      model.set('asked_at', Date.now());
-      model.send({ method: 'release', target });
-    },
-    refresh
-  });
+  const memory = model.get('memory') ?? { chosen: null, pending: null };
+  model.set('memory', memory);
+  const release = (target: Record<string, string>, id: string): void => {
+    model.set('asked_at', Date.now());
+    model.send({ method: 'release', target, id });
+  };
+  const view = new PickerView({ release, refresh }, memory);
   const update = (): void => {
     const state = model.get('state');
     if (!isPickerState(state)) {
