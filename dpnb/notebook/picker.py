@@ -38,7 +38,7 @@ class Picker(anywidget.AnyWidget):
     Attributes
     ----------
     state : dict
-        What `ladder` makes of the question, and `phase`: "asking", or "answered" when the answer has taken the place.
+        What `ladder` makes of the question, and `phase`: "asking", or "answered" where the answer has taken the place.
     is_stale : bool
         The budget has changed since; the browser asks for the state anew when somebody looks.
     """
@@ -51,22 +51,26 @@ class Picker(anywidget.AnyWidget):
     def __init__(self, query: Query) -> None:
         self._query = query
         self._cell = place.asking_cell()
-        self._seen = query.session.ledger.count
+        self._seen = _count(query)
         self._display: DisplayHandle | None = None
         self._lock = threading.RLock()
-        super().__init__(state={**ladder.ladder(query), "phase": "asking"})
+        told = ladder.ladder(query)
+        # After a restart, running all cells again shows the answer where there was one.
+        known = {"phase": "answered", "code": ".best"} if told["answer"] else {"phase": "asking"}
+        super().__init__(state={**told, **known})
         self.on_msg(self._on_message)
 
     def show(self) -> None:
         """Display it below the cell that is being run, so that it can be replaced by its answer there."""
         _shown.add(self)
         panel.on_flush(_follow)
-        self._display = display(self._bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        self._display = display(  # type: ignore[no-untyped-call]
+            self._bundle(self.state["answer"]), raw=True, display_id=True
+        )
 
     def follow(self) -> None:
         """Note whether the budget has changed since the picker was made."""
-        with suppress(DpnbError):  # a ledger that cannot be read is told by whoever uses it
-            self.is_stale = self.is_stale or self._query.session.ledger.count != self._seen
+        self.is_stale = self.is_stale or _count(self._query) != self._seen
 
     def _bundle(self, answer: dict[str, str] | None = None) -> dict[str, object]:
         """Live where widgets run; elsewhere the answer, or before it the preview."""
@@ -106,14 +110,20 @@ class Picker(anywidget.AnyWidget):
         """Work the ladder out anew; an answer that was given here stays the one that is shown."""
         kept = ("phase", "answer", "code") if self.state["phase"] == "answered" else ("phase",)
         self.is_stale = False  # before looking: what is charged meanwhile makes it stale again
-        with suppress(DpnbError):
-            self._seen = self._query.session.ledger.count
+        self._seen = _count(self._query)
         self.state = {**ladder.ladder(self._query), **{name: self.state[name] for name in kept}, **changes}
 
 
 def show(query: Query) -> None:
     """Display a question's picker below the cell that is being run."""
     Picker(query).show()
+
+
+def _count(query: Query) -> int | None:
+    """How many requests there are; None while the ledger cannot be read, which whoever uses it is told."""
+    with suppress(DpnbError):
+        return query.session.ledger.count
+    return None
 
 
 def _arguments(target: dict[str, str]) -> dict[str, Any]:

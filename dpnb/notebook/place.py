@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,14 +11,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from dpnb.query.schema import encodable
+CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""As the notebook format has it."""
 
 _widget_of: ContextVar[str | None] = ContextVar("dpnb_widget_of", default=None)
 
 
 def asking_cell() -> str | None:
     """Id of the cell that is being run, or to which the widget belongs that was just used; None if nobody can tell."""
-    return _widget_of.get() or _running_cell()
+    cell = _widget_of.get() or _running_cell()
+    # Some editors send an address in its place, with the folders of this machine: that is not for a ledger.
+    return cell if cell is not None and CELL_ID.fullmatch(cell) else None
 
 
 @contextmanager
@@ -51,4 +55,4 @@ def _running_cell() -> str | None:
         return None
     message: Any = kernel.get_parent("shell")
     cell = (message.get("metadata") or {}).get("cellId")
-    return cell if isinstance(cell, str) and cell and encodable(cell) else None
+    return cell if isinstance(cell, str) and cell else None

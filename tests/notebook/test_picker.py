@@ -192,3 +192,11 @@ def test_budget_too_small_for_the_slider_is_still_shown(tmp_path: Path) -> None:
     )
     assert isinstance(ladder.ladder(tiny.frame.count()), dict)
     assert tiny.frame.count()._repr_html_()
+
+
+def test_known_question_shows_its_answer_first(query: Query) -> None:
+    answer = query.release(mu=0.1)
+    state = Picker(query).state
+    assert (state["phase"], state["code"]) == ("answered", ".best")
+    assert f"{answer.estimate:.2f}" in state["answer"]["html"]
+    assert state["rungs"], "and can be refined"

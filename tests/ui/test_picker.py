@@ -198,6 +198,21 @@ def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer(cockp
     assert "as of" in after
 
 
+def test_running_the_cell_again_after_a_restart_shows_the_answer(cockpit: Lab) -> None:
+    cockpit.run(CELL["question"])
+    picker(cockpit).get_by_role("button", name="Release").click()
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    estimate = str(cockpit.value("f'{visits.best[0].estimate:.2f}'"))
+    before = spent(cockpit)
+    cockpit.restart()
+    for name in ("load", "session", "question"):
+        cockpit.run(CELL[name])
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text(estimate)
+    expect(slider(picker(cockpit))).not_to_be_visible()
+    expect(picker(cockpit).get_by_role("button", name="Refine…")).to_be_visible()
+    assert spent(cockpit) == before
+
+
 def test_answered_picker_survives_a_reload_of_the_page(cockpit: Lab) -> None:
     cockpit.run(CELL["question"])
     shown = picker(cockpit)
