@@ -14,7 +14,7 @@ from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, s
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
 from dpnb.accounting.odometers import Odometer
-from dpnb.accounting.promise import FILTERS, AnyFilter
+from dpnb.accounting.promise import FILTERS, AnyFilter, shown_bound
 from dpnb.answer.faces import ceil_percent, cost_up, floor_percent
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
@@ -249,7 +249,7 @@ def _timeline(session: Session, comparison: Comparison) -> dict[str, Any]:
         "loss": {
             "label": "Odometers, time-uniform: loss so far at most",
             "limit": limit,
-            "text": "" if limit is None else f"the epsilon of the promise: {limit:g}",
+            "text": "" if budget.epsilon is None else f"the epsilon of the promise: {shown_bound(budget.epsilon)}",
         },
         "curves": [{"id": name, "label": ODOMETERS[name]} for name in names],
         "points": [
