@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+UI = Path(__file__).resolve().parent / "ui"
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts")
@@ -17,17 +20,20 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Divide the tests among processes: those that drive a browser together and first, the others by file.
+    """Mark what drives a browser, and divide the tests among processes: those together and first, the others by file.
 
     One browser at a time is enough for a machine, and it takes longest, so that nothing should wait for it at the end.
-    (The hook of tests/ui runs before this one, and that of xdist, which reads the groups, after it.)
+    (First of all such hooks: xdist reads the groups in its own.)
     """
-    items.sort(key=lambda item: item.get_closest_marker("ui") is None)
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            group = "ui" if item.get_closest_marker("ui") else str(item.path)
-            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: UI not in item.path.parents)
+    for item in items:
+        drives_browser = UI in item.path.parents
+        if drives_browser:
+            item.add_marker(pytest.mark.ui)
+        if config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group("ui" if drives_browser else str(item.path)))
 
 
 def _browser_tests_not_run(reporter: pytest.TerminalReporter) -> list[str]:

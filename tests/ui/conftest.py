@@ -56,13 +56,6 @@ session""",
 CELL = {name: index for index, name in enumerate(COCKPIT)}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder drives a browser."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.ui)
-
-
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of the system's Chromium.  Without one the tests are skipped at a desk and fail in CI."""
