@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         drives_browser = UI in item.path.parents
         if drives_browser:
             item.add_marker(pytest.mark.ui)
-        if config.pluginmanager.hasplugin("xdist"):
+        if config.getoption("loadgroup", default=False):  # in a process that xdist has started
             item.add_marker(pytest.mark.xdist_group("ui" if drives_browser else str(item.path)))
 
 
