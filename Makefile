@@ -57,7 +57,7 @@ pytest: $(VENV)/.test chromium  ## the Python and browser tests, on all cores (P
 	$(ENV) $(PY) -m pytest $(IN_PARALLEL) $(PYTEST_FLAGS)
 
 # tests/conftest.py says which tests stay together, and that the browser comes first.
-IN_PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadgroup --no-loadscope-reorder
+IN_PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope-reorder
 
 coverage:  ## the same, and which lines of dpnb no test ran; twice as long
 	$(MAKE) pytest PYTEST_FLAGS="--cov $(PYTEST_FLAGS)"

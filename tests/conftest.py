@@ -20,20 +20,25 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what drives a browser, and divide the tests among processes: those together and first, the others by file.
-
-    One browser at a time is enough for a machine, and it takes longest, so that nothing should wait for it at the end.
-    (First of all such hooks: xdist reads the groups in its own.)
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what drives a browser, and let it come first: it takes longest, and nothing is to wait for it at the end."""
     items.sort(key=lambda item: UI not in item.path.parents)
     for item in items:
-        drives_browser = UI in item.path.parents
-        if drives_browser:
+        if UI in item.path.parents:
             item.add_marker(pytest.mark.ui)
-        if config.getoption("loadgroup", default=False):  # in a process that xdist has started
-            item.add_marker(pytest.mark.xdist_group("ui" if drives_browser else str(item.path)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Divide the tests among processes by file, and those that drive a browser not at all: one at a time is enough."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "ui" if file.startswith("tests/ui/") else file
+
+    return ByFile(config, log)
 
 
 def _browser_tests_not_run(reporter: pytest.TerminalReporter) -> list[str]:
