@@ -74,7 +74,9 @@ def ladder(query: Query) -> dict[str, Any]:
         most = share * query.session.headroom
         at = max((place for place, (_, step) in enumerate(steps) if step.cost_share <= most), default=None)
         if at is not None:
-            presets.append({"id": name, "label": label, "meaning": f"{percent(share)} of what is left", "rung": at})
+            presets.append(
+                {"id": name, "label": label, "meaning": f"at most {percent(share)} of what is left", "rung": at}
+            )
     return {
         **words,
         "rungs": [_rung(target, preview, best) for target, preview in steps],

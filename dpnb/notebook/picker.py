@@ -25,6 +25,8 @@ from dpnb.notebook import ladder, panel, place
 from dpnb.notebook.widgets import asset
 from dpnb.session.query import Query
 
+BEST = ".best gives all that is known by now, free; it changes when more becomes known"
+
 _shown: weakref.WeakSet[Picker] = weakref.WeakSet()
 
 
@@ -56,7 +58,7 @@ class Picker(anywidget.AnyWidget):
         self._lock = threading.RLock()
         told = ladder.ladder(query)
         # After a restart, running all cells again shows the answer where there was one.
-        known = {"phase": "answered", "code": ".best"} if told["answer"] else {"phase": "asking"}
+        known = {"phase": "answered", "again": BEST} if told["answer"] else {"phase": "asking"}
         super().__init__(state={**told, **known})
         self.on_msg(self._on_message)
 
@@ -104,11 +106,16 @@ class Picker(anywidget.AnyWidget):
             # For whoever opens the notebook without a kernel.  The page then draws the picker anew, so this comes
             # first: once the answer is there, nothing takes it away under the reader's hands.
             self._display.update(self._bundle(shown), raw=True)  # type: ignore[no-untyped-call]
-        self._renew(phase="answered", answer=shown, code=f".release({_code(target)})", done=done)
+        self._renew(
+            phase="answered",
+            answer=shown,
+            again=f".release({_code(target)}) gives this very answer again, free",
+            done=done,
+        )
 
     def _renew(self, **changes: Any) -> None:
         """Work the ladder out anew; an answer that was given here stays the one that is shown."""
-        kept = ("phase", "answer", "code") if self.state["phase"] == "answered" else ("phase",)
+        kept = ("phase", "answer", "again") if self.state["phase"] == "answered" else ("phase",)
         self.is_stale = False  # before looking: what is charged meanwhile makes it stale again
         self._seen = _count(self._query)
         self.state = {**ladder.ladder(self._query), **{name: self.state[name] for name in kept}, **changes}

@@ -100,7 +100,8 @@ def notes_of(figures: Figures) -> list[str]:
     name = faces.interval_name(figures)
     notes = [name if figures.single else f"{name}s, {each}"]
     if isinstance(figures, Answer):
-        notes.append(f"cost {faces.price(figures.cost, figures.cost_share)}")
+        known = f"known at mu {faces.mu_up(figures.known)}"
+        notes.append(f"cost {faces.price(figures.cost, figures.cost_share)}" if figures.cost.mu_squared else known)
         notes += [f"{figures.looks} looks combined"] if figures.looks > 1 else []
     marks = {"unknown": "open marks are "}
     notes += [marks.get(explanation, "") + said for explanation, said in figures.warnings]

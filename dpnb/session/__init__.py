@@ -9,6 +9,7 @@
 ``target``      what a release is asked for: mu=, rho=, epsilon=, share= or within=
 ``knowledge``   what the ledger already knows of a question, and of how many rows there are
 ``rehearsal``   mock data drawn from the schema
+``arguments``   the curator's arguments, checked before anything is opened
 ``account``     the promise and how it stands, rebuilt from the ledger
 ``comparison``  the same history through every filter and odometer
 ``timeline``    how they stood after each request

@@ -1,4 +1,4 @@
-"""Facts in plain words: about a question, and about a whole session."""
+"""Facts in plain words: of a question, of a whole session, and what to do first."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A session as one JSON-safe snapshot, the single source of every face: text, static HTML, live gauges, panel.
 
-Made of schema, plan, budget and ledger; nothing in it was computed from rows except released answers' existence.
+Made of schema, plan, budget and ledger; nothing in it was computed from rows but what was released: that there is an
+answer, and how wide its intervals are.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ RELEASES_SHOWN = 50
 POINTS_SHOWN = 120
 QUESTIONS_NAMED = 3
 """Of a cell, before "and others"."""
+FULL_DIAL = "The dial is full at what it reads when all of the budget is spent."
+DEARER = "an odometer may read more, since it is true at whatever moment you look"
 OF_EPSILONS = ("rogers", "basic")
 """Odometers that turn each answer into an epsilon first, far above the others: drawn only under such a filter."""
 ODOMETERS = {
@@ -82,7 +85,7 @@ def snapshot(session: Session) -> dict[str, Any]:
                 "kind": "used",
                 "value": min(1.0, odometer.bound / full) if math.isfinite(full) else 1.0,
                 "text": _bound(odometer),
-                "description": odometer.statement(),
+                "description": f"{odometer.statement()} {FULL_DIAL}",
             },
         ],
         "filters": [_filter(standing, comparison) for standing in comparison.standings.values()],
@@ -93,7 +96,7 @@ def snapshot(session: Session) -> dict[str, Any]:
         "timeline": _timeline(session, comparison),
         "count": log.count,
         "releases": [line(one) for one in log.latest(RELEASES_SHOWN)],
-        "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items()],
+        "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items() if cost.loss.mu_squared],
         "refusals": [_refusal(refusal) for refusal in log.refusals],
     }
 
@@ -212,9 +215,8 @@ def _cell(cell: str, cost: CellCost, log: Log, name: str) -> dict[str, Any]:
     """What one cell of a notebook was charged."""
     asked = list(dict.fromkeys(one.question for one in log.named(cost.ids[-QUESTIONS_NAMED:])))
     words = "; ".join(asked) + ("; and others" if len(cost.ids) > QUESTIONS_NAMED else "")
-    text = cost_up(cost.loss) if cost.loss.mu_squared else "free"
-    share = f", {ceil_percent(cost.share)} of the budget of {name}" if cost.loss.mu_squared else ""
-    return {"cell": cell, "text": text, "description": f"The questions of this cell cost {text}{share}: {words}."}
+    text, share = cost_up(cost.loss), f"{ceil_percent(cost.share)} of the budget of {name}"
+    return {"cell": cell, "text": text, "description": f"The questions of this cell cost {text}, {share}: {words}."}
 
 
 def _warning(notice: str | None) -> str | None:
@@ -243,13 +245,16 @@ def _timeline(session: Session, comparison: Comparison) -> dict[str, Any]:
     ]
     asked = {one.id: one for one in session._releases.log.named(point.id for point in points if point.id)}
     budget = account.budget
+    promised = ""
+    if budget.epsilon is not None:
+        promised = f"the epsilon of the promise: {shown_bound(budget.epsilon)}; the filter keeps it, and {DEARER}"
     limit = None if budget.epsilon is None or budget.delta is None else decimal_down(budget.epsilon)
     return {
         "budget": {"label": "Share of the budget spent", "text": f"the promise: {account.promise.words}"},
         "loss": {
             "label": "Odometers, time-uniform: loss so far at most",
             "limit": limit,
-            "text": "" if budget.epsilon is None else f"the epsilon of the promise: {shown_bound(budget.epsilon)}",
+            "text": promised,
         },
         "curves": [{"id": name, "label": ODOMETERS[name]} for name in names],
         "points": [

@@ -78,7 +78,7 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
     }
   });
   addCommand(app, palette, COMMANDS.explain, {
-    label: 'Explain the Promise in Plain Words',
+    label: 'Explain Refusals and Warnings',
     caption: 'Open the side panel at one sentence for everything that was refused or warned of',
     execute: () => {
       open();

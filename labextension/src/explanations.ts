@@ -9,9 +9,9 @@ export const GLOW = 2500;
 /** One explanation, and whether something on show refers to it. */
 type Entry = IExplanation & { isUsed: boolean };
 
-/** "In plain words": one sentence for everything that was refused or warned of. */
+/** One sentence for everything that was refused or warned of. */
 export class ExplanationsView {
-  readonly fold = new Fold('dpnb-explanations', 'In plain words');
+  readonly fold = new Fold('dpnb-explanations', 'What refusals and warnings mean');
   private readonly _missing = element(
     'p',
     'dpnb-explanations-missing',

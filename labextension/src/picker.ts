@@ -172,7 +172,7 @@ export class PickerView {
     this._refine.hidden = !isAnswered || this._isOpen || state.rungs.length === 0;
     setText(this._release, state.known === null ? 'Release' : 'Refine');
     this._release.disabled = false;
-    setText(this._status, isAnswered && state.code ? `In code, ${state.code} gives this very answer again, free.` : '');
+    setText(this._status, isAnswered && state.again ? `In code, ${state.again}.` : '');
   }
 
   private _drawRefusal({ refusal }: IPickerState): void {

@@ -5,6 +5,8 @@
  * and computes no privacy.
  */
 
+import { haveText, isCount, isFields, isShare, isTextOrNull } from './guards';
+
 /** One place of the slider: a budget, and what a release at it would cost and give. */
 export interface IRung {
   /** Sent back when it is chosen, for example `{mu: "0.24"}`. */
@@ -66,29 +68,31 @@ export interface IPickerState {
   /** Where the slider stands at first. */
   start: number;
   facts: string[];
-  /** The code that gives the answer again. */
-  code?: string;
+  /** How code gets the answer again, in words. */
+  again?: string;
 }
 
-type Fields = Record<string, unknown>;
-
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
-
-const haveText = (fields: Fields, ...names: string[]): boolean => names.every(name => typeof fields[name] === 'string');
-
 const isRung = (value: unknown): boolean =>
-  isFields(value) && haveText(value, 'label', 'cost', 'error', 'after', 'times') && isFields(value.target);
+  isFields(value) &&
+  haveText(value, 'label', 'cost', 'error', 'after', 'times') &&
+  isFields(value.target) &&
+  isShare(value.left) &&
+  (value.size === null || typeof value.size === 'number') &&
+  isTextOrNull(value.share);
 
 const isPaid = (value: unknown): boolean => isFields(value) && haveText(value, 'label') && isFields(value.target);
 
 const isPreset = (value: unknown): boolean =>
-  isFields(value) && haveText(value, 'id', 'label', 'meaning') && typeof value.rung === 'number';
+  isFields(value) && haveText(value, 'id', 'label', 'meaning') && isCount(value.rung);
 
 /** Whether a value received from a kernel is a picker that can be shown. */
 export const isPickerState = (value: unknown): value is IPickerState =>
   isFields(value) &&
   value.v === 1 &&
-  haveText(value, 'words', 'session', 'phase') &&
+  haveText(value, 'words', 'session') &&
+  (value.phase === 'asking' || value.phase === 'answered') &&
+  [value.notice, value.known, value.done].every(isTextOrNull) &&
+  isCount(value.start) &&
   Array.isArray(value.rungs) &&
   value.rungs.every(isRung) &&
   Array.isArray(value.presets) &&

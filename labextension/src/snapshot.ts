@@ -1,7 +1,7 @@
 /**
  * The contract between the kernel and the browser.
  *
- * `dpnb/notebook/snapshot.py` writes it and nothing here computes any privacy: the browser shows what it is told.
+ * `dpnb/session/state.py` says what is in a session and `dpnb/notebook/panel.py` sends it; nothing here computes any privacy: the browser shows what it is told.
  * Fields that this version does not know are ignored, so that a newer kernel may say more.
  */
 

@@ -337,6 +337,6 @@ def test_commands_are_in_the_palette(cockpit: Lab) -> None:
         "Export the Log of Releases as CSV",
         "Go to the Cell of the Last Release",
         "Show or Hide Cost Badges",
-        "Explain the Promise in Plain Words",
+        "Explain Refusals and Warnings",
     ):
         expect(palette.get_by_text(label)).to_be_visible()

@@ -58,13 +58,13 @@ def _feature(feature: Feature) -> str:
         case Present():
             return "1 once, however many rows it has"
         case Ones():
-            return "1 a row"
+            return "1 to the count for each row"
         case Nodes():
             return f"1 a row on each of {feature.levels} levels of a tree"
         case Value():
             reach = f"{float(feature.row_limit * feature.unit * feature.weight):.6g}"
-            less = f" less {feature.middle:.6g}" if feature.centre else ""
-            return f"at most {reach} a row to {words(feature.of)}{less}"
+            less = f" minus {feature.middle:.6g}" if feature.centre else ""
+            return f"at most {reach} to the sum of {words(feature.of)}{less} for each row"
 
 
 def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:

@@ -47,7 +47,7 @@ const ANSWERED: Partial<IPickerState> = {
   phase: 'answered',
   known: 'known at mu 0.2 already',
   answer: { html: '<b>2.7</b>' },
-  code: '.release(mu=0.2)'
+  again: '.release(mu=0.2) gives this very answer again, free'
 };
 
 const release = vi.fn();
