@@ -32,14 +32,14 @@ def test_program_that_executes_a_notebook_tells_none_and_is_shown_none(running: 
     assert not place.has_live_widgets()
 
 
-@pytest.mark.parametrize("sent", ["vscode-notebook-cell:/home/me/a.ipynb#W0", "\ud800", "", 7, "x" * 65])
+@pytest.mark.parametrize("sent", ["vscode-notebook-cell:/c%3A/mine/a.ipynb#W0", "\ud800", "", 7, "x" * 65])
 def test_what_is_no_id_of_a_cell_is_not_remembered_as_one(running: dict, sent: object) -> None:
     running["cellId"] = sent
     assert place.asking_cell() is None
 
 
 def test_editor_that_sends_an_address_is_shown_widgets(running: dict) -> None:
-    running["cellId"] = "vscode-notebook-cell:/home/me/a.ipynb#W0"
+    running["cellId"] = "vscode-notebook-cell:/c%3A/mine/a.ipynb#W0"
     assert place.has_live_widgets()
 
 
