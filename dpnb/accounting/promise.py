@@ -105,13 +105,14 @@ class Promise:
     @property
     def words(self) -> str:
         """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2117-GDP``."""
-        kept = self._kept
+        kept = self.kept
         if self.budget.epsilon is None or self.budget.delta is None:
             return kept
         return f"({shown_bound(self.budget.epsilon)}, {shown_bound(self.budget.delta)})-DP, kept as {kept}"
 
     @property
-    def _kept(self) -> str:
+    def kept(self) -> str:
+        """What the filter holds, for example ``0.2117-GDP``."""
         if isinstance(self.start, GDPFilter):
             return f"{shown_down(decimal_sqrt_down(self.start.budget.mu_squared))}-GDP"
         if isinstance(self.start, ZCDPFilter):

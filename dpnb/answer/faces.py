@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
 from html import escape
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, shown_down, shown_up
+from dpnb.accounting.exact import decimal_up, shown_down, shown_up
 from dpnb.accounting.losses import GDP
 
 if TYPE_CHECKING:
@@ -50,11 +53,6 @@ def mu_up(loss: GDP) -> str:
 def cost_up(loss: GDP) -> str:
     """A cost in mu, and in delta if it has one."""
     return f"mu {mu_up(loss)}" + (f" and delta {shown_up(decimal_up(loss.delta))}" if loss.delta else "")
-
-
-def mu_down(loss: GDP) -> str:
-    """A loss in four digits, rounded down: for a budget and what is left of it."""
-    return shown_down(decimal_sqrt_down(loss.mu_squared))
 
 
 def ceil_percent(share: float) -> str:
@@ -109,9 +107,19 @@ def _footer_html(figures: Figures) -> str:
     return "; ".join(escape(text) + (why(explained[text]) if text in explained else "") for text in figures.footer)
 
 
-def why(explanation: str) -> str:
+def why(explanation: str, words: str = "Why?") -> str:
     """Link to an explanation by its id; whoever shows explanations answers to it."""
-    return f' <a href="#dpnb-why-{explanation}">Why?</a>'
+    return f' <a href="#dpnb-why-{explanation}">{words}</a>'
+
+
+def as_of_now() -> str:
+    """When something that stands still was true."""
+    return datetime.now(UTC).strftime("as of %Y-%m-%d %H:%M:%S UTC")
+
+
+def dated(html: str) -> str:
+    """With the moment at which it was true."""
+    return f'{html}<div style="{STYLE};{FAINT}">{as_of_now()}</div>'
 
 
 def moment(time: str) -> str:
@@ -138,17 +146,20 @@ def preview_text(preview: Preview) -> str:
 
 def preview_html(preview: Preview) -> str:
     """The preview for a notebook."""
-    whys = _whys(preview)
-    rows = "".join(
-        f'<tr><td style="{LEFT};{FAINT}">{escape(name)}</td>'
-        f'<td style="{LEFT}">{escape(text)}{whys.get(name, "")}</td></tr>'
-        for name, text in _facts(preview)
-    )
     return (
         f'<div style="{STYLE}">{notice_html(preview.notice)}<div><b>{escape(preview.words)}</b> '
-        f'<span style="{FAINT}">not released</span></div>'
-        f'<table style="margin:4px 0"><tbody>{rows}</tbody></table></div>'
+        f'<span style="{FAINT}">not released</span></div>{facts_html(_facts(preview), _whys(preview))}</div>'
     )
+
+
+def facts_html(facts: list[tuple[str, str]], links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Names and texts as a table; `links` are put behind the texts of some names."""
+    rows = "".join(
+        f'<tr><td style="{LEFT};{FAINT};white-space:nowrap;vertical-align:top">{escape(name)}</td>'
+        f'<td style="{LEFT}">{escape(text)}{links.get(name, "")}</td></tr>'
+        for name, text in facts
+    )
+    return f'<table style="margin:4px 0"><tbody>{rows}</tbody></table>'
 
 
 def previews_text(previews: Previews) -> str:
@@ -218,16 +229,21 @@ def error_words(
         Of the errors, if it is not the answer's.
     """
     level = f" at {percent(confidence)}"
-    told = errors[np.isfinite(errors).all(axis=1)]
+    if outputs and outputs[0] == "statistic":
+        each = (_worst(column) for column in errors.T)
+        return ", ".join(f"{_label(label)} {words}" for label, words in zip(outputs[1], each, strict=True)) + level
+    told = errors[np.isfinite(errors)]
     if not told.size:
         return "unknown"
-    some = "" if len(told) == len(errors) else ", unknown for some"
-    if outputs and outputs[0] == "statistic":
-        worst = zip(outputs[1], told.max(axis=0), strict=True)
-        return ", ".join(f"{_label(label)} ± {figure(error, error)}" for label, error in worst) + level + some
-    error = float(told.max())
-    better = " or better" if told.min() < error * (1 - 1e-9) else ""
-    return f"± {figure(error, error)}{f' {unit}' if unit else ''}{level}{better}{some}"
+    better = " or better" if told.min() < told.max() * (1 - 1e-9) else ""
+    some = "" if told.size == errors.size else ", unknown for some"
+    return f"{_worst(told)}{f' {unit}' if unit else ''}{level}{better}{some}"
+
+
+def _worst(errors: Cells) -> str:
+    """The largest of some half-widths that is known."""
+    error = float(max(errors[np.isfinite(errors)], default=math.nan))
+    return "unknown" if math.isnan(error) else f"± {figure(error, error)}"
 
 
 def _facts(preview: Preview) -> list[tuple[str, str]]:

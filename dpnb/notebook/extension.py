@@ -7,9 +7,9 @@ from typing import Any
 
 from IPython.display import display
 
-from dpnb.answer.faces import FAINT, STYLE
+from dpnb.answer.faces import FAINT, STYLE, why
 from dpnb.errors import DpnbError
-from dpnb.notebook import panel, place, snapshot, tracebacks
+from dpnb.notebook import ladder, panel, place, snapshot, tracebacks
 from dpnb.notebook.completion import complete
 from dpnb.notebook.magics import DpnbMagics
 from dpnb.session import Session, live, state, still
@@ -55,8 +55,8 @@ def explain_error(result: Any) -> None:
     if not isinstance(error, DpnbError):
         return
     words = explained(error)
-    link = f'<a href="#dpnb-why-{words.id}">Show it in the panel</a>'
-    html = f'<div style="{STYLE}"><span style="{FAINT}">{escape(words.title)}:</span> {escape(words.text)} {link}</div>'
+    link = why(words.id, "Show it in the panel") if place.has_live_widgets() else ""
+    html = f'<div style="{STYLE}"><span style="{FAINT}">{escape(words.title)}:</span> {escape(words.text)}{link}</div>'
     display(  # type: ignore[no-untyped-call]
         {"text/plain": f"{words.title}: {words.text}", "text/html": html}, raw=True
     )
@@ -78,7 +78,8 @@ def _gauges(session: Session) -> dict[str, object] | None:
 
 def _show(query: Query) -> None:
     if not place.has_live_widgets():
-        raise NotImplementedError  # IPython then turns to the still faces
+        display(ladder.still(query), raw=True)  # type: ignore[no-untyped-call]
+        return
     from dpnb.notebook import picker  # likewise
 
     picker.show(query)

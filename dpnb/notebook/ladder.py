@@ -12,9 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from IPython.lib.pretty import pretty
 
 from dpnb.accounting.exact import to_text
 from dpnb.answer.answer import Answer
+from dpnb.answer.estimates.expected import RANK
 from dpnb.answer.faces import (
     error_words,
     figures_html,
@@ -117,6 +119,11 @@ def answered(answer: Answer) -> dict[str, str]:
     return {"html": figures_html(answer), "text": figures_text(answer)}
 
 
+def still(query: Query) -> dict[str, object]:
+    """A question where nobody can use a slider."""
+    return {"text/plain": pretty(query), "text/html": query._repr_html_()}  # type: ignore[no-untyped-call]
+
+
 def _words(query: Query, best: Answer | None, unanswered: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "v": 1,
@@ -196,7 +203,7 @@ def _finite(number: float) -> float | None:
 
 def _relative(preview: Preview, best: Answer | None) -> str | None:
     """The expected error as a share of what is known by now, of the group where it is the largest."""
-    if best is None or preview.errors is None or preview.error_unit == "rows of rank":
+    if best is None or preview.errors is None or preview.error_unit == RANK:
         return None
     with np.errstate(all="ignore"):
         shares = preview.errors / np.abs(best.cells.value)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import suppress
-from datetime import UTC, datetime
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 import anywidget
@@ -19,7 +17,7 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from dpnb.accounting.exact import exact, from_text
-from dpnb.answer.faces import FAINT, STYLE
+from dpnb.answer.faces import dated
 from dpnb.errors import DpnbError, RequestError
 from dpnb.notebook import ladder, panel, place
 from dpnb.notebook.widgets import asset
@@ -79,8 +77,8 @@ class Picker(anywidget.AnyWidget):
         bundle = self._repr_mimebundle_()
         live: dict[str, object] = dict(bundle[0]) if bundle is not None else {}
         if answer is None:
-            return {**live, "text/plain": repr(self._query), "text/html": self._query._repr_html_()}
-        return {**live, "text/plain": answer["text"], "text/html": _dated(answer["html"])}
+            return {**live, **ladder.still(self._query)}
+        return {**live, "text/plain": answer["text"], "text/html": dated(answer["html"])}
 
     def _on_message(self, _: Picker, content: object, __: object) -> None:
         # Two messages may be handled by two threads, and the later one must find what the earlier one left.
@@ -165,8 +163,3 @@ def _code(target: dict[str, str]) -> str:
 def _follow(_: object) -> None:
     for picker in list(_shown):
         picker.follow()
-
-
-def _dated(html: str) -> str:
-    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f'{html}<div style="{STYLE};{FAINT}">as of {escape(when)}</div>'

@@ -5,13 +5,14 @@ A refusal is an everyday event for an analyst, and its message says all there is
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from dpnb.errors import DpnbError
 
-_OURS = str(Path(__file__).parents[1])
+_OURS = str(Path(__file__).parents[1]) + os.sep
 HOOK = "_render_traceback_"
 """What IPython calls on an error that knows how to show itself."""
 
@@ -21,7 +22,7 @@ def shorten(shell: Any) -> None:
 
     def render(error: DpnbError) -> list[str]:
         shown = _outside(error.__traceback__)
-        offset = 1 if _is_deeper(shown, 1) else 0  # the first frame is the shell's own
+        offset = int(shown is not None and shown.tb_next is not None)  # the first frame is the shell's own
         lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, shown, tb_offset=offset)
         return lines
 
@@ -39,7 +40,3 @@ def _outside(traceback: TracebackType | None) -> TracebackType | None:
     if traceback is None or traceback.tb_frame.f_code.co_filename.startswith(_OURS):
         return None
     return TracebackType(_outside(traceback.tb_next), traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
-
-
-def _is_deeper(traceback: TracebackType | None, frames: int) -> bool:
-    return traceback is not None and (frames == 0 or _is_deeper(traceback.tb_next, frames - 1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, shown_up
 from dpnb.accounting.promise import FILTERS, shown_bound
-from dpnb.answer.faces import FAINT, LEFT, LOUD, STYLE, cost_up, floor_percent
+from dpnb.answer.faces import STYLE, cost_up, facts_html, floor_percent, notice_html
 from dpnb.query.schema import Bounded, Categories
 
 if TYPE_CHECKING:
@@ -48,13 +48,8 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        notice = f'<div style="{LOUD}">{escape(self.notice)}</div>' if self.notice else ""
-        rows = "".join(
-            f'<tr><td style="{LEFT};{FAINT};white-space:nowrap;vertical-align:top">{escape(name)}</td>'
-            f'<td style="{LEFT}">{escape(text)}</td></tr>'
-            for name, text in self.facts
-        )
-        return f'<div style="{STYLE}">{notice}<b>{escape(self.words)}</b><table><tbody>{rows}</tbody></table></div>'
+        notice, facts = notice_html(self.notice), facts_html(self.facts)
+        return f'<div style="{STYLE}">{notice}<b>{escape(self.words)}</b>{facts}</div>'
 
 
 def of_session(session: Session, spent: str) -> Explanation:
@@ -118,10 +113,10 @@ def _promise(session: Session) -> str:
     factor = f"e to the epsilon of {epsilon}"
     if budget.epsilon < 100:  # beyond, the number itself says nothing more
         factor = f"{shown_up(math.exp(binary_up(budget.epsilon)) * MARGIN, 3)} ({factor})"
-    kept = session._account.promise.words.partition("-DP, ")[2]
     return (
         f"{change} changes the probability of anything that all answers together may show by a factor of at most "
-        f"{factor}, plus at most {delta} (delta), however the questions are chosen. It is {kept}."
+        f"{factor}, plus at most {delta} (delta), however the questions are chosen. It is kept as "
+        f"{session._account.promise.kept}."
     )
 
 

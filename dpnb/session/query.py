@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.answer.answer import Answer
-from dpnb.answer.faces import FAINT, STYLE
+from dpnb.answer.faces import dated
 from dpnb.answer.preview import Preview, Previews
 from dpnb.errors import (
     BudgetExceeded,
@@ -205,18 +204,17 @@ class Query:
         return Explanation(*explain(self._session._questions, self.plan, self.view))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else self._still(Previews.__repr__))
+        printer.text(repr(self) if cycle else self._still(Previews.__repr__, str))
 
     def _repr_html_(self) -> str:
         """The preview without arguments, for where nobody can use a slider."""
-        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return f'{self._still(Previews._repr_html_)}<div style="{STYLE};{FAINT}">as of {when}</div>'
+        return dated(self._still(Previews._repr_html_, escape))
 
-    def _still(self, face: Callable[[Previews], str]) -> str:
+    def _still(self, face: Callable[[Previews], str], written: Callable[[str], str]) -> str:
         try:
             return face(self._previews("share", LADDER))
         except DpnbError as error:  # a question can always be looked at
-            return escape(str(error), quote=False)
+            return written(str(error))
 
     def __repr__(self) -> str:
         return f"<question: {self.words}; .preview() is free, .release(mu=...) is charged>"

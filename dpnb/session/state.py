@@ -7,6 +7,7 @@ answer, and how wide its intervals are.
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from dpnb.ledger import MEMORY
 from dpnb.session import rehearsal
 from dpnb.session.comparison import Comparison, Standing
 from dpnb.session.explanations import explained
-from dpnb.session.log import CellCost, Line, Log, Refusal
+from dpnb.session.log import CellCost, Line, Log
 from dpnb.session.plain_words import next_steps
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def snapshot(session: Session) -> dict[str, Any]:
         "count": log.count,
         "releases": [line(one) for one in log.latest(RELEASES_SHOWN)],
         "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items() if cost.loss.mu_squared],
-        "refusals": [_refusal(refusal) for refusal in log.refusals],
+        "refusals": [asdict(refusal) for refusal in log.refusals],
     }
 
 
@@ -197,17 +198,6 @@ def line(one: Line) -> dict[str, Any]:
         "time": one.time,
         "status": one.status,
         "cell": one.cell,
-    }
-
-
-def _refusal(refusal: Refusal) -> dict[str, Any]:
-    return {
-        "id": refusal.id,
-        "question": refusal.question,
-        "message": refusal.message,
-        "explanation": refusal.explanation,
-        "time": refusal.time,
-        "cell": refusal.cell,
     }
 
 

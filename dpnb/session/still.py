@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
 from dpnb.accounting.odometers import Reading
-from dpnb.answer.faces import FAINT, LOUD, STYLE
+from dpnb.answer.faces import FAINT, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
 EACH_FILTER = "Same promise, each filter"
@@ -47,12 +46,10 @@ def _steps(state: dict[str, Any]) -> list[str]:
 def html(state: dict[str, Any]) -> str:
     """A session's state as a still picture, dated, for closed notebooks and exports."""
     meters = "".join(_meter(gauge) for gauge in state["gauges"])
-    notice = f'<div style="{LOUD}">{escape(state["notice"])}</div>' if state["notice"] else ""
-    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return (
-        f'<div style="{STYLE}">{notice}<div><b>{escape(state["name"])}</b> '
+        f'<div style="{STYLE}">{notice_html(state["notice"])}<div><b>{escape(state["name"])}</b> '
         f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}{_next(state)}{_lists(state)}'
-        f'<div style="{FAINT}">{escape(state["spent"])}; as of {when}</div></div>'
+        f'<div style="{FAINT}">{escape(state["spent"])}; {as_of_now()}</div></div>'
     )
 
 

@@ -4,7 +4,7 @@ import { haveText, isFields, isListOf, isText } from './guards';
 import type { ISession } from './snapshot';
 
 /** The name under which a cell's metadata keep what the cell cost. */
-export const KEY = 'dpnb';
+const KEY = 'dpnb';
 
 /** What one session charged for a cell. */
 export interface ICost {

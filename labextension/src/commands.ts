@@ -18,7 +18,7 @@ export const COMMANDS = {
 } as const;
 
 /** The palette's heading over them. */
-export const CATEGORY = 'dpnb';
+const CATEGORY = 'dpnb';
 
 const NO_ARGUMENTS = { args: { type: 'object', properties: {} } };
 

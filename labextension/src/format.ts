@@ -13,13 +13,23 @@ export function clock(iso: string): string {
 }
 
 /** A number between 0 and 1 in per cent.  Rounded up: what was spent is never shown as less. */
-export const percent = (share: number): string => `${roundedUp(100 * share, 2)}%`;
+export const percent = (share: number): string => `${roundedUp(share, 2, 2)}%`;
 
-/** A number with so many decimals, never less than it is. */
-export function roundedUp(value: number, decimals: number): string {
-  const scale = 10 ** decimals;
-  const exact = Number((value * scale).toPrecision(12)); // 11.16 times 100 is not 1116.0000000000002
-  return String(Math.ceil(exact) / scale);
+/**
+ * A number from 0 on, times a power of ten, with so many decimals; never less than it is.
+ *
+ * It means the decimal that it is written as, and digits are cut from that text: products of doubles would be a last
+ * digit off, to either side.
+ */
+export function roundedUp(value: number, decimals: number, power = 0): string {
+  const [mantissa = '0', exponent = '0'] = value.toExponential().split('e');
+  const digits = mantissa.replace('.', '');
+  const kept = Number(exponent) + power + 1 + decimals;
+  if (digits.length <= kept || value === 0) {
+    return String(Number(`${mantissa}e${Number(exponent) + power}`));
+  }
+  const cut = BigInt(digits.slice(0, Math.max(kept, 0)) || '0') + 1n; // what is left out is never nothing
+  return String(Number(`${cut}e-${decimals}`));
 }
 
 /** What the panel says above, or instead of, the sessions; null when there is nothing to say. */

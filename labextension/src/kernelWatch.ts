@@ -9,7 +9,7 @@ import { type IRelease, type ISnapshot, readSnapshot } from './snapshot';
 import type { LedgerView } from './tokens';
 
 /** The comm target under which a kernel's dpnb can be found. */
-export const TARGET = 'dpnb.state';
+const TARGET = 'dpnb.state';
 
 /** Milliseconds after which a kernel that is at work counts as busy: every small request makes it so for an instant. */
 export const BUSY_AFTER = 500;

@@ -1,4 +1,5 @@
 import { element, setText, Views, type IView } from './dom';
+import { WhyLink } from './why';
 import type { IPaid, IPickerState, IPreset, IRung } from './pickerState';
 
 /** What the picker asks of the kernel. */
@@ -178,10 +179,9 @@ export class PickerView {
   private _drawRefusal({ refusal }: IPickerState): void {
     this._refusal.hidden = refusal === null;
     if (refusal) {
-      const link = element('a', 'dpnb-picker-why', 'Why?');
-      link.href = `#dpnb-why-${refusal.explanation}`;
-      link.title = refusal.text;
-      this._refusal.replaceChildren(element('strong', '', refusal.title), `: ${refusal.message} `, link);
+      const why = new WhyLink();
+      why.update(refusal.explanation, refusal.text);
+      this._refusal.replaceChildren(element('strong', '', refusal.title), `: ${refusal.message} `, why.node);
     }
   }
 
@@ -278,12 +278,11 @@ export class PickerView {
   private _wait(): void {
     this._release.disabled = true;
     setText(this._status, 'Releasing. A kernel that is busy releases when it is done.');
-    this._waiting ??= setTimeout(() => {
-      setText(this._status, 'The kernel has not answered yet. If it was restarted, run this cell again.');
-      this._memory.pending = null;
-      this._stopWaiting();
-      this._release.disabled = false;
-    }, PATIENCE);
+    // The button stays as it is: a kernel that is only busy has the request, and would be asked for two.
+    this._waiting ??= setTimeout(
+      () => setText(this._status, 'No answer yet: a busy kernel gives it later; after a restart, run this cell again.'),
+      PATIENCE
+    );
   }
 
   private _paidButton(): IView<IPaid> {

@@ -12,7 +12,7 @@ import pytest
 import dpnb
 from dpnb.accounting.losses import GDP
 from dpnb.answer.estimates import Estimate
-from dpnb.answer.faces import figure, price
+from dpnb.answer.faces import error_words, figure, price
 from dpnb.answer.figures import Figures
 
 
@@ -86,3 +86,12 @@ def test_a_preview_links_to_why_it_does_not_fit(target: dict[str, float], explai
             page = shown._repr_html_()
             assert sorted(re.findall(r'<a href="#dpnb-why-([\w-]+)">Why\?</a>', page)) == ids
             assert "Why?" not in repr(shown)
+
+
+def test_errors_of_statistics_are_told_each_by_itself_also_beside_an_unknown_one() -> None:
+    errors = np.array([[1.0, np.nan], [2.0, np.inf]])
+    said = error_words(errors, ("statistic", ("mean", "std")), 0.95)
+    assert said == "mean ± 2.0, std unknown at 95%"
+    assert error_words(errors[:, :1], None, 0.95, "visits") == "± 2.0 visits at 95% or better"
+    assert error_words(np.array([[1.0], [np.inf]]), None, 0.95) == "± 1.0 at 95%, unknown for some"
+    assert error_words(np.array([[np.nan]]), None, 0.95) == "unknown"

@@ -201,3 +201,26 @@ def test_known_question_shows_its_answer_first(query: Query) -> None:
     assert state["again"].startswith(".best gives all that is known")
     assert f"{answer.estimate:.2f}" in state["answer"]["html"]
     assert state["rungs"], "and can be refined"
+
+
+def test_unanswered_request_for_some_groups_is_taken_up_by_its_own_arguments(
+    session: dpnb.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = session.frame["g"].value_counts()
+    counts.release(mu=0.1)
+    monkeypatch.setattr(session._releases, "_measured", lambda *_: 1 / 0)
+    with pytest.raises(dpnb.errors.ExecutionError):
+        counts.release(mu=0.2, groups=["a"], confidence=0.9, simultaneous=True)
+    monkeypatch.undo()
+    spent = session.spent
+    (asked,) = counts.unanswered
+    assert counts.release(**asked).confidence == 0.9
+    assert (session.spent, counts.unanswered) == (spent, [])
+
+
+def test_question_that_cannot_be_asked_is_shown_as_text_without_mark_up(session: dpnb.Session) -> None:
+    query = session.frame[session.frame["x"] < 2].count()
+    query.release(mu=0.1, final=True)
+    shown = ladder.still(query)
+    assert "x < 2" in str(shown["text/plain"])
+    assert "x &lt; 2" in str(shown["text/html"])

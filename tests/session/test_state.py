@@ -12,15 +12,15 @@ import pytest
 import dpnb
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP
-from dpnb.answer.faces import ceil_percent, floor_percent, mu_down, mu_up
+from dpnb.answer.faces import ceil_percent, floor_percent, mu_up
 from dpnb.session import state
 
 
 @pytest.mark.parametrize("mu_squared", ["0.1", "2", "1e-12", "0.123456789", "1/3", "9/100", "12345678"])
-def test_shown_losses_are_never_smaller_and_shown_budgets_never_larger(mu_squared: str) -> None:
+def test_shown_losses_are_never_smaller(mu_squared: str) -> None:
     loss = GDP.from_squared(mu_squared)
-    assert exact(mu_up(loss)) ** 2 >= loss.mu_squared >= exact(mu_down(loss)) ** 2
-    assert mu_up(GDP("0.3")) == mu_down(GDP("0.3")) == "0.3"
+    assert exact(mu_up(loss)) ** 2 >= loss.mu_squared
+    assert mu_up(GDP("0.3")) == "0.3"
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-9, 0.12345, 0.5, 0.99999, 1.0])
