@@ -109,14 +109,35 @@ class CellCost:
     loss: GDP
     share: float
 
-    @classmethod
-    def of(cls, rows: dict[int, tuple[GDP, float]]) -> CellCost:
-        """The sum over some rows, each with its loss and its share of the budget."""
-        losses = [loss for loss, _ in rows.values()]
-        squared = sum((loss.mu_squared for loss in losses), start=Fraction(0))
-        delta = sum((loss.delta for loss in losses), start=Fraction(0))
-        share = sum((exact(share) for _, share in rows.values()), start=Fraction(0))
-        return cls(tuple(sorted(rows)), GDP.from_squared(squared, delta), decimal_up(share))
+
+class _CellRows:
+    """The rows that one cell asked for, summed up as they come and go: a cell in a loop asks thousands of times."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[GDP, Fraction]] = {}
+        self._squared = self._delta = self._share = Fraction(0)
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def add(self, row: int, loss: GDP, share: float) -> None:
+        self._rows[row] = loss, exact(share)
+        self._sum(row, 1)
+
+    def remove(self, row: int) -> None:
+        self._sum(row, -1)
+        del self._rows[row]
+
+    def _sum(self, row: int, sign: int) -> None:
+        loss, share = self._rows[row]
+        self._squared += sign * loss.mu_squared
+        self._delta += sign * loss.delta
+        self._share += sign * share
+
+    @property
+    def cost(self) -> CellCost:
+        loss = GDP.from_squared(self._squared, self._delta)
+        return CellCost(tuple(sorted(self._rows)), loss, decimal_up(self._share))
 
 
 class Log:
@@ -133,7 +154,7 @@ class Log:
         self._account, self._answer = account, answer
         self._settled: dict[int, Line] = {}
         self._cell: dict[int, str] = {}
-        self._rows: dict[str, dict[int, tuple[GDP, float]]] = {}
+        self._rows: dict[str, _CellRows] = {}
         self._costs: dict[str, CellCost] = {}  # of the cells that have not asked since
         self._seen = 0
         self._refused = 0
@@ -179,7 +200,7 @@ class Log:
             self._sync()
             for cell, rows in self._rows.items():
                 if cell not in self._costs:
-                    self._costs[cell] = CellCost.of(rows)
+                    self._costs[cell] = rows.cost
             return dict(self._costs)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -209,12 +230,12 @@ class Log:
         """From the cell that asked for a row before to the one that does now."""
         before = self._cell.get(charge.id)
         if before is not None:
-            del self._rows[before][charge.id]
+            self._rows[before].remove(charge.id)
             self._costs.pop(before, None)
             if not self._rows[before]:
                 del self._rows[before]
         self._cell[charge.id] = cell
-        self._rows.setdefault(cell, {})[charge.id] = charge.loss, self._account.paid(charge.id)
+        self._rows.setdefault(cell, _CellRows()).add(charge.id, charge.loss, self._account.paid(charge.id))
         self._costs.pop(cell, None)
 
     def _placed(self, line: Line) -> Line:

@@ -19,6 +19,8 @@ from ui.server import TOKEN
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 LOAD_MS = 60_000
 """How long a page or a kernel may take to start, in milliseconds; a busy machine with two cores is slow."""
+RUN_MS = 2 * LOAD_MS
+"""How long a cell may run unless a test says otherwise, in milliseconds."""
 
 # The toolbar says "idle" too early: a cell that is run then opens a dialog that asks for a kernel, and waits for ever.
 KERNEL_IS_IDLE = """() => {
@@ -179,15 +181,15 @@ class Lab:
         )
 
     @contextmanager
-    def running(self, index: int) -> Iterator[None]:
-        """Run a cell; the block is carried out while it runs."""
+    def running(self, index: int, at_most: int = RUN_MS) -> Iterator[None]:
+        """Run a cell; the block is carried out while it runs, for `at_most` milliseconds after the block."""
         self.page.evaluate(START, ["notebook:run-cell", index])
         yield
-        self._wait_until_done()
+        self._wait_until_done(at_most)
 
-    def run(self, index: int) -> None:
-        """Run a cell and wait until it is done."""
-        with self.running(index):
+    def run(self, index: int, at_most: int = RUN_MS) -> None:
+        """Run a cell and wait until it is done, `at_most` so many milliseconds."""
+        with self.running(index, at_most):
             pass
 
     def run_all(self) -> None:
@@ -220,8 +222,8 @@ class Lab:
         self.page.evaluate("theme => void window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
 
-    def _wait_until_done(self) -> None:
-        self.page.wait_for_function("window.dpnbTestIsDone", timeout=2 * LOAD_MS)
+    def _wait_until_done(self, at_most: int = RUN_MS) -> None:
+        self.page.wait_for_function("window.dpnbTestIsDone", timeout=at_most)
 
     def wait_until_idle(self) -> None:
         """Wait until the notebook in front has a kernel with nothing to do."""
