@@ -42,6 +42,10 @@ class RequestError(DpnbError, ValueError):
     """A preview or release that says too little, too much, or something impossible."""
 
 
+class MechanismClosed(DpnbError):  # noqa: N818
+    """An interactive mechanism was closed, is used up, or lived in a kernel that is gone; nothing was charged."""
+
+
 class UnknownErrorSize(DpnbError):  # noqa: N818
     """The error depends on a count that nobody has published; the message names the count to release."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb.accounting.conversions import mu_from_epsilon
-from dpnb.accounting.exact import Number, decimal_up, exact, positive, shown, to_text
+from dpnb.accounting.exact import Number, decimal_up, exact, from_text, positive, shown, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError
 
@@ -92,8 +93,19 @@ class Budget:
         InvalidValueError
             mu is not a positive number.
         """
+        return cls.gdp_squared(positive(mu, name="mu") ** 2)
+
+    @classmethod
+    def gdp_squared(cls, mu_squared: Number) -> Budget:
+        """The same with mu squared given, so that mu itself may be irrational, as a share of another budget is.
+
+        Raises
+        ------
+        InvalidValueError
+            mu_squared is not a positive number.
+        """
         budget = object.__new__(cls)
-        budget._set(GDP(positive(mu, name="mu")), None, None, Fraction(0))
+        budget._set(GDP.from_squared(positive(mu_squared, name="mu_squared")), None, None, Fraction(0))
         return budget
 
     def _set(self, loss: GDP, epsilon: Fraction | None, delta: Fraction | None, discovery_delta: Fraction) -> None:
@@ -108,6 +120,20 @@ class Budget:
             return {"mu_squared": to_text(self.loss.mu_squared)}
         discovery = {"discovery_delta": to_text(self.discovery_delta)} if self.discovery_delta else {}
         return {"epsilon": to_text(self.epsilon), "delta": to_text(self.delta), **discovery}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, str]) -> Budget:
+        """The budget that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        KeyError, ValueError, InvalidValueError
+            It cannot be read.
+        """
+        if "mu_squared" in stored:
+            return cls.gdp_squared(from_text(stored["mu_squared"]))
+        epsilon, delta = from_text(stored["epsilon"]), from_text(stored["delta"])
+        return cls(epsilon, delta, from_text(stored.get("discovery_delta", "0")))
 
     def __repr__(self) -> str:
         if self.epsilon is None or self.delta is None:

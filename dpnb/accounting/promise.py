@@ -126,13 +126,13 @@ class Promise:
             return f"K within {shown_down(decimal_down(self.start.budget.epsilon))}"
         return "sums of epsilon and delta"
 
-    def enters(self, loss: GDP) -> Loss:
-        """The loss that the filter is given for a Gaussian release.
+    def enters(self, loss: Loss) -> Loss:
+        """The loss that the filter is given for a release.
 
-        For a filter that counts epsilons the delta is that of the module's table, and the epsilon follows from it
-        (Dong, Roth and Su 2022, Corollary 2.13).
+        For a filter that counts epsilons the delta of a Gaussian release is that of the module's table, and the epsilon
+        follows from it (Dong, Roth and Su 2022, Corollary 2.13).
         """
-        if self.slack is None:
+        if self.slack is None or not isinstance(loss, GDP):
             return loss
         delta = self.slack * loss.mu_squared / self.mu0_squared
         # Beyond the slack the filter refuses whatever the epsilon.

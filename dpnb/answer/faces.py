@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpnb.accounting.exact import decimal_up, shown_down, shown_up
-from dpnb.accounting.losses import GDP
+from dpnb.accounting.losses import GDP, Loss
 
 if TYPE_CHECKING:
     from dpnb.answer.estimates.noisy import Cells
@@ -50,8 +50,10 @@ def mu_up(loss: GDP) -> str:
     return shown_up(loss.mu)
 
 
-def cost_up(loss: GDP) -> str:
-    """A cost in mu, and in delta if it has one."""
+def cost_up(loss: Loss) -> str:
+    """A cost in mu, and in delta if it has one; another kind of loss in its own terms."""
+    if not isinstance(loss, GDP):
+        return loss.words(up=True).replace("=", " ")
     return f"mu {mu_up(loss)}" + (f" and delta {shown_up(decimal_up(loss.delta))}" if loss.delta else "")
 
 

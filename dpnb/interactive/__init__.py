@@ -1,1 +1,16 @@
-"""Mechanisms that answer more than once.  So far one: ``refinement``, a question asked again and again."""
+"""Interactive mechanisms: alive at once, interleaved freely, every budget chosen after the earlier answers.
+
+===================  =========================================================================================
+`protocol`           what every one of them can do, and how each is charged
+`refinement`         one linear query measured again and again: each look pays only for what it adds
+`stopping`           when an answer is good enough
+`above_threshold`    the sparse vector technique on exact integers with exact noise
+===================  =========================================================================================
+
+They know numbers and noise; sessions tie them to a table, a filter and a ledger.
+"""
+
+from dpnb.interactive.protocol import InteractiveMechanism
+from dpnb.interactive.stopping import AbsoluteError, Apart, RelativeError, StoppingRule
+
+__all__ = ["AbsoluteError", "Apart", "InteractiveMechanism", "RelativeError", "StoppingRule"]

@@ -114,6 +114,8 @@ class Refinement:
         cells : sequence of int, optional
             All of them if left out.
         """
+        if not self.looks:
+            return GDP(0)
         looks_at = [self.looks] if not self.apart else [looks for looks, _ in self._looks_of_cells(cells)]
         least = min(sum((look.information for look in looks), Fraction(0)) for looks in looks_at)
         return GDP.from_squared(least * sensitivity_squared)

@@ -4,13 +4,16 @@ A row is *reserved* (charged, durable), then *released* (the noisy values are in
 crash leaves it reserved.  Nothing is shown before it is released here, so whoever repeats a request that was charged
 but never answered gets it answered under the same charge, and the first answer written is the only one ever shown.
 
+Launches of interactive mechanisms are rows too, and so is the end of one; `branch` says how the rows hang together.
+
 It stores nothing computed from rows but released values.
 """
 
 from __future__ import annotations
 
+from dpnb.ledger.branch import TRUNK, branch_of, launch_of
 from dpnb.ledger.charge import Charge
 from dpnb.ledger.durable import MEMORY
 from dpnb.ledger.ledger import Ledger
 
-__all__ = ["MEMORY", "Charge", "Ledger"]
+__all__ = ["MEMORY", "TRUNK", "Charge", "Ledger", "branch_of", "launch_of"]

@@ -17,8 +17,8 @@ from dpnb.errors import DpnbError, LedgerError
 from dpnb.mechanisms.measurement import Measurement
 
 RESERVED_COLUMNS = (
-    *("id", "time", "key", "version", "question", "plan"),
-    *("request", "target", "loss", "sigma", "tau", "looks", "cell"),
+    *("id", "time", "key", "branch", "version", "question", "plan"),
+    *("request", "target", "loss", "sigma", "tau", "looks", "cell", "launch"),
 )
 """Written with the charge and never changed."""
 
@@ -26,11 +26,12 @@ COLUMNS = (*RESERVED_COLUMNS, "hash", "state", "measurement", "result_hash")
 
 TABLE = """
 CREATE TABLE charges (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, question TEXT NOT NULL,
-    plan TEXT NOT NULL, request TEXT NOT NULL, target TEXT NOT NULL, loss TEXT NOT NULL, sigma TEXT, tau TEXT,
-    looks TEXT NOT NULL, cell TEXT, hash TEXT NOT NULL, state TEXT NOT NULL, measurement TEXT, result_hash TEXT NOT NULL
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, key TEXT NOT NULL UNIQUE, branch TEXT NOT NULL, version TEXT NOT NULL,
+    question TEXT NOT NULL, plan TEXT NOT NULL, request TEXT NOT NULL, target TEXT NOT NULL, loss TEXT NOT NULL,
+    sigma TEXT, tau TEXT, looks TEXT NOT NULL, cell TEXT, launch TEXT, hash TEXT NOT NULL, state TEXT NOT NULL,
+    measurement TEXT, result_hash TEXT NOT NULL
 );
-CREATE INDEX charges_by_question ON charges (version, question);
+CREATE INDEX charges_by_question ON charges (version, branch, question);
 """
 
 
@@ -46,16 +47,18 @@ class Charge:
         When it was reserved; UTC, ISO 8601.
     key : str
         Identity of the request: table version, plan and arguments.
+    branch : str
+        In which session, sub-session, part or other mechanism it was asked: see :mod:`dpnb.ledger.branch`.
     version : str
         Of the table.
     question : str
-        What is measured, equal for equal questions however they were written.
+        What is measured, equal for equal questions however they were written; of a launch its name.
     plan, request : str
-        What was asked, as it was written; JSON.
+        What was asked, as it was written; JSON, or empty for a launch.
     target : GDP
         How well the question is known with this answer: its total loss, earlier looks included.
-    loss : GDP
-        What this row cost.
+    loss : Loss
+        What this row costs its branch; GDP for everything that is measured with Gaussian noise.
     sigma : float or None
         Scale of the fresh noise, in grid units; None when nothing was measured.
     tau : float or None
@@ -70,17 +73,22 @@ class Charge:
         Keys of the released values, where the question was which there are.
     cell : str or None
         Id of the notebook cell that asked first; None outside a notebook.
+    launch : mapping or None
+        What a row is that launches or closes a mechanism; None for a question.
+    said : mapping or None
+        What was released, where it is no measurement.
     """
 
     id: int
     time: str
     key: str
+    branch: str
     version: str
     question: str
     plan: str
     request: str
     target: GDP
-    loss: GDP
+    loss: Loss
     sigma: float | None
     tau: float | None
     looks: tuple[int, ...]
@@ -88,6 +96,21 @@ class Charge:
     measurement: Measurement | None
     keys: tuple[tuple[Any, ...], ...] | None = None
     cell: str | None = None
+    launch: Mapping[str, Any] | None = None
+    said: Mapping[str, Any] | None = None
+
+    @property
+    def gdp(self) -> GDP:
+        """The loss of what was measured with Gaussian noise.
+
+        Raises
+        ------
+        LedgerError
+            Another kind of loss.
+        """
+        if not isinstance(self.loss, GDP):
+            raise LedgerError(f"ledger: row {self.id} must hold the loss of Gaussian noise; got {self.loss!r}")
+        return self.loss
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
@@ -99,37 +122,35 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
         A column does not hold what a ledger writes.
     """
     try:
-        measurement = None if stored["measurement"] is None else json.loads(stored["measurement"])
-        keys = (measurement or {}).get("keys")
+        content = None if stored["measurement"] is None else json.loads(stored["measurement"])
+        measured = content is not None and "values" in content
+        keys = (content or {}).get("keys")
         return Charge(
             id=stored["id"],
             time=stored["time"],
             key=stored["key"],
+            branch=stored["branch"],
             version=stored["version"],
             question=stored["question"],
             plan=stored["plan"],
             request=stored["request"],
             target=GDP.from_squared(from_text(stored["target"])),
-            loss=_gaussian(loss_from_json(json.loads(stored["loss"]))),
+            loss=loss_from_json(json.loads(stored["loss"])),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
             looks=tuple(json.loads(stored["looks"])),
             state=stored["state"],
-            measurement=None if measurement is None else Measurement.from_json(measurement),
+            measurement=Measurement.from_json(content) if content is not None and measured else None,
             keys=None if keys is None else tuple(tuple(key) for key in keys),
             cell=stored["cell"],
+            launch=None if stored["launch"] is None else json.loads(stored["launch"]),
+            said=None if measured else content,
         )
     except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerError(
             f"ledger: row {stored.get('id')} must read as dpnb wrote it, got {type(error).__name__} while reading it; "
             "restore the file from a copy that has every charge"
         ) from None
-
-
-def _gaussian(loss: Loss) -> GDP:
-    if not isinstance(loss, GDP):
-        raise ValueError("a charge is for a Gaussian release")
-    return loss
 
 
 def digest(content: object) -> str:

@@ -10,15 +10,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dpnb.accounting.exact import to_text
-from dpnb.accounting.losses import GDP
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
 from dpnb.ledger.charge import Charge, chained_hash, charge_of, digest, result_hash
 from dpnb.ledger.durable import DurableFile
 from dpnb.mechanisms.measurement import Measurement
 
-FORMAT = 3
-"""1 and 2 were development versions': this one cannot read the plans of the first, and the second named no cell."""
+FORMAT = 4
+"""1 to 3 were development versions': this one cannot read the plans of the first, the second named no cell, and the
+third knew no interactive mechanisms."""
 TABLES = f"""
 CREATE TABLE promise (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -135,19 +136,25 @@ class Ledger:
         found = self._select("WHERE key = ?", key)
         return found[0] if found else None
 
-    def looks(self, version: str, question: str) -> list[Charge]:
+    def looks(self, version: str, branch: str, question: str) -> list[Charge]:
         """Rows that hold a released measurement of a question, in order."""
         return self._select(
-            "WHERE version = ? AND question = ? AND measurement IS NOT NULL ORDER BY id", version, question
+            "WHERE version = ? AND branch = ? AND question = ? AND sigma IS NOT NULL AND measurement IS NOT NULL "
+            "ORDER BY id",
+            *(version, branch, question),
         )
 
-    def unanswered(self, version: str, question: str) -> list[Charge]:
+    def unanswered(self, version: str, branch: str, question: str) -> list[Charge]:
         """Rows that were charged for a measurement of a question and hold none, in order."""
         return self._select(
-            "WHERE version = ? AND question = ? AND sigma IS NOT NULL AND measurement IS NULL ORDER BY id",
-            version,
-            question,
+            "WHERE version = ? AND branch = ? AND question = ? AND sigma IS NOT NULL AND measurement IS NULL "
+            "ORDER BY id",
+            *(version, branch, question),
         )
+
+    def on_branch(self, branch: str) -> list[Charge]:
+        """Rows of one branch, in order."""
+        return self._select("WHERE branch = ? ORDER BY id", branch)
 
     def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
         """The rows with these ids, in order."""
@@ -173,19 +180,22 @@ class Ledger:
         key: str,
         version: str,
         question: str,
-        plan: str,
-        request: str,
-        target: GDP,
-        loss: GDP,
-        sigma: float | None,
-        tau: float | None,
-        looks: tuple[int, ...],
+        loss: Loss,
+        branch: str = "",
+        plan: str = "",
+        request: str = "",
+        target: GDP = GDP(0),  # noqa: B008  (frozen)
+        sigma: float | None = None,
+        tau: float | None = None,
+        looks: tuple[int, ...] = (),
         cell: str | None = None,
+        launch: Mapping[str, Any] | None = None,
+        said: Mapping[str, Any] | None = None,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
-        With ``sigma=None`` nothing will be measured and the row is released at once; otherwise its own id is added to
-        `looks`.
+        With ``sigma=None`` nothing will be measured and the row is released at once, with what it says; otherwise its
+        own id is added to `looks`.
         """
         ((last, previous),) = self._file.run("SELECT id, hash FROM last")
         number = last + 1
@@ -193,6 +203,7 @@ class Ledger:
             "id": number,
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "key": key,
+            "branch": branch,
             "version": version,
             "question": question,
             "plan": plan,
@@ -203,11 +214,12 @@ class Ledger:
             "tau": None if tau is None else tau.hex(),
             "looks": json.dumps(looks if sigma is None else [*looks, number]),
             "cell": cell,
+            "launch": None if launch is None else json.dumps(launch),
         }
         stored["hash"] = chained_hash(previous, stored)
         stored["state"] = "released" if sigma is None else "reserved"
-        stored["measurement"] = None
-        stored["result_hash"] = result_hash(stored["hash"], stored["state"], None)
+        stored["measurement"] = None if said is None else json.dumps(said)
+        stored["result_hash"] = result_hash(stored["hash"], stored["state"], stored["measurement"])
         self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
         self._file.run("UPDATE last SET id = ?, hash = ?", number, stored["hash"])
         return charge_of(stored)

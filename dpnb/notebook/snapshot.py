@@ -24,7 +24,7 @@ def log(session_id: str, start: int, most: int) -> tuple[int, list[dict[str, Any
         if session.id == session_id:
             requests = session._releases.log
             total = requests.count
-            lines = requests.named(range(start + 1, min(start + most, total) + 1))
+            lines = requests.named(requests.ids[start : start + most])
             return total, [state.line(line) for line in lines]
     return 0, []
 

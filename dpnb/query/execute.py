@@ -111,11 +111,12 @@ def cell_codes(plan: Plan, rows: Rows) -> Integers:
         return rows.zeros
     if plan.keys is not None:
         return rows.looked_up(Lookup("keys", tuple(group.of for group in plan.by), plan.keys, ()))
-    levels = [_level_codes(group.of, rows) for group in plan.by]
+    levels = [level_codes(group.of, rows) for group in plan.by]
     return combined_codes([codes for codes, _ in levels], [size for _, size in levels])[0]
 
 
-def _level_codes(node: Expression, rows: Rows) -> tuple[Integers, int]:
+def level_codes(node: Expression, rows: Rows) -> tuple[Integers, int]:
+    """The place of each row's value among the public ones, -1 for none; and how many there are."""
     kind = rows.kind(node)
     if isinstance(kind, Category):
         return rows.codes(node).astype(np.int64), len(kind.values)
@@ -188,7 +189,7 @@ def _slots(feature: Ones | Value, rows: Rows, chosen: Integers | slice) -> tuple
     if not feature.split.by:
         return rows.zeros[chosen], None
     # The first value of each category has no slot.
-    levels = [_level_codes(node, rows)[0][chosen] - 1 for node in feature.split.by]
+    levels = [level_codes(node, rows)[0][chosen] - 1 for node in feature.split.by]
     slot, _ = combined_codes(levels, list(feature.split.sizes))
     return slot, slot >= 0
 

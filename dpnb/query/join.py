@@ -10,7 +10,7 @@ import numpy as np
 
 from dpnb.errors import PlanError
 from dpnb.query.contribution import Integers
-from dpnb.query.plan import Joined, Source
+from dpnb.query.plan import Joined, PartOf, Source
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits, PrivacyUnit
@@ -25,13 +25,15 @@ def joined_name(name: str, side: int, source: Joined, other: Schema) -> str:
 
 
 def schema_of(source: Source, schemas: dict[str, Schema]) -> Schema:
-    """The columns of a table or join.
+    """The columns of a table, join or part.
 
     Raises
     ------
     PlanError
         There is no such table, or two columns of the join have one name.
     """
+    if isinstance(source, PartOf):
+        return schema_of(source.source, schemas)
     if isinstance(source, Joined):
         sides = schema_of(source.left, schemas), schema_of(source.right, schemas)
         schema: Schema = {}
@@ -48,13 +50,15 @@ def schema_of(source: Source, schemas: dict[str, Schema]) -> Schema:
 
 
 def unit_of(source: Source, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
-    """What bounds a unit in a table or join.
+    """What bounds a unit in a table, join or part.
 
     Raises
     ------
     PlanError
         Rows are the unit, or nothing bounds the number of pairs.
     """
+    if isinstance(source, PartOf):
+        return unit_of(source.source, units)
     if not isinstance(source, Joined):
         return units[source]
     left, right = unit_of(source.left, units), unit_of(source.right, units)

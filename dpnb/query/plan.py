@@ -37,15 +37,35 @@ class Joined(msgspec.Struct, frozen=True, tag="joined"):
     suffixes: tuple[str, str] = ("_x", "_y")
 
 
-Source = str | Joined
-"""A table of the session by its name (empty for the only one), or a join of two."""
-
-
 class Group(msgspec.Struct, frozen=True):
     """One level of groups: a name for it, and the expression whose values make the groups."""
 
     name: str
     of: Expression
+
+
+class PartOf(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
+    """The rows of one group, as a table of their own.
+
+    Parameters
+    ----------
+    source : str, Joined or PartOf
+    by : Group
+    key : str, int, float or bool
+        Whose group.
+    most : int, optional
+        A unit's rows count in so many groups only, the first by the hash of `contribution`; left out where a unit
+        cannot be in more than are paid for.
+    """
+
+    source: Source
+    by: Group
+    key: Key
+    most: int | None = None
+
+
+Source = str | Joined | PartOf
+"""A table of the session by its name (empty for the only one), a join of two, or a part of one."""
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -62,7 +82,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
         The groups' public keys, one value a level; left out, every combination of the levels' public values.
     limits : Limits
         Tighter limits of a unit's contribution than the session's.
-    source : str or Joined
+    source : str, Joined or PartOf
         Which table.
     """
 
@@ -187,7 +207,10 @@ def question_words(plan: Plan, view: AnyView) -> str:
 
 
 def source_words(source: Source) -> str:
-    """A table by its name, a join by both."""
+    """A table by its name, a join by both, a part by its key."""
     if isinstance(source, Joined):
         return f"{source_words(source.left)} joined with {source_words(source.right)}"
+    if isinstance(source, PartOf):
+        whole = f"{source_words(source.source)}, " if source.source else ""
+        return f"{whole}{source.by.name} {source.key}"
     return source

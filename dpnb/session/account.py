@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpnb.accounting.budget import Budget
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, from_text, to_text
-from dpnb.accounting.losses import GDP
-from dpnb.accounting.odometers import MixtureOdometer
+from dpnb.accounting.filters import RogersFilter
+from dpnb.accounting.losses import GDP, ZCDP, Loss
+from dpnb.accounting.odometers import MixtureOdometer, Odometer
+from dpnb.accounting.parallel import NOTHING, PartSums, Place
 from dpnb.accounting.promise import AnyFilter, Promise, promise
-from dpnb.errors import BudgetExceeded, DpnbError, LedgerError
-from dpnb.ledger import Ledger
-from dpnb.session.comparison import Comparison
+from dpnb.errors import BudgetExceeded, ConversionError, DpnbError, LedgerError, RequestError
+from dpnb.ledger import TRUNK, Ledger, branch_of
+from dpnb.query.schema import Key
+from dpnb.session.comparison import Comparison, stepped
 from dpnb.session.timeline import Timeline
+from dpnb.session.tree import Launch, Tree
+
+NAMED = 3
+"""Mechanisms that are named before "and more"."""
 
 ODOMETER_DELTA = Fraction(1, 10**6)
 """Chance that an odometer's statement is wrong, for a budget that names no delta."""
@@ -26,76 +34,193 @@ class State:
     """Filter and odometer after the rows of the ledger up to number `seen`.
 
     One value, so that an interrupt never leaves the one a charge ahead of the other.
+
+    Parameters
+    ----------
+    filter : filter
+    odometer : MixtureOdometer or None
+        None once something was launched whose loss no time-uniform odometer counts.
+    parts, times : PartSums
+        What the parts of partitions were charged, in the filter's kind of loss and in the odometer's.
+    seen : int
     """
 
     filter: AnyFilter
-    odometer: MixtureOdometer
+    odometer: MixtureOdometer | None
+    parts: PartSums = NOTHING
+    times: PartSums = NOTHING
     seen: int = 0
 
 
 class Account:
-    """What a budget still allows, whichever kernel spent it.
+    """What a budget still allows, whichever kernel spent it: of a session, a sub-session or a part.
 
     Parameters
     ----------
-    path : str
-        Of the ledger.
-    budget : Budget
-    about : mapping of str to str
-        The rest of the promise: which table, unit and schema it is about.
-    filter_ : str
-        Which filter keeps the budget.
+    ledger : Ledger
+    tree : Tree
+        What was launched in it.
+    trunk : str
+        The branch whose losses are counted here, with those that reach it through partitions.
+    promise : Promise
+    odometer : MixtureOdometer
+        Before anything.
     public_size : int, optional
-        A new ledger keeps it for the odometer that needs a public bound.
-
-    Raises
-    ------
-    InvalidValueError
-        The filter cannot keep such a budget.
-    LedgerError
-        The file was made for another promise, is no ledger, or cannot be used.
+        For the odometer that needs a public bound.
+    around : Account, optional
+        For a part: of the session that it is a part of, which pays.
+    place : Place, optional
+        Where in it.
     """
 
     def __init__(
         self,
+        ledger: Ledger,
+        tree: Tree,
+        trunk: str,
+        promise: Promise,
+        odometer: MixtureOdometer,
+        public_size: int | None = None,
+        around: Account | None = None,
+        place: Place | None = None,
+    ) -> None:
+        self.ledger, self.tree, self.trunk, self.promise = ledger, tree, trunk, promise
+        self._around, self._place = around, place
+        self._start, self._public_size = odometer, public_size
+        self._paid: dict[int, float] = {}
+        self._state = State(promise.start, odometer)
+        self._comparison = Comparison.before_anything(promise, odometer, public_size)
+        self._timeline = Timeline()
+        self._timeline.note(self._comparison)
+        self.sync()
+
+    @classmethod
+    def opened(
+        cls,
         path: str,
         budget: Budget,
         about: Mapping[str, str],
         filter_: str = "gdp",
         public_size: int | None = None,
-    ) -> None:
-        self.budget = budget
+    ) -> Account:
+        """The account of a session, on a new ledger or an old one.
+
+        Parameters
+        ----------
+        path : str
+            Of the ledger.
+        budget : Budget
+        about : mapping of str to str
+            The rest of the promise: which table, unit and schema it is about.
+        filter_ : str
+            Which filter keeps the budget.
+        public_size : int, optional
+            A new ledger keeps it for the odometer that needs a public bound.
+
+        Raises
+        ------
+        InvalidValueError
+            The filter cannot keep such a budget.
+        LedgerError
+            The file was made for another promise, is no ledger, or cannot be used.
+        """
         made = promise(filter_, budget)
         pledge = {**about, "budget": json.dumps(budget.to_json()), "filter": filter_}
-        self.ledger = Ledger(path, pledge, _settings(made, public_size))
-        self._paid: dict[int, float] = {}
+        ledger = Ledger(path, pledge, settings_of(made, public_size))
         try:
-            self.promise, self._state, self._comparison = _restored(self.ledger, made)
-            self._timeline = Timeline()
-            self._timeline.note(self._comparison)
-            self.sync()
+            return cls(ledger, Tree(ledger), TRUNK, *_restored(ledger.settings, made, ledger.path))
         except BaseException:
-            self.ledger.close()
+            ledger.close()
             raise
+
+    def of_sub_session(self, launch: Launch) -> Account:
+        """The account of a sub-session that was launched in this ledger."""
+        budget = Budget.from_json(launch.about["budget"])
+        made = promise(str(launch.about["filter"]), budget)
+        restored = _restored(launch.about["settings"], made, self.ledger.path)
+        return Account(self.ledger, self.tree, branch_of(launch.id), *restored)
+
+    def of_part(self, launch: Launch, key: tuple[Key, ...]) -> Account:
+        """The account of a part of a partition that was launched here."""
+        branch = branch_of(launch.id, key)
+        path = self.tree.path(branch, self.trunk) or ()
+        return Account(
+            self.ledger, self.tree, branch, self.promise, self._start, self._public_size, around=self, place=path[0]
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """What was promised."""
+        return self.promise.budget
 
     @property
     def filter(self) -> AnyFilter:
-        """The filter as it stands now."""
-        return self.sync().filter
+        """The filter as it stands now.
+
+        That of a part has what the part was charged, what it may still be charged at no cost outside, and what is left
+        outside: see :mod:`dpnb.accounting.parallel`.
+        """
+        with self.ledger.lock:
+            own = self.sync().filter
+            if self._around is None or self._place is None or isinstance(own, RogersFilter):
+                return own
+            outside = self._around.filter
+            free = self._around.sync().parts.free(self._place, len(own.spent.parts))
+            budget = own.spent.with_parts(free) + own.spent + (outside.budget - outside.spent)
+            return own.restarted(budget).step(own.spent)
 
     @property
-    def odometer(self) -> MixtureOdometer:
-        """The mixture odometer as it stands now."""
-        return self.sync().odometer
+    def odometer(self) -> Odometer:
+        """The odometer that can be read now: the mixture odometer, or an accumulator while that one pauses."""
+        with self.ledger.lock:
+            state = self.sync()
+            if state.odometer is not None and not self.tree.alive(self.trunk):
+                return state.odometer
+            return self.comparison.accumulator
+
+    @property
+    def paused(self) -> str | None:
+        """Why the time-uniform odometers cannot be read now, in words; None if they can.
+
+        They are proved for mechanisms that are run one after another (Whitehouse et al. 2023, Theorem 3).  What holds
+        for interleaved ones is the accumulator (Haney et al. 2023, Theorems 4.9 and 4.11).  Once all are closed the
+        history is one of finished mechanisms again: what was interleaved were Gaussian releases, each with a loss that
+        was fixed before it, which are non-interactive; sub-sessions, whose releases are of that kind too and lose no
+        more than was counted for them at launch; and above-threshold scans, each of which is a post-processing of one
+        non-interactive release of randomised response at its launch (Vadhan and Wang 2021), and post-processing keeps
+        the bound.
+        """
+        alive = self.tree.alive(self.trunk)
+        if alive:
+            first = ", ".join(repr(launch.name) for launch in alive[:NAMED])
+            more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
+            verb, it = ("is", "it") if len(alive) == 1 else ("are", "them")
+            return (
+                f"The time-uniform odometers pause while {first}{more} {verb} open: they are proved for mechanisms "
+                f"that run one after another, and interactive ones may be interleaved. Close {it} to read them again."
+            )
+        if self.sync().odometer is None:
+            return (
+                "The time-uniform odometers stopped at the first sub-session whose budget is in a kind of loss that "
+                "they cannot count."
+            )
+        return None
 
     @property
     def comparison(self) -> Comparison:
         """What every filter and odometer makes of the same history, as it stands now; to be read at once."""
         with self.ledger.lock:
             for charge in self.ledger.charges(after=self._comparison.seen):
-                self._comparison = self._comparison.after(charge.id, charge.loss)
-                self._timeline.note(self._comparison)
-            return self._comparison
+                path = self.tree.path(charge.branch, self.trunk)
+                self._comparison = self._comparison.after(charge.id, charge.loss, path)
+                if path is not None:
+                    self._timeline.note(self._comparison, paused=bool(self.tree.alive_at(charge.id, self.trunk)))
+            if self._around is None:
+                return self._comparison
+            # Of a part: other filters' parts are not followed, and its own can be charged what it can be now.
+            own = self.promise.name
+            standing = replace(self._comparison.standings[own], filter=self.filter)
+            return replace(self._comparison, standings={own: standing})
 
     @property
     def timeline(self) -> Timeline:
@@ -108,11 +233,16 @@ class Account:
         """Take in what any kernel has charged since we last looked."""
         with self.ledger.lock:
             for charge in self.ledger.charges(after=self._state.seen):
-                before = self._state
-                counted = self.promise.enters(charge.loss)
-                self._paid[charge.id] = before.filter.share(counted)
-                after = before.filter.step(counted)
-                self._state = State(after, before.odometer.step(charge.loss), charge.id)
+                before, path = self._state, self.tree.path(charge.branch, self.trunk)
+                if path is None:
+                    self._state = replace(before, seen=charge.id)
+                    continue
+                (filter_, parts), cost = stepped(before.filter, before.parts, path, self.promise.enters(charge.loss))
+                self._paid[charge.id] = before.filter.share(cost)
+                odometer, times = before.odometer, before.times
+                if odometer is not None:
+                    odometer, times = _timed(odometer, times, path, charge.loss)
+                self._state = State(filter_, odometer, parts, times, charge.id)
             return self._state
 
     def admit(self, question: str, loss: GDP, known: GDP) -> None:
@@ -149,18 +279,63 @@ class Account:
             "nothing was charged and the session goes on"
         )
 
+    def admit_launch(self, what: str, loss: Loss) -> None:
+        """Let the filter decide on a mechanism that is charged when it is launched; call inside the transaction.
+
+        Raises
+        ------
+        BudgetExceeded
+            It does not fit.
+        RequestError
+            No theorem makes what is launched of the filter's kind of loss.
+        """
+        filter_ = self.filter
+        try:
+            fits = filter_.admits(self.promise.enters(loss))
+        except ConversionError as error:
+            raise RequestError(
+                f"{what}: costs {loss.words(up=True)}, which the filter {self.promise.name!r} cannot count ({error}); "
+                "nothing was charged"
+            ) from None
+        if not fits:
+            largest = self.largest(GDP(0))
+            remedy = f"mu={largest!r} is the largest that fits" if largest else "nothing is left"
+            raise BudgetExceeded(
+                f"{what}: {filter_.rule}; asked for {loss.words(up=True)}; {remedy}; nothing was charged and the "
+                "session goes on"
+            )
+
     def largest(self, known: GDP) -> float:
         """The largest mu that a question of which `known` is paid can still be known at, rounded down; 0 if none."""
         left = self.promise.left(self.filter)
         return decimal_sqrt_down(known.mu_squared + left.mu_squared) if left.mu_squared else 0.0
 
     def paid(self, charge_id: int) -> float:
-        """The share of the whole budget that a row of the ledger took, rounded up."""
+        """The share of the whole budget that a row of the ledger took, rounded up; of a part what its session paid."""
+        if self._around is not None:
+            return self._around.paid(charge_id)
         self.sync()
         return self._paid[charge_id]
 
+    def counts(self, branch: str) -> bool:
+        """Whether what is asked on a branch is counted here."""
+        return self.tree.path(branch, self.trunk) is not None
 
-def _settings(made: Promise, public_size: int | None) -> dict[str, str]:
+
+def _timed(
+    odometer: MixtureOdometer, times: PartSums, path: Sequence[Place], loss: Loss
+) -> tuple[MixtureOdometer | None, PartSums]:
+    try:
+        if not path:
+            return odometer.step(loss), times
+        counted = convert(loss, ZCDP)
+    except ConversionError:
+        return None, times
+    times, grown = times.after(path, counted.parts)
+    return odometer.step(counted.with_parts(grown)), times
+
+
+def settings_of(made: Promise, public_size: int | None) -> dict[str, str]:
     """Computed figures, kept as first written: another version of a library may differ in the last digit."""
     slack = made.budget.discovery_delta
     delta = ODOMETER_DELTA if made.budget.delta is None else made.budget.delta - slack
@@ -173,9 +348,8 @@ def _settings(made: Promise, public_size: int | None) -> dict[str, str]:
     }
 
 
-def _restored(ledger: Ledger, made: Promise) -> tuple[Promise, State, Comparison]:
-    """Everything before the first row, with the parameters that the file was made with."""
-    settings = ledger.settings
+def _restored(settings: Mapping[str, str], made: Promise, path: str) -> tuple[Promise, MixtureOdometer, int | None]:
+    """Everything before the first row, with the parameters that were fixed then."""
     try:
         kept = made.with_figures(settings)
         gamma = Fraction(float.fromhex(settings["odometer_gamma"]))
@@ -184,6 +358,6 @@ def _restored(ledger: Ledger, made: Promise) -> tuple[Promise, State, Comparison
         size = int(settings["public_size"]) if "public_size" in settings else None
     except (KeyError, ValueError, DpnbError) as error:
         raise LedgerError(
-            f"ledger {ledger.path!r}: its settings cannot be read ({type(error).__name__}); restore it from a copy"
+            f"ledger {path!r}: its settings cannot be read ({type(error).__name__}); restore it from a copy"
         ) from None
-    return kept, State(kept.start, odometer), Comparison.before_anything(kept, odometer, size)
+    return kept, odometer, size

@@ -6,13 +6,15 @@ the session's own releases; one that would have refused a release stays at that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpnb.accounting.filters import RDPFilter
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.convert import convert
+from dpnb.accounting.filters import RDPFilter, RogersFilter
+from dpnb.accounting.interleaving import why_not_parallel
+from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,
@@ -26,10 +28,22 @@ from dpnb.accounting.odometers import (
     StitchedOdometer,
     ZCDPAccumulator,
 )
+from dpnb.accounting.parallel import NOTHING, PartSums, Place
 from dpnb.accounting.promise import FILTERS, AnyFilter, Promise, promise
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["Comparison", "Standing"]
+__all__ = ["OF_EPSILONS", "Comparison", "Standing", "stepped"]
+
+OF_EPSILONS = ("rogers", "basic")
+"""Odometers that turn each answer into an epsilon first."""
+
+OWN_ACCUMULATOR = {
+    "gdp": "gdp-accumulator",
+    "zcdp": "zcdp-accumulator",
+    "rdp": "rdp-accumulator",
+    "approx-dp": "approx-dp-accumulator",
+}
+"""The accumulator that counts as a filter does, by the filter's name."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +55,28 @@ class Standing:
     promise : Promise
     filter : filter
         After everything that it admitted, up to its first refusal.
+    parts : PartSums
+        What the parts of partitions were charged.
     refused : int or None
-        Row of the ledger that it would have refused.
+        Row of the ledger that it would have refused, or could not have counted.
     """
 
     promise: Promise
     filter: AnyFilter
+    parts: PartSums = NOTHING
     refused: int | None = None
 
-    def after(self, number: int, loss: GDP) -> Standing:
+    def after(self, number: int, loss: Loss, path: Sequence[Place]) -> Standing:
         """The filter after the next row, or still at the refusal."""
         if self.refused is not None:
             return self
         try:
-            return replace(self, filter=self.filter.step(self.promise.enters(loss)))
-        except BudgetExceeded:
+            (filter_, parts), _ = stepped(self.filter, self.parts, path, self.promise.enters(loss))
+            return replace(self, filter=filter_, parts=parts)
+        except (BudgetExceeded, ConversionError):
             return replace(self, refused=number)
 
-    def times(self, loss: GDP) -> int | None:
+    def times(self, loss: Loss) -> int | None:
         """How many more releases like `loss` it would admit; None for one that costs nothing."""
         return 0 if self.refused is not None else self.filter.times(self.promise.enters(loss))
 
@@ -75,16 +93,20 @@ class Comparison:
         By the names of `FILTERS`, the enforced one first.  A filter that cannot keep this budget is left out.
     odometers : dict of str to Odometer
         By name.  Their parameters follow from the promise, so they were fixed before the first answer.
-    last : GDP or None
+    last : Loss or None
         The last release that cost anything.
     seen : int
+    gaussian, concentrated : PartSums
+        What the parts of partitions were charged, for the odometers: in GDP, and in zCDP.
     """
 
     enforced: str
     standings: Mapping[str, Standing]
     odometers: Mapping[str, Odometer]
-    last: GDP | None = None
+    last: Loss | None = None
     seen: int = 0
+    gaussian: PartSums = NOTHING
+    concentrated: PartSums = NOTHING
 
     @classmethod
     def before_anything(cls, own: Promise, mixture: MixtureOdometer, public_size: int | None) -> Comparison:
@@ -108,25 +130,79 @@ class Comparison:
             standings[name] = Standing(made, made.start)
         return cls(own.name, standings, _odometers(own, mixture, standings, public_size))
 
-    def after(self, number: int, loss: GDP) -> Comparison:
-        """The state after the next row of the ledger."""
-        return Comparison(
-            self.enforced,
-            {name: standing.after(number, loss) for name, standing in self.standings.items()},
-            dict(self._stepped(loss)),
-            loss if loss.mu_squared else self.last,
-            number,
-        )
+    @property
+    def accumulator(self) -> Odometer:
+        """The sum that holds at any budget fixed beforehand, in the enforced filter's own kind of loss if there is one.
 
-    def _stepped(self, loss: GDP) -> Iterator[tuple[str, Odometer]]:
+        There always is one, since whatever a filter of ours admits is zCDP or has an epsilon.
+        """
+        mine = OWN_ACCUMULATOR.get(self.enforced, "")
+        found = {name: one for name, one in self.odometers.items() if one.reading == "accumulator"}
+        return found.get(mine) or next(iter(found.values()))
+
+    def after(self, number: int, loss: Loss, path: Sequence[Place] | None = ()) -> Comparison:
+        """The state after the next row of the ledger; a row without a path is paid for elsewhere."""
+        if path is None:
+            return replace(self, seen=number)
+        standings = {name: standing.after(number, loss, path) for name, standing in self.standings.items()}
+        last = loss if loss else self.last
+        if not path:
+            return replace(self, standings=standings, odometers=dict(self._stepped(loss)), last=last, seen=number)
+        return self._after_part(number, loss, path, standings, last)
+
+    def _after_part(
+        self, number: int, loss: Loss, path: Sequence[Place], standings: Mapping[str, Standing], last: Loss | None
+    ) -> Comparison:
+        """The odometers are given the growth of the largest part, each in the kind in which it counts."""
+        gaussian, concentrated = self.gaussian, self.concentrated
+        costs: dict[str, Loss] = {}
+        with suppress(ConversionError):
+            counted = convert(loss, GDP)
+            gaussian, grown = gaussian.after(path, counted.parts)
+            costs["gdp-accumulator"] = counted.with_parts(grown)
+        with suppress(ConversionError):
+            rho = convert(loss, ZCDP)
+            concentrated, grown = concentrated.after(path, rho.parts)
+            others = self.odometers.keys() - {"gdp-accumulator", *OF_EPSILONS}
+            costs |= dict.fromkeys(others, rho.with_parts(grown))
+        odometers = {}
+        for name, odometer in self.odometers.items():
+            if name in costs:
+                with suppress(ConversionError):
+                    odometers[name] = odometer.step(costs[name])
+        return Comparison(self.enforced, standings, odometers, last, number, gaussian, concentrated)
+
+    def _stepped(self, loss: Loss) -> Iterator[tuple[str, Odometer]]:
         for name, odometer in self.odometers.items():
             # Left out from the first loss on that its theorem does not reach: one with a delta.
             with suppress(ConversionError):
                 yield name, odometer.step(self._counted(name, loss))
 
-    def _counted(self, odometer: str, loss: GDP) -> Loss:
+    def _counted(self, odometer: str, loss: Loss) -> Loss:
         """An odometer of epsilons is given what the filter of the same name is given."""
-        return self.standings[odometer].promise.enters(loss) if odometer in ("rogers", "basic") else loss
+        return self.standings[odometer].promise.enters(loss) if odometer in OF_EPSILONS else loss
+
+
+def stepped(
+    filter_: AnyFilter, parts: PartSums, path: Sequence[Place], loss: Loss
+) -> tuple[tuple[AnyFilter, PartSums], Loss]:
+    """A filter and the sums of parts after a loss, and what it cost the filter.
+
+    Raises
+    ------
+    BudgetExceeded
+        The filter refuses it.
+    ConversionError
+        The filter cannot count it, in parts or at all.
+    """
+    if not path:
+        return (filter_.step(loss), parts), loss
+    if isinstance(filter_, RogersFilter):
+        raise ConversionError(f"partition: {why_not_parallel(filter_)}")
+    counted = filter_.counted(loss)
+    parts, grown = parts.after(path, counted.parts)
+    cost = counted.with_parts(grown)
+    return (filter_.step(cost), parts), cost
 
 
 def _odometers(
@@ -152,7 +228,7 @@ def _odometers(
     }
     odometers: dict[str, Odometer] = {"mixture": mixture}
     for name, make in makers.items():
-        if name in ("rogers", "basic") and name not in standings:
+        if name in OF_EPSILONS and name not in standings:
             continue  # no filter of that name tells which epsilon a release has
         with suppress(InvalidValueError):  # left out where its theorem does not reach: a budget, size or order of 0
             odometers[name] = make()

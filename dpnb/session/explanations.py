@@ -30,6 +30,12 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
         "The filter refuses whatever would take all answers together past the promise; nothing was charged, the "
         "session goes on, and a cheaper question may still fit.",
     ),
+    errors.MechanismClosed: Explained(
+        "mechanism-closed",
+        "Interactive mechanism at its end",
+        "It was closed, has given all the answers that were paid for, or drew its hidden noise in a kernel that is "
+        "gone; what it has answered stays free, and anything new needs a new launch under a new name.",
+    ),
     errors.UnknownErrorSize: Explained(
         "unknown-error-size",
         "Error not known beforehand",
@@ -121,6 +127,20 @@ _WARNINGS = [
         "Odometer, time-uniform",
         "True at any moment at which you choose to look, also at one chosen because of an answer; choose one such "
         "odometer before the first answer.",
+    ),
+    Explained(
+        "paused",
+        "Odometers that pause",
+        "The time-uniform odometers are proved for mechanisms that run one after another; while interactive ones are "
+        "open, which may be asked in any order, the accumulator says what is proved, and closing them brings the "
+        "others back.",
+    ),
+    Explained(
+        "interleaving",
+        "Interleaving",
+        "Interactive mechanisms may be asked in any order beside each other because each was charged before it "
+        "answered, under a filter for which that is proved: GDP, (epsilon, delta)-DP, one Renyi order, or zCDP without "
+        "a delta.",
     ),
     Explained(
         "accumulator",

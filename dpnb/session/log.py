@@ -6,6 +6,7 @@ process alone.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -14,13 +15,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.accounting.losses import GDP
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import ceil_percent, cost_up, error_words
-from dpnb.errors import DpnbError
+from dpnb.errors import ConversionError, DpnbError
 from dpnb.ledger import Charge
 from dpnb.query.plan import Plan, question_words
+from dpnb.session import launch_words
 from dpnb.session.account import Account
 from dpnb.session.explanations import explained
 from dpnb.session.target import Request
@@ -43,10 +46,10 @@ class Line:
         Of the ledger's row.
     question : str
         In words.
-    loss : GDP
-        What it was charged.
+    loss : Loss
+        What it was charged where it was asked.
     share : float
-        The same as a share of the whole budget, rounded up.
+        What that cost this session, as a share of the whole budget, rounded up.
     error : str or None
         Half-width of its intervals in words; None for what has no answer.
     time, status : str
@@ -56,7 +59,7 @@ class Line:
 
     id: int
     question: str
-    loss: GDP
+    loss: Loss
     share: float
     error: str | None
     time: str
@@ -65,13 +68,14 @@ class Line:
 
     @cached_property
     def mu(self) -> float:
-        """What it was charged, rounded up."""
-        return self.loss.mu
+        """What it was charged, rounded up; of another kind of loss the mu that it implies, infinite if none."""
+        implied = gdp_of(self.loss)
+        return math.inf if implied is None else implied.mu
 
     @cached_property
     def cost(self) -> str:
         """What it was charged, in words."""
-        return cost_up(self.loss) if self.loss.mu_squared else "free"
+        return cost_up(self.loss) if self.loss else "free"
 
     @cached_property
     def share_words(self) -> str:
@@ -99,14 +103,15 @@ class CellCost:
     ----------
     ids : tuple of int
         The ledger's rows that it asked for, ascending.
-    loss : GDP
-        Of all of them together: mu squared adds (Smith and Thakurta 2022, Theorem 1).
+    loss : GDP or None
+        Of all of them together, where each was asked: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if
+        one of them implies no mu.
     share : float
-        Of the whole budget, rounded up.
+        What they cost this session, of the whole budget, rounded up.
     """
 
     ids: tuple[int, ...]
-    loss: GDP
+    loss: GDP | None
     share: float
 
 
@@ -114,14 +119,15 @@ class _CellRows:
     """The rows that one cell asked for, summed up as they come and go: a cell in a loop asks thousands of times."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, tuple[GDP, Fraction]] = {}
-        self._squared = self._delta = self._share = Fraction(0)
+        self._rows: dict[int, tuple[GDP | None, Fraction]] = {}
+        self._loss, self._share = GDP(0), Fraction(0)
+        self._without = 0
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def add(self, row: int, loss: GDP, share: float) -> None:
-        self._rows[row] = loss, exact(share)
+    def add(self, row: int, loss: Loss, share: float) -> None:
+        self._rows[row] = gdp_of(loss), exact(share)
         self._sum(row, 1)
 
     def remove(self, row: int) -> None:
@@ -130,14 +136,23 @@ class _CellRows:
 
     def _sum(self, row: int, sign: int) -> None:
         loss, share = self._rows[row]
-        self._squared += sign * loss.mu_squared
-        self._delta += sign * loss.delta
+        if loss is None:
+            self._without += sign
+        else:
+            self._loss = self._loss + loss if sign > 0 else self._loss - loss
         self._share += sign * share
 
     @property
     def cost(self) -> CellCost:
-        loss = GDP.from_squared(self._squared, self._delta)
-        return CellCost(tuple(sorted(self._rows)), loss, decimal_up(self._share))
+        return CellCost(tuple(sorted(self._rows)), None if self._without else self._loss, decimal_up(self._share))
+
+
+def gdp_of(loss: Loss) -> GDP | None:
+    """The GDP that a loss implies; None where it implies none."""
+    try:
+        return convert(loss, GDP)
+    except ConversionError:
+        return None
 
 
 class Log:
@@ -156,6 +171,7 @@ class Log:
         self._cell: dict[int, str] = {}
         self._rows: dict[str, _CellRows] = {}
         self._costs: dict[str, CellCost] = {}  # of the cells that have not asked since
+        self._ids: list[int] = []
         self._seen = 0
         self._refused = 0
         self.refusals: deque[Refusal] = deque(maxlen=REFUSALS_KEPT)
@@ -177,12 +193,21 @@ class Log:
     @property
     def count(self) -> int:
         """How many requests there are."""
-        return self._account.sync().seen
+        return len(self.ids)
+
+    @property
+    def ids(self) -> list[int]:
+        """The rows of the ledger, oldest first.
+
+        Of this session and of what was launched in it, but not of its sub-sessions, which have logs of their own.
+        """
+        with self._account.ledger.lock:
+            self._sync()
+            return self._ids
 
     def latest(self, most: int) -> list[Line]:
         """The last requests, newest first."""
-        last = self.count
-        return self.named(range(last, max(last - most, 0), -1))
+        return self.named(reversed(self.ids[-most:]))
 
     def named(self, ids: Iterable[int]) -> list[Line]:
         """The requests with these ids, in this order."""
@@ -207,7 +232,7 @@ class Log:
         """All requests, oldest first: question, mu, delta, share of the budget, error, status, time and cell."""
         import pandas as pd  # imported when first used
 
-        lines = self.named(range(1, self.count + 1))
+        lines = self.named(self.ids)
         columns = {
             "question": [line.question for line in lines],
             "mu": [line.mu for line in lines],
@@ -223,8 +248,10 @@ class Log:
     def _sync(self) -> None:
         for charge in self._account.ledger.charges(after=self._seen):
             self._seen = charge.id
-            if charge.cell is not None:
-                self._move(charge, charge.cell)
+            if self._account.counts(charge.branch):
+                self._ids.append(charge.id)
+                if charge.cell is not None:
+                    self._move(charge, charge.cell)
 
     def _move(self, charge: Charge, cell: str) -> None:
         """From the cell that asked for a row before to the one that does now."""
@@ -245,8 +272,11 @@ class Log:
 
     def _line(self, charge: Charge) -> Line:
         """A row in words.  What was released once does not change, so that is worked out once."""
-        question = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
         share, cell = self._account.paid(charge.id), self._cell.get(charge.id)
+        if charge.launch is not None or charge.said is not None:
+            words = launch_words.of(charge)
+            return Line(charge.id, words, charge.loss, share, None, charge.time, charge.state, cell)
+        question = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
         if charge.state != "released":
             return Line(charge.id, question, charge.loss, share, None, charge.time, charge.state, cell)
         answer = self._answer(charge)

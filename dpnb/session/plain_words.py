@@ -72,14 +72,13 @@ def of_session(session: Session, spent: str) -> Explanation:
             "refuses what does not fit, before anything is read, and a refusal costs nothing.",
         )
     )
-    mixture = comparison.odometers["mixture"]
-    facts.append(
-        (
-            "so far, looking at any time",
-            f"{mixture.statement()} That holds also if you look because of an answer. (The mixture odometer, chosen "
-            "when the ledger was made.)",
+    said = account.paused
+    if said is None:
+        said = (
+            f"{account.odometer.statement()} That holds also if you look because of an answer. (The mixture odometer, "
+            "chosen when the ledger was made.)"
         )
-    )
+    facts.append(("so far, looking at any time", said))
     accumulator = next((one for one in comparison.odometers.values() if one.reading == "accumulator"), None)
     if accumulator is not None:
         facts.append(
@@ -92,6 +91,9 @@ def of_session(session: Session, spent: str) -> Explanation:
         times = filter_.times(promise.enters(comparison.last))
         more = f"{times:,} more question{'' if times == 1 else 's'} like the last one"
         facts.append(("what is left", f"{more} ({cost_up(comparison.last)})."))
+    facts += [
+        (f"{made['kind']} {made['name']}", f"{made['state']}: {made['text']}") for made in session._mechanisms.told()
+    ]
     facts.append(
         ("what is free", "Writing questions, previews, asking the same again, arithmetic between answers, and this.")
     )

@@ -88,7 +88,7 @@ class Questions:
 
     def __init__(self, tables: Tables, account: Account, version: str, public_size: int | None) -> None:
         self.tables, self.account, self.version = tables, account, version
-        self._public_size = public_size
+        self.public_size = public_size
 
     def question(self, plan: Plan, view: AnyView, groups: Keys) -> Question:
         """What is known of a question by now.
@@ -116,7 +116,9 @@ class Questions:
         """All looks at a question that the ledger has."""
         if isinstance(query.plan.aggregation, Discovery):
             return Refinement()  # which groups there are may differ from look to look: nothing can be combined
-        return self.refinement_of(query, self.account.ledger.looks(self.version, question_of(query.plan)))
+        return self.refinement_of(
+            query, self.account.ledger.looks(self.version, self.account.trunk, question_of(query.plan))
+        )
 
     def refinement_of(self, query: LinearQuery, charges: list[Charge]) -> Refinement:
         """What some rows of the ledger say about a question."""
@@ -125,7 +127,7 @@ class Questions:
             if charge.measurement is not None:
                 only = only_of(query, Request.from_json(charge.request).groups)
                 measured = query if only is None else self.tables.compile(query.plan, only)
-                looks.append(Look(charge.loss, charge.measurement, measured.l2_sensitivity_squared, only))
+                looks.append(Look(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, only))
         return Refinement(tuple(looks), charges[0].tau if looks else None, query.cells)
 
     def rows(self, question: Question) -> Rows | None:
@@ -135,7 +137,7 @@ class Questions:
             query = self.tables.compile(plan)
             return query, self.refinement(query)
 
-        return known_rows(question.query, question.view, self._public_size, known)
+        return known_rows(question.query, question.view, self.public_size, known)
 
     def resolve(self, question: Question, target: Target, rows: Rows | None) -> GDP:
         """The loss at which the question is known as well as asked."""

@@ -6,8 +6,6 @@ draw noise, write the answer, show it.  A crash in between can waste budget; it 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NoReturn
@@ -19,6 +17,7 @@ from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.interactive.refinement import Floats, Look, Refinement, first_tau
 from dpnb.ledger import Charge
+from dpnb.ledger.charge import digest
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
@@ -32,6 +31,7 @@ from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import live
+from dpnb.session.account import Account
 from dpnb.session.log import Log
 from dpnb.session.questions import Keys, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
 from dpnb.session.target import Request, Target
@@ -63,9 +63,19 @@ class Releases:
     def __init__(
         self, questions: Questions, source: Source, notice: str | None, asked: Asked, changed: Callable[[], None]
     ) -> None:
-        self._questions, self._source, self._notice = questions, source, notice
-        self._asked, self._changed = asked, changed
+        self._questions, self._source, self.notice = questions, source, notice
+        self._asked, self.changed = asked, changed
         self.log = Log(questions.account, self.answer_of)
+
+    @property
+    def account(self) -> Account:
+        """What pays."""
+        return self._questions.account
+
+    @property
+    def version(self) -> str:
+        """Of the tables."""
+        return self._questions.version
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
@@ -76,18 +86,19 @@ class Releases:
             only = only_of(self._questions.tables.compile(plan), target.groups)
             charge = self._answer_charge(self._questions.tables.compile(plan, only), charge, charge.sigma)
         self.log.asked(charge, live.asking_cell())
-        self._changed()
+        self.changed()
         return self.answer_of(charge)
 
     def _charge(self, plan: Plan, view: AnyView, target: Target) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
         text, request = plan.to_json(), target.to_json(view)
-        key = hashlib.sha256(json.dumps([self._questions.version, text, request]).encode()).hexdigest()
-        ledger = self._questions.account.ledger
+        account, version = self._questions.account, self._questions.version
+        key, ledger = digest([version, account.trunk, text, request]), account.ledger
         with ledger.transaction():
             known = ledger.find(key)
             if known is not None:
                 return known
+            account.tree.refuse_closed(account.trunk)
             question = self._questions.question(plan, view, target.groups)
             refinement = question.refinement
             total = self._questions.resolve(question, target, self._questions.rows(question))
@@ -97,13 +108,14 @@ class Releases:
             sigma = tau = None
             if loss.mu_squared:
                 refuse_after_final(question, target)
-                self._questions.account.admit(question.words, loss, question.known)
+                account.admit(question.words, loss, question.known)
                 sigma = sigma_for(question.measured.l2_sensitivity_squared, loss)
                 tau = refinement.tau if refinement.looks else None if target.final else first_tau(sigma, target.alpha)
-            version, same = self._questions.version, question_of(plan)
-            looks = [] if isinstance(plan.aggregation, Discovery) else ledger.looks(version, same)
+            same = question_of(plan)
+            looks = [] if isinstance(plan.aggregation, Discovery) else ledger.looks(version, account.trunk, same)
             return ledger.reserve(
                 key=key,
+                branch=account.trunk,
                 version=version,
                 question=same,
                 plan=text,
@@ -122,7 +134,7 @@ class Releases:
             measurement, keys = guarded(lambda: self._measured(query, charge, sigma), FAILED)
         except BaseException:
             self._questions.account.ledger.fail(charge)
-            self._changed()
+            self.changed()
             raise
         return self._questions.account.ledger.release(charge, measurement, keys)
 
@@ -133,26 +145,33 @@ class Releases:
             return measure(execute(query, rows, schema), sigma=sigma, source=self._source), None
         keys, counts = present_groups(query, rows, schema)
         groups = query.l2_sensitivity_squared  # each of which a unit changes by one
-        places, released = named(counts, sigma=sigma, groups=groups, delta=charge.loss.delta, source=self._source)
+        places, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
         return released, tuple(keys[place] for place in places)
 
     def refused(self, question: str, error: DpnbError) -> None:
         """Remember, for the panel, that a request was refused before anything was charged."""
         self.log.refused(question, error, live.asking_cell())
-        self._changed()
+        self.changed()
 
     # --- answers ------------------------------------------------------------------------------------------------
 
     def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, Request]]:
         """What was charged for a question and not answered; the same request takes each up again, free."""
-        charges = self._questions.account.ledger.unanswered(self._questions.version, question_of(plan))
+        account, version = self._questions.account, self._questions.version
+        charges = account.ledger.unanswered(version, account.trunk, question_of(plan))
         asked = [(charge, Request.from_json(charge.request)) for charge in charges if charge.plan == plan.to_json()]
         return [(charge, request) for charge, request in asked if request.view == view]
+
+    def known(self, plan: Plan) -> GDP:
+        """How well a question is known by now: what its looks cost together."""
+        query = self._questions.tables.compile(plan)
+        return self._questions.refinement(query).known(query.l2_sensitivity_squared)
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
         """Everything known of a question, combined, at 95%."""
         query = self._questions.tables.compile(plan)
-        looks = self._questions.account.ledger.looks(self._questions.version, question_of(plan))
+        account, version = self._questions.account, self._questions.version
+        looks = account.ledger.looks(version, account.trunk, question_of(plan))
         if not looks or isinstance(plan.aggregation, Discovery):
             return None
         refinement = self._questions.refinement_of(query, looks)
@@ -164,7 +183,7 @@ class Releases:
         """The answer that a released row of the ledger gave."""
         query = self._questions.tables.compile(Plan.from_json(charge.plan))
         request = Request.from_json(charge.request)
-        cost = charge.loss, self._questions.account.paid(charge.id)
+        cost = charge.gdp, self._questions.account.paid(charge.id)
         looks = self._questions.account.ledger.by_id(charge.looks)
         return self._shaped(query, request, looks, cost=cost, known=charge.target, time=charge.time)
 
@@ -181,7 +200,7 @@ class Releases:
         plan, view = query.plan, request.view
         if isinstance(plan.aggregation, Discovery):
             keys = looks[0].keys or ()
-            refinement = Refinement((Look(looks[0].loss, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
+            refinement = Refinement((Look(looks[0].gdp, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
         else:
             keys, refinement = query.keys or ((),), self._questions.refinement_of(query, looks)
         outputs = outputs_of(view)
@@ -204,7 +223,7 @@ class Releases:
             cells=cells,
             confidence=float(request.confidence),
             simultaneous=request.simultaneous,
-            notice=self._notice,
+            notice=self.notice,
             sources=_sources(refinement, looks, view),
             anytime=shown(refinement, refinement.anytime_radius(alpha)),
             refined=refined,
@@ -233,7 +252,7 @@ class Releases:
                 query,
                 request,
                 looks[:number],
-                cost=(look.loss, paid(look.id)),
+                cost=(look.gdp, paid(look.id)),
                 known=look.target,
                 time=look.time,
             )

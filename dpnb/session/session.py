@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 
 from dpnb.accounting.budget import Budget
+from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers import MixtureOdometer
+from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.promise import AnyFilter
 from dpnb.errors import PlanError
-from dpnb.ledger import MEMORY, Ledger
+from dpnb.interactive.protocol import Charged, InteractiveMechanism, State
+from dpnb.ledger import MEMORY, Ledger, branch_of
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
 from dpnb.query.aggregations import AnyView
 from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
+from dpnb.query.part import part_from_json, table_of
 from dpnb.query.plan import Plan
-from dpnb.query.schema import ColumnType
+from dpnb.query.plan import Source as Rows
+from dpnb.query.schema import ColumnType, Key
 from dpnb.session import live, plain_words, rehearsal, state, still
 from dpnb.session.account import Account
 from dpnb.session.arguments import (
@@ -36,11 +40,16 @@ from dpnb.session.arguments import (
     discovery_delta,
     ledger_path,
 )
+from dpnb.session.mechanisms import Mechanisms
+from dpnb.session.partition import Partition
 from dpnb.session.plain_words import Explanation
 from dpnb.session.query import Query
 from dpnb.session.questions import Questions
+from dpnb.session.reduction import NoiseReduction
 from dpnb.session.releases import Releases
+from dpnb.session.sub_session import Sub
 from dpnb.session.tables import Tables
+from dpnb.session.tree import SUB_SESSION, Launch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,17 +143,29 @@ class Session:
             source, self.notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, self.name)
         self._tables.read(table)
-        self._account = Account(path, self.budget, self._about(), filter, self.public_size)
-        self._questions = Questions(self._tables, self._account, self.version, self.public_size)
+        account = Account.opened(path, self.budget, self._about(), filter, self.public_size)
+        self._open(account, source, _identity(path, id(self)), changed=lambda: live.used(self))
+        live.used(self)
+
+    def _open(self, account: Account, source: Source, identity: str, changed: Callable[[], None]) -> None:
+        """Tie table, promise and noise together; `changed` is called when something was charged or answered."""
+        self.id = identity
+        self._account, self._source = account, source
+        self._questions = Questions(self._tables, account, self.version, self.public_size)
         self._releases = Releases(
             self._questions,
             source,
             self.notice,
             asked=lambda plan, view: Query(plan, view, self).release,
-            changed=lambda: live.used(self),
+            changed=changed,
         )
-        self.id = _identity(self._account.ledger.path, id(self))
-        live.used(self)
+        self._mechanisms = Mechanisms(self._questions, self._releases, source, self._sub_session, self._part_of)
+
+    def _sub_session(self, launch: Launch, kept: Sub) -> SubSession:
+        return SubSession(self, launch, kept)
+
+    def _part_of(self, launch: Launch, key: Key) -> Part:
+        return Part(self, launch, key)
 
     def _about(self) -> dict[str, str]:
         """What the promise is about; a ledger serves no other."""
@@ -211,7 +232,11 @@ class Session:
             known = ", ".join(map(repr, filter(None, self._tables.schemas))) or "a table without a name: write .frame"
             raise PlanError(f"table: must be one of the session's; got {name!r}; there is {known}")
         unit = self._tables.units[name].column
-        return Frame(Scope(name, self._tables.schemas, unit, self._query, self._discovery))
+        return Frame(Scope(self._rows_of(name), self._tables.schemas, unit, self._query, self._discovery))
+
+    def _rows_of(self, name: str) -> Rows:
+        """A table by its name, or what this session sees of it."""
+        return name
 
     def _query(self, plan: Plan, view: AnyView) -> Query:
         self._tables.compile(plan)  # refuses what no noise could be scaled to
@@ -241,8 +266,12 @@ class Session:
         return self._account.filter
 
     @property
-    def odometer(self) -> MixtureOdometer:
-        """The mixture odometer as it stands now; its parameters were fixed when the ledger was made."""
+    def odometer(self) -> Odometer:
+        """The odometer that can be read now.
+
+        The mixture odometer, whose parameters were fixed when the ledger was made; while interactive mechanisms are
+        open an accumulator, since the time-uniform odometers are proved for mechanisms that run one after another.
+        """
         return self._account.odometer
 
     @property
@@ -254,6 +283,199 @@ class Session:
     def promise(self) -> str:
         """The promise in words."""
         return f"{self._account.promise.words}, for {self.unit_words}"
+
+    # --- interactive mechanisms --------------------------------------------------------------------------------
+
+    @property
+    def mechanisms(self) -> Mapping[str, InteractiveMechanism]:
+        """What was launched in this session, by name, whichever kernel did it; closed ones too."""
+        return self._mechanisms.all()
+
+    @overload
+    def delegate(
+        self,
+        budget: Budget | None = None,
+        *,
+        name: str,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        share: Number | None = None,
+        filter: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> SubSession: ...
+    @overload
+    def delegate(
+        self,
+        budget: Budget | None = None,
+        *,
+        name: str,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        share: Number | None = None,
+        filter: str | None = None,
+        dry_run: Literal[True],
+    ) -> Explanation: ...
+    def delegate(
+        self,
+        budget: Budget | None = None,
+        *,
+        name: str,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        share: Number | None = None,
+        filter: str | None = None,
+        dry_run: bool = False,
+    ) -> SubSession | Explanation:
+        """Hand a part of the budget to a session of its own, for a colleague or a sub-question.
+
+        All of it is charged at once, and what is left of it in the end does not flow back: the charge is what makes it
+        safe to use it in any order beside everything else (Haney et al. 2023).  The same name and budget give the same
+        sub-session again, free, in any kernel.
+
+        Parameters
+        ----------
+        budget : Budget
+            Or one of the next three.
+        name : str
+        mu, rho, share : Number, optional
+            The budget as a mu, as a rho, or as a share of what is left.
+        filter : str, optional
+            Which filter keeps it; this session's if it can.  Under ``"gdp"`` only ``"gdp"``; zCDP implies no GDP.
+        dry_run : bool
+            Say what it would cost and what not to expect, and charge nothing.
+
+        Raises
+        ------
+        BudgetExceeded
+            It does not fit; nothing was charged.
+        RequestError
+            No theorem lets this filter count the other; the name was given to something else; or interactive
+            mechanisms may not be interleaved under this filter.
+        InvalidValueError
+            The budget is none.
+        """
+        made: SubSession | Explanation = self._mechanisms.delegate(
+            budget, name=name, mu=mu, rho=rho, share=share, filter_=filter, dry_run=dry_run
+        )
+        return made
+
+    def partition(
+        self, by: Any, *, name: str | None = None, table: str = "", max_parts_per_unit: int | None = None
+    ) -> Partition:
+        """Split the table into parts by a column's public values, each asked like a session of its own.
+
+        Whatever is asked in a part, this session pays by how much the largest part's own sum grows: asking every part
+        the same costs what asking one costs.  Each part chooses its budgets as it goes; nothing is reserved, and
+        nothing is charged now.
+
+        Parameters
+        ----------
+        by : str or column of the session's frame
+            A column of categories, or an expression with public values.
+        name : str, optional
+            ``"by <column>"`` if left out.
+        table : str
+            Which table, where the session has several.
+        max_parts_per_unit : int, optional
+            Where a unit has several rows it may be in several parts, and the session pays for as many of the largest:
+            the least of the number of parts and of `max_rows_per_unit`.  With a smaller number here it pays for that
+            many, and a unit's rows in other parts do not count.
+
+        Raises
+        ------
+        PlanError
+            The values are not public, or the limit is no whole number of at least 1.
+        RequestError
+            The name was given to something else, or the filter has no rule for parts.
+        """
+        return self._mechanisms.partition(by, name=name, table=self._rows_of(table), limit=max_parts_per_unit)
+
+    def above_threshold(
+        self,
+        threshold: Number,
+        *,
+        name: str,
+        epsilon: Number | None = None,
+        hits: int = 1,
+        counts_only: bool = False,
+        values: bool = False,
+        mu: Number | None = None,
+        questions: int | None = None,
+        dry_run: bool = False,
+    ) -> Any:
+        """Ask a stream of counts and sums whether they are above a threshold (the sparse vector technique).
+
+        With `epsilon`: charged once, as pure DP, for any number of questions up to so many positive answers, with
+        exactly sampled Laplace noise.  With `mu` and `questions`: Gaussian noise for a declared number of questions,
+        charged as releasing them all; no bound that is free of their number is known to us.
+
+        Parameters
+        ----------
+        threshold : Number
+            In the answers' units; a question may bring its own.
+        name : str
+        epsilon : Number, optional
+        hits : int
+            How many positive answers.
+        counts_only : bool
+            Only counts may be asked, which a unit can only make larger; the noise on them is half as large.
+        values : bool
+            A positive answer comes with a noisy value; half of epsilon is for these.
+        mu : Number, optional
+        questions : int, optional
+            How many questions, for Gaussian noise.
+        dry_run : bool
+            Say what it would cost and how reliable it would be, and charge nothing.
+
+        Returns
+        -------
+        AboveThreshold, or Explanation
+            With ``.ask(query)``.
+
+        Raises
+        ------
+        BudgetExceeded
+            It does not fit; nothing was charged.
+        RequestError
+            Neither or both kinds of noise were asked for, or the name was given to something else.
+        InvalidValueError
+            A number is out of its range.
+        """
+        return self._mechanisms.above_threshold(
+            threshold,
+            name=name,
+            epsilon=epsilon,
+            hits=hits,
+            counts_only=counts_only,
+            values=values,
+            mu=mu,
+            questions=questions,
+            dry_run=dry_run,
+        )
+
+    def noise_reduction(
+        self, query: Query, *, name: str | None = None, first: Number | None = None, most: Number | None = None
+    ) -> NoiseReduction:
+        """Refine one answer until it is good enough, paying step by step.
+
+        Parameters
+        ----------
+        query : Query
+        name : str, optional
+            The question in words if left out.
+        first : Number, optional
+            mu of the first look; a hundredth of what is left if left out.
+        most : Number, optional
+            mu at which to stop in any case; the filter alone if left out.
+
+        Raises
+        ------
+        RequestError
+            The question is another session's, or the name was given to something else.
+        InvalidValueError
+            A number is not positive.
+        """
+        return self._mechanisms.noise_reduction(query, name=name, first=first, most=most)
 
     def log(self) -> pd.DataFrame:
         """Every request that this ledger holds, oldest first; free.
@@ -275,6 +497,85 @@ class Session:
 
     def _repr_html_(self) -> str:
         return still.html(state.snapshot(self))
+
+
+class _Child(Session):
+    """A session inside another one: it asks the same table, and writes to the same ledger."""
+
+    def __init__(self, outer: Session, launch: Launch, branch: str) -> None:  # not the curator's arguments
+        self.name = f"{outer.name}: {launch.name}"
+        self.version, self.notice = outer.version, outer.notice
+        self._outer, self._tables = outer, outer._tables
+        self._identity = hashlib.sha256(f"{outer.id} {branch}".encode()).hexdigest()[:16]
+
+    def _rows_of(self, name: str) -> Rows:
+        return self._outer._rows_of(name)
+
+
+class SubSession(_Child):
+    """A part of a session's budget, with a filter and odometers of its own: see :meth:`Session.delegate`.
+
+    Everything a session does.  As an interactive mechanism it is charged at launch.
+    """
+
+    def __init__(self, outer: Session, launch: Launch, kept: Sub) -> None:
+        super().__init__(outer, launch, branch_of(launch.id))
+        self._kept = kept
+        self.budget, self.public_size = kept.account.budget, outer.public_size
+        self._open(kept.account, outer._source, self._identity, changed=lambda: live.used(self))
+        live.used(self)
+
+    kind = SUB_SESSION
+    charged: Charged = "at launch"
+
+    @property
+    def cost(self) -> Loss:
+        """What its session paid for it."""
+        return self._kept.cost
+
+    @property
+    def state(self) -> State:
+        """``open`` or ``closed``."""
+        return self._kept.state
+
+    def close(self) -> None:
+        """End it: it answers nothing new.  What is left of its budget does not flow back."""
+        self._kept.close()
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        return f"{super().promise}; paid for by {self._outer.name}"
+
+
+class Part(_Child):
+    """One part of a partition: see :meth:`Session.partition`."""
+
+    def __init__(self, outer: Session, launch: Launch, key: Key) -> None:
+        super().__init__(outer, launch, branch_of(launch.id, (key,)))
+        self.name = f"{outer.name}: {launch.about['by']} {key}"
+        self.budget, self.public_size = outer.budget, None
+        self._about_part, self._key = launch.about, key
+        account = outer._account.of_part(launch, (key,))
+        self._open(account, outer._source, self._identity, changed=outer._releases.changed)
+
+    def _rows_of(self, name: str) -> Rows:
+        part = part_from_json(self._about_part["asked"]["parts"], self._key)
+        if name != table_of(part):
+            raise PlanError(
+                f"table {name!r}: this is a part of {table_of(part)!r}, which alone can be asked about here"
+            )
+        return part
+
+    @property
+    def frame(self) -> Frame[Query]:
+        """The rows of this part, to be used like a pandas DataFrame."""
+        return self.table(table_of(part_from_json(self._about_part["asked"]["parts"], self._key)))
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        return f"a part of {self._outer.name}, which pays for the largest part: {self._outer.promise}"
 
 
 class _Rehearsal(Session):

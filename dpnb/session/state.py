@@ -15,13 +15,14 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, shown_down, shown_up
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
-from dpnb.accounting.odometers import Odometer
+from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.promise import FILTERS, AnyFilter, shown_bound
 from dpnb.answer.faces import ceil_percent, cost_up, floor_percent
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
 from dpnb.session import rehearsal
-from dpnb.session.comparison import Comparison, Standing
+from dpnb.session.account import Account
+from dpnb.session.comparison import OF_EPSILONS, Comparison, Standing
 from dpnb.session.explanations import explained
 from dpnb.session.log import CellCost, Line, Log
 from dpnb.session.plain_words import next_steps
@@ -35,8 +36,8 @@ QUESTIONS_NAMED = 3
 """Of a cell, before "and others"."""
 FULL_DIAL = "The dial is full at what it reads when all of the budget is spent."
 DEARER = "an odometer may read more, since it is true at whatever moment you look"
-OF_EPSILONS = ("rogers", "basic")
-"""Odometers that turn each answer into an epsilon first, far above the others: drawn only under such a filter."""
+UNREADABLE = ("gauges", "filters", "odometers", "mechanisms", "next", "releases", "cells", "refusals")
+"""Lists of which nothing is told where a ledger cannot be read."""
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
@@ -57,7 +58,7 @@ def snapshot(session: Session) -> dict[str, Any]:
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
     log = session._releases.log
     left, spent = f"{floor_percent(filter_.headroom)} left", spent_words(filter_, account.budget)
-    full = odometer.bound_at(account.promise.mu0_squared)
+    paused = account.paused
     label, source = FILTERS[account.promise.name]
     return {
         "id": session.id,
@@ -80,24 +81,19 @@ def snapshot(session: Session) -> dict[str, Any]:
                     f"does not fit. {source}."
                 ),
             },
-            {
-                "id": "mixture",
-                "label": "Mixture odometer",
-                "kind": "used",
-                "value": min(1.0, odometer.bound / full) if math.isfinite(full) else 1.0,
-                "text": _bound(odometer),
-                "description": f"{odometer.statement()} {FULL_DIAL}",
-            },
+            _odometer_gauge(odometer, account),
         ],
         "filters": [_filter(standing, comparison) for standing in comparison.standings.values()],
-        "odometers": [_odometer(name, odometer) for name, odometer in comparison.odometers.items()],
+        "odometers": [_odometer(name, odometer, paused) for name, odometer in comparison.odometers.items()],
+        "paused": paused,
+        "mechanisms": session._mechanisms.told(),
         "spent": spent,
         "ledger": _ledger_name(session),
         "next": [] if log.count else next_steps(session),
         "timeline": _timeline(session, comparison),
         "count": log.count,
         "releases": [line(one) for one in log.latest(RELEASES_SHOWN)],
-        "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items() if cost.loss.mu_squared],
+        "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items() if cost.loss != GDP(0)],
         "refusals": [asdict(refusal) for refusal in log.refusals],
     }
 
@@ -118,9 +114,31 @@ def _filter(standing: Standing, comparison: Comparison) -> dict[str, Any]:
     return {**line, "value": headroom, "text": text, "description": description}
 
 
-def _odometer(name: str, odometer: Odometer) -> dict[str, Any]:
-    label, words = ODOMETERS[name], odometer.statement()
-    return {"id": name, "label": label, "reading": odometer.reading, "text": _bound(odometer), "description": words}
+def _odometer_gauge(odometer: Odometer, account: Account) -> dict[str, Any]:
+    """The odometer that can be read now, on a dial that is full when all of the budget is spent."""
+    full = odometer.bound_at(account.promise.mu0_squared) if isinstance(odometer, MixtureOdometer) else math.inf
+    used = 1 - account.filter.headroom  # of an accumulator in another scale than the filter's: the filter's own share
+    return {
+        "id": "mixture" if isinstance(odometer, MixtureOdometer) else "accumulator",
+        "label": "Mixture odometer" if isinstance(odometer, MixtureOdometer) else "Accumulator",
+        "kind": "used",
+        "value": min(1.0, odometer.bound / full) if math.isfinite(full) else used,
+        "text": _bound(odometer),
+        "description": f"{odometer.statement()} {FULL_DIAL}",
+    }
+
+
+def _odometer(name: str, odometer: Odometer, paused: str | None) -> dict[str, Any]:
+    label, reading = ODOMETERS[name], odometer.reading
+    if paused is not None and reading == "time-uniform":
+        return {"id": name, "label": label, "reading": reading, "text": "paused", "description": paused}
+    return {
+        "id": name,
+        "label": label,
+        "reading": reading,
+        "text": _bound(odometer),
+        "description": odometer.statement(),
+    }
 
 
 def _bound(odometer: Odometer) -> str:
@@ -142,7 +160,8 @@ def unreadable(session: Session, error: DpnbError) -> dict[str, Any]:
         "promise": session.promise,
         "headlines": [{"id": "left", "text": "not known"}],
         "filter": session._account.promise.name,
-        **{name: [] for name in ("gauges", "filters", "odometers", "next", "releases", "cells", "refusals")},
+        **{name: [] for name in UNREADABLE},
+        "paused": None,
         "spent": "not known",
         "ledger": _ledger_name(session),
         "timeline": {
@@ -205,7 +224,8 @@ def _cell(cell: str, cost: CellCost, log: Log, name: str) -> dict[str, Any]:
     """What one cell of a notebook was charged."""
     asked = list(dict.fromkeys(one.question for one in log.named(cost.ids[-QUESTIONS_NAMED:])))
     words = "; ".join(asked) + ("; and others" if len(cost.ids) > QUESTIONS_NAMED else "")
-    text, share = cost_up(cost.loss), f"{ceil_percent(cost.share)} of the budget of {name}"
+    share = f"{ceil_percent(cost.share)} of the budget of {name}"
+    text = share if cost.loss is None else cost_up(cost.loss)
     return {"cell": cell, "text": text, "description": f"The questions of this cell cost {text}, {share}: {words}."}
 
 
@@ -228,6 +248,7 @@ def _timeline(session: Session, comparison: Comparison) -> dict[str, Any]:
     account = session._account
     points = account.timeline.thinned(POINTS_SHOWN)
     own = comparison.enforced
+    # Those of epsilons are far above the others: they are drawn only under such a filter.
     names = [
         name
         for name, odometer in comparison.odometers.items()

@@ -8,7 +8,8 @@ from typing import Any
 from dpnb.errors import SchemaError
 from dpnb.query.join import join, schema_of, unit_of
 from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import Joined, Plan, Source
+from dpnb.query.part import part
+from dpnb.query.plan import Joined, PartOf, Plan, Source
 from dpnb.query.prepare import Prepared, prepare_all
 from dpnb.query.schema import Schema, encodable, schema_from
 from dpnb.query.unit import PrivacyUnit, privacy_unit_from
@@ -103,13 +104,16 @@ class Tables:
         return linear_query(plan, self.schema(plan.source), self.unit(plan.source), only)
 
     def rows(self, source: Source) -> Prepared:
-        """Prepared rows of a table or join: a private value.  A join is made when first asked about."""
+        """Prepared rows of a table, join or part: a private value.  A join or part is made when first asked about."""
         if source not in self._prepared:
-            if not isinstance(source, Joined):
+            if isinstance(source, Joined):
+                sides = self.rows(source.left), self.rows(source.right)
+                schemas = self.schema(source.left), self.schema(source.right)
+                self._prepared[source] = join(*sides, schemas, source)
+            elif isinstance(source, PartOf):
+                self._prepared[source] = part(self.rows(source.source), self.schema(source.source), source)
+            else:
                 raise KeyError(source)
-            sides = self.rows(source.left), self.rows(source.right)
-            schemas = self.schema(source.left), self.schema(source.right)
-            self._prepared[source] = join(*sides, schemas, source)
         return self._prepared[source]
 
     @property

@@ -34,13 +34,13 @@ class Timeline:
 
     points: list[Point] = field(default_factory=list)
 
-    def note(self, now: Comparison) -> None:
-        """Add how things stand now."""
+    def note(self, now: Comparison, *, paused: bool = False) -> None:
+        """Add how things stand now; without the time-uniform odometers while they pause."""
         spent = decimal_up(1 - exact(now.standings[now.enforced].filter.headroom))
         bounds = {
             name: odometer.bound
             for name, odometer in now.odometers.items()
-            if odometer.reading == "time-uniform" and math.isfinite(odometer.bound)
+            if not paused and odometer.reading == "time-uniform" and math.isfinite(odometer.bound)
         }
         self.points.append(Point(now.seen, spent, bounds))
 

@@ -1,6 +1,6 @@
 import { element, type IView, setText, Views } from './dom';
 import { Fold } from './fold';
-import type { IExplanation, ISession } from './snapshot';
+import { type IExplanation, type ISession, PAUSED } from './snapshot';
 import { explanationNodeId } from './why';
 
 /** How long an explanation that was asked for stands out, in milliseconds. */
@@ -33,7 +33,7 @@ export class ExplanationsView {
 
   /** @param explanations null while the kernel has not told any: then there is nothing here until it is asked for. */
   update(explanations: IExplanation[] | null, sessions: ISession[]): void {
-    const used = new Set(sessions.flatMap(({ warning, refusals }) => [warning, ...refusals.map(r => r.explanation)]));
+    const used = new Set(sessions.flatMap(named));
     const entries = (explanations ?? []).map(entry => ({ ...entry, isUsed: used.has(entry.id) }));
     this._shown = new Set(entries.map(entry => entry.id));
     this._missing.hidden = entries.length > 0;
@@ -67,6 +67,11 @@ export class ExplanationsView {
     node.classList.add('dpnb-mod-asked');
     this._glowing = window.setTimeout(() => node.classList.remove('dpnb-mod-asked'), GLOW);
   }
+}
+
+/** The explanations that something about a session links to. */
+function named({ warning, paused, refusals }: ISession): (string | null)[] {
+  return [warning, paused === null ? null : PAUSED, ...refusals.map(refusal => refusal.explanation)];
 }
 
 function explanationEntry(): IView<Entry> {

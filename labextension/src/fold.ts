@@ -1,4 +1,4 @@
-import { element } from './dom';
+import { element, setText } from './dom';
 
 /**
  * A part of a session that can be folded away.
@@ -7,18 +7,23 @@ import { element } from './dom';
  */
 export class Fold {
   readonly node: HTMLDetailsElement;
+  private readonly _title: HTMLElement;
   private readonly _body = element('div', 'dpnb-fold-body');
   private _wasTouched = false;
 
   constructor(className: string, title: string) {
-    const summary = element('summary', 'dpnb-fold-title', title);
-    summary.addEventListener('click', () => (this._wasTouched = true)); // the keyboard clicks too
-    this.node = element('details', `dpnb-fold ${className}`, summary, this._body);
+    this._title = element('summary', 'dpnb-fold-title', title);
+    this._title.addEventListener('click', () => (this._wasTouched = true)); // the keyboard clicks too
+    this.node = element('details', `dpnb-fold ${className}`, this._title, this._body);
   }
 
   /** Where its content belongs. */
   get body(): HTMLElement {
     return this._body;
+  }
+
+  rename(title: string): void {
+    setText(this._title, title);
   }
 
   /** Open it because the reader asked for something inside. */

@@ -2,15 +2,17 @@ import { element, type IView, setText, Views } from './dom';
 import { FiltersView } from './filters';
 import { drawGauge } from './gauge';
 import { LogView } from './log';
+import { MechanismsView } from './mechanisms';
 import { NextSteps } from './nextSteps';
 import { NoticeView } from './notice';
 import { OdometersView } from './odometers';
-import type { IGauge, ISession } from './snapshot';
+import { type IGauge, type ISession, PAUSED } from './snapshot';
 import { TimelineView } from './timeline';
 import type { ISessionTools } from './tools';
 
 /**
- * One session: its name, what it promises, its gauges, what was spent, and how other filters and odometers see it.
+ * One session: its name, what it promises, its gauges, what was spent, what goes on asking, and how other filters and
+ * odometers see it.
  *
  * The side panel and the widget in a cell both use it.  It is updated in place, so that a gauge moves instead of
  * being replaced and a reader's selection survives.
@@ -18,13 +20,16 @@ import type { ISessionTools } from './tools';
 export class SessionView implements IView<ISession> {
   readonly node = element('section', 'dpnb-session');
   private readonly _name = element('h3', 'dpnb-session-name');
-  private readonly _notice = new NoticeView();
+  private readonly _notice = new NoticeView('dpnb-notice', 'alert');
   private readonly _promise = element('p', 'dpnb-promise');
   private readonly _dials = element('div', 'dpnb-gauges');
   private readonly _gauges = new Views(this._dials, gaugeHost);
   private readonly _spent = element('p', 'dpnb-spent');
   private readonly _next: NextSteps;
+  private readonly _mechanisms = new MechanismsView();
   private readonly _filters = new FiltersView();
+  /** Not folded away with the odometers: their dial and their curves pause as well. */
+  private readonly _paused = new NoticeView('dpnb-paused', 'status');
   private readonly _odometers = new OdometersView();
   private readonly _timeline = new TimelineView();
   private readonly _ledger = element('p', 'dpnb-ledger');
@@ -35,11 +40,11 @@ export class SessionView implements IView<ISession> {
     this._next = new NextSteps(tools);
     this._log = tools && new LogView(tools);
     this.node.append(this._name, this._notice.node, this._promise, this._dials, this._spent, this._next.node);
-    this.node.append(this._timeline.node, this._filters.node);
+    this.node.append(this._mechanisms.node, this._timeline.node, this._filters.node);
     if (this._log) {
       this.node.append(this._log.node);
     }
-    this.node.append(this._odometers.node);
+    this.node.append(this._paused.node, this._odometers.node);
     if (this._log) {
       this.node.append(this._ledger);
     }
@@ -50,13 +55,15 @@ export class SessionView implements IView<ISession> {
     this.node.classList.toggle('dpnb-mod-unreal', session.notice !== null);
     this.node.setAttribute('aria-label', `dpnb session ${session.name}`);
     setText(this._name, session.name);
-    this._notice.update(session);
+    this._notice.update({ text: session.notice, explanation: session.warning });
     setText(this._promise, session.promise);
     setText(this._spent, `Spent: ${session.spent}`);
     setText(this._ledger, `Ledger: ${session.ledger}`);
     this._gauges.update(session.gauges);
     this._next.update(session.next);
+    this._mechanisms.update(session.mechanisms);
     this._filters.update(session.filters);
+    this._paused.update({ text: session.paused, explanation: PAUSED });
     this._odometers.update(session.odometers);
     this._timeline.update(session.timeline);
     this._log?.update(session);

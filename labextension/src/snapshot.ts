@@ -8,7 +8,10 @@
 import { haveText, haveTextOrNull, isCount, isFields, isListOf, isNumber, isNumberOrNull, isShare } from './guards';
 
 /** Of the contract that this browser understands. */
-export const VERSION = 2;
+export const VERSION = 3;
+
+/** Id of the explanation of whatever a session says under `paused`. */
+export const PAUSED = 'paused';
 
 /** One dial: a share between 0 and 1, and the words that say what it means. */
 export interface IGauge {
@@ -51,6 +54,32 @@ export interface IOdometer {
   text: string;
   /** A full sentence that says what the figure proves. */
   description: string;
+}
+
+/** One part of an interactive mechanism. */
+export interface IPart {
+  name: string;
+  /** Relative to the part that has spent most: between 0 and 1. */
+  value: number;
+  /** What it has spent in words, for example "mu=0.2". */
+  text: string;
+}
+
+/** Something that the analyst started once and goes on asking: a partition, a session within the session. */
+export interface IMechanism {
+  /** Stable name, unique within a session. */
+  id: string;
+  name: string;
+  /** What it is in words, for example "partition". */
+  kind: string;
+  /** "open", "used up", "closed" or "elsewhere" (its hidden noise is in another kernel, or gone).  Others are shown by their name alone. */
+  state: string;
+  /** How it stands and what it cost, in words. */
+  text: string;
+  /** Full sentences, for hovering and for screen readers. */
+  description: string;
+  /** Empty where the mechanism has no parts. */
+  parts: IPart[];
 }
 
 /** One of the things that can be said of a session in a few words. */
@@ -170,6 +199,10 @@ export interface ISession {
   gauges: IGauge[];
   filters: IFilter[];
   odometers: IOdometer[];
+  /** Why the time-uniform odometers pause; null while they do not. */
+  paused: string | null;
+  /** Shown in this order, but for the open ones, which come first. */
+  mechanisms: IMechanism[];
   spent: string;
   ledger: string;
   /** Empty as soon as something was released. */
@@ -210,6 +243,14 @@ const isFilter = (value: unknown): value is IFilter =>
 
 const isOdometer = (value: unknown): value is IOdometer =>
   isFields(value) && haveText(value, 'id', 'label', 'reading', 'text', 'description');
+
+const isPart = (value: unknown): value is IPart =>
+  isFields(value) && haveText(value, 'name', 'text') && isShare(value.value);
+
+const isMechanism = (value: unknown): value is IMechanism =>
+  isFields(value) &&
+  haveText(value, 'id', 'name', 'kind', 'state', 'text', 'description') &&
+  isListOf(value.parts, isPart);
 
 const isHeadline = (value: unknown): value is IHeadline => isFields(value) && haveText(value, 'id', 'text');
 
@@ -263,11 +304,12 @@ const isExplanation = (value: unknown): value is IExplanation =>
 export const isSession = (value: unknown): value is ISession =>
   isFields(value) &&
   haveText(value, 'id', 'name', 'unit', 'promise', 'filter', 'spent', 'ledger') &&
-  haveTextOrNull(value, 'notice', 'warning') &&
+  haveTextOrNull(value, 'notice', 'warning', 'paused') &&
   isListOf(value.headlines, isHeadline) &&
   isListOf(value.gauges, isGauge) &&
   isListOf(value.filters, isFilter) &&
   isListOf(value.odometers, isOdometer) &&
+  isListOf(value.mechanisms, isMechanism) &&
   isListOf(value.next, isStep) &&
   isTimeline(value.timeline) &&
   isCount(value.count) &&

@@ -60,7 +60,7 @@ def test_the_figures_of_a_ledger_are_those_it_was_made_with(path: Path, monkeypa
 def test_an_account_admits_what_the_filter_admits_and_nothing_else(
     budget: Fraction, asked: list[tuple[int, int]]
 ) -> None:
-    account = Account(":memory:", dpnb.Budget.gdp(budget), {"name": "clinic"})
+    account = Account.opened(":memory:", dpnb.Budget.gdp(budget), {"name": "clinic"})
     filter_ = GDPFilter(budget)
     for number, (numerator, denominator) in enumerate(asked):
         loss = GDP(Fraction(numerator, denominator))
@@ -92,7 +92,7 @@ def charge(account: Account, key: str, loss: GDP) -> None:
 
 
 def test_an_account_decides_on_what_others_have_charged_meanwhile(path: Path) -> None:
-    one, other = (Account(str(path), dpnb.Budget.gdp(1), {"name": "clinic"}) for _ in range(2))
+    one, other = (Account.opened(str(path), dpnb.Budget.gdp(1), {"name": "clinic"}) for _ in range(2))
     charge(one, "a", GDP("0.8"))
     with pytest.raises(BudgetExceeded):
         charge(other, "b", GDP("0.61"))

@@ -33,10 +33,11 @@ describe('the panel, in plain words,', () => {
   it('marks those that something on show refers to, in words as well', async () => {
     await model.show(live());
     const marked = [...panel.node.querySelectorAll<HTMLElement>('.dpnb-mod-used')];
-    expect(marked.map(node => node.dataset.explanation)).toEqual(['budget-exceeded', 'rehearsal']);
+    expect(marked.map(node => node.dataset.explanation)).toEqual(['budget-exceeded', 'rehearsal', 'paused']);
     expect(found(entry('unknown'), '.dpnb-explanation-used').hidden).toBe(true);
     await model.show(live([sharedSession(1)]));
     expect(entry('budget-exceeded').classList.contains('dpnb-mod-used')).toBe(false);
+    expect(entry('paused').classList.contains('dpnb-mod-used')).toBe(false);
   });
 
   it('opens at the one that is asked for, lights it up for a moment, and gives it the keyboard', async () => {
@@ -87,6 +88,30 @@ describe('the panel, in plain words,', () => {
     expect(found(panel.node, '[data-session=rehearsal-of-rand-hie] [role=alert]').textContent).toBe(
       'REHEARSAL: mock data, not real'
     );
+  });
+});
+
+describe('the panel, while odometers pause,', () => {
+  const notices = (): HTMLElement[] => [...panel.node.querySelectorAll<HTMLElement>('.dpnb-paused')];
+
+  it('says so beside them, in or out of their fold, and links to the reason', async () => {
+    await model.show(live());
+    const [said, silent] = notices();
+    expect(said?.hidden).toBe(false);
+    expect(said?.nextElementSibling?.classList.contains('dpnb-odometers')).toBe(true);
+    expect(said?.closest('details')).toBeNull();
+    expect(said && found(said, '[role=status]').textContent).toBe(sharedSession().paused);
+    expect(said && found(said, 'a').getAttribute('href')).toBe(`#${entry('paused').id}`);
+    expect(silent?.hidden).toBe(true);
+  });
+
+  it('stops saying so when they go on', async () => {
+    await model.show(live());
+    const [said] = notices();
+    await model.show(live([sharedSession(0, { paused: null }), sharedSession(1)]));
+    expect(notices()[0]).toBe(said);
+    expect(said?.hidden).toBe(true);
+    expect(said?.textContent).not.toContain('by site');
   });
 });
 

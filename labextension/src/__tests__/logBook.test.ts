@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 describe('readLogChunk', () => {
-  const chunk = { v: 2, boot, session: ID, start: 0, total: 1, rows: [release(1)] };
+  const chunk = { v: 3, boot, session: ID, start: 0, total: 1, rows: [release(1)] };
 
   it('reads a part of a log', () => {
     expect(readLogChunk({ dpnb_log: chunk })).toMatchObject({ session: ID, rows: [release(1)] });
@@ -39,7 +39,7 @@ describe('readLogChunk', () => {
     {},
     { dpnb: {} },
     { dpnb_log: null },
-    { dpnb_log: { ...chunk, v: 1 } },
+    { dpnb_log: { ...chunk, v: 2 } },
     { dpnb_log: { ...chunk, boot: undefined } },
     { dpnb_log: { ...chunk, session: 3 } },
     { dpnb_log: { ...chunk, start: -1 } },

@@ -26,13 +26,15 @@ describe('LedgerPanel', () => {
   it('shows everything that the kernel told about a session', async () => {
     await model.show(live([sharedSession()]));
     const text = panel.node.textContent;
-    const { name, promise, spent, ledger, gauges, filters, odometers, releases } = sharedSession();
+    const { name, promise, spent, ledger, gauges, filters, odometers, paused, mechanisms, releases } = sharedSession();
     const lists = [...filters, ...odometers].flatMap(line => [line.label, line.text, line.description]);
     const others = [
       ...gauges.map(gauge => gauge.text),
+      ...mechanisms.flatMap(one => [one.name, one.kind, one.state, one.text, one.description]),
+      ...mechanisms.flatMap(one => one.parts.flatMap(part => [part.name, part.text])),
       ...releases.map(release => `${release.id}. ${release.question}`)
     ];
-    for (const part of [name, promise, spent, ledger, ...lists, ...others]) {
+    for (const part of [name, promise, spent, ledger, paused, ...lists, ...others]) {
       expect(text).toContain(part);
     }
     expect(panel.node.querySelectorAll('[role=meter]')).toHaveLength(2);

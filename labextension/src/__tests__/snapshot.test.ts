@@ -18,8 +18,8 @@ describe('readSnapshot', () => {
   });
 
   it.each([
-    ['an older version', { v: 1 }],
-    ['a later version', { v: 3 }],
+    ['an older version', { v: 2 }],
+    ['a later version', { v: 4 }],
     ['no process', { boot: undefined }],
     ['no order', { seq: '7' }],
     ['no sessions', { sessions: null }],
@@ -58,6 +58,17 @@ describe('isSession', () => {
     ['odometers', { reading: undefined }],
     ['odometers', { text: 0.52 }],
     ['odometers', { description: null }],
+    ['mechanisms', { id: 7 }],
+    ['mechanisms', { name: undefined }],
+    ['mechanisms', { kind: null }],
+    ['mechanisms', { state: undefined }],
+    ['mechanisms', { text: 0.2 }],
+    ['mechanisms', { description: undefined }],
+    ['mechanisms', { parts: undefined }],
+    ['mechanisms', { parts: [{ name: 'site 1', value: 1.01, text: 'mu=0.2' }] }],
+    ['mechanisms', { parts: [{ name: 'site 1', value: null, text: 'mu=0.2' }] }],
+    ['mechanisms', { parts: [{ name: 1, value: 1, text: 'mu=0.2' }] }],
+    ['mechanisms', { parts: [{ name: 'site 1', value: 1 }] }],
     ['headlines', { id: undefined }],
     ['headlines', { text: 12 }],
     ['releases', { id: -1 }],
@@ -87,14 +98,14 @@ describe('isSession', () => {
     expect(isSession({ ...sharedSession(), [list]: [...others, { ...first, ...changes }] })).toBe(false);
   });
 
-  const lists = ['headlines', 'gauges', 'filters', 'odometers', 'next', 'releases', 'cells', 'refusals'];
+  const lists = ['headlines', 'gauges', 'filters', 'odometers', 'mechanisms', 'next', 'releases', 'cells', 'refusals'];
 
   it.each(lists)('refuses a session without a list of %s, and accepts an empty one', list => {
     expect(isSession({ ...sharedSession(), [list]: undefined })).toBe(false);
     expect(isSession({ ...sharedSession(), [list]: [] })).toBe(true);
   });
 
-  it.each(['notice', 'warning'])('refuses a missing %s: silence must be said', name => {
+  it.each(['notice', 'warning', 'paused'])('refuses a missing %s: silence must be said', name => {
     expect(isSession({ ...sharedSession(), [name]: undefined })).toBe(false);
   });
 

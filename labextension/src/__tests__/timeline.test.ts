@@ -96,6 +96,28 @@ describe('TimelineView', () => {
     expect(path('[data-curve=filter].dpnb-timeline-curve')).toBe('');
   });
 
+  it('interrupts a curve while its odometer pauses, and draws no line from before to after', () => {
+    const said = [1, 2, null, null, 3, null];
+    const points = said.map((value, id) => ({ id, spent: id / 10, bounds: [value, 4], text: `${id}.` }));
+    show({ loss: { ...timeline.loss, limit: null }, curves: timeline.curves.slice(0, 2), points });
+    // Level up to the request with which the pause begins, then nothing up to the one with which it ends.
+    const [up, later] = [2, 3].map(value => Math.round(10000 * (1 - value / (4 * 1.08))) / 10);
+    expect(path('[data-curve=mixture].dpnb-timeline-curve')).toMatch(
+      new RegExp(`^M 0 [\\d.]+ H 166.7 V ${up} H 333.3 M 666.7 ${later} H 833.3$`)
+    );
+    expect(path('[data-curve=filter].dpnb-timeline-curve')).toMatch(/ H 1000$/);
+    expect(path('.dpnb-timeline-steps')).toMatch(/ H 1000$/);
+    expect(tip()).toBe('5. · 50% of the budget spent · Mixture says nothing · Filter (line) 4');
+    expect(texts(view.node, 'tbody tr:nth-child(3) td')).toEqual(['20%', '–', '4']);
+  });
+
+  it('draws what it can when every odometer pauses from the beginning', () => {
+    show({ points: timeline.points.map(point => ({ ...point, bounds: [null, null, null] })) });
+    expect(path('.dpnb-timeline-curve')).toBe('');
+    expect(path('.dpnb-timeline-steps')).toMatch(/ H 1000$/);
+    expect(view.node.innerHTML).not.toMatch(/NaN|Infinity/);
+  });
+
   it.each([0.4, 1, 7])('cuts no value off, whatever the limit: %s', limit => {
     const points = timeline.points.map(point => ({ ...point, bounds: [0.1, 2.5, 5] }));
     show({ loss: { ...timeline.loss, limit }, points });

@@ -1,0 +1,577 @@
+"""Above-threshold (sparse vector): question after question, paid for only when one is above its threshold.
+
+The machine knows integers only.  A query is an exact integer sum S, the most C that one privacy unit can change S by,
+and a threshold T; C and T are public.  It is put on a lattice with D = `STEPS` steps per sensitivity,
+
+    a = floor(D (S - T)/C).
+
+If |S - S'| <= C, then D (S - T)/C and D (S' - T)/C are at most D apart; since D is an integer, floor(x + D) is
+floor(x) + D, and floor keeps the order: |a - a'| <= D, exactly.  For the same reason S <= S' gives a <= a'.
+
+The mechanism: rho, discrete Laplace noise (`dpnb.mechanisms.laplace`) of scale D/e1, is drawn once, before the first
+query, and never again.  Each query gets nu of scale 2 c D/e2 (c D/e2 if all are monotone) and is *above* if
+a + nu >= rho; only this is answered.  With values, a query that is above also gets a + zeta, zeta of scale c D/e3,
+drawn for that value alone.  After c answers "above" there are no more.
+
+Why it costs e1 + e2 + e3, however many queries are below
+--------------------------------------------------------
+Fix all answers; the queries, chosen from earlier answers, are then fixed too.  Let a_i and a'_i be their places for two
+neighbouring tables.  rho and all nu, zeta are independent, so the probability of the answers is
+
+    sum over r of P(rho = r) * prod below P(a_i + nu < r) * prod above P(a_i + nu >= r) P(a_i + zeta = v_i).
+
+Compare term r for the first table with term r + D for the second:
+
+* P(rho = r) <= exp(e1) P(rho = r + D), by the scale of rho;
+* a'_i <= a_i + D, so a_i + nu < r implies a'_i + nu < r + D: nothing is paid for "below", which is the point;
+* a_i <= a'_i + D, so P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(2 D/(2 c D/e2)) P(a'_i + nu >= r + D), that is
+  exp(e2/c), at most c times;
+* each value costs exp(e3/c), at most c times.
+
+r -> r + D runs through all integers once, so the sums have a ratio of at most exp(e1 + e2 + e3).
+
+Monotone: between neighbours all places move the same way, as counts and sums of non-negative contributions do when a
+unit is added or removed.  If all a_i <= a'_i, the same shift needs only P(a_i + nu >= r) <= P(a'_i + nu >= r) <=
+exp(D/(c D/e2)) P(a'_i + nu >= r + D).  If all a_i >= a'_i, compare term r with term r itself: "below" implies "below",
+and P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(e2/c) P(a'_i + nu >= r); rho costs nothing.  A question turned
+round (T - S) moves the other way and must not be mixed in.
+
+This is the variant that Lyu, Su and Li recommend, in integers.  It does nothing of what they found broken in others:
+to release the compared value, to leave c out of nu's scale, to leave nu out, to go on after c hits.
+
+References
+----------
+.. [1] Lyu, Su, Li 2017, *Understanding the Sparse Vector Technique for Differential Privacy*, arXiv:1603.01699v4.
+.. [2] Dwork, Roth 2014, *The Algorithmic Foundations of Differential Privacy*, section 3.6.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NoReturn, SupportsIndex
+
+from dpnb.accounting.doubles import failure_probability
+from dpnb.accounting.exact import Number, positive, shown, to_text
+from dpnb.accounting.intervals import fixed_radius
+from dpnb.accounting.losses import GDP, PureDP
+from dpnb.errors import InvalidValueError, MechanismClosed, RequestError
+from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width
+from dpnb.mechanisms.measurement import Measurement
+from dpnb.mechanisms.randomness import Source
+
+__all__ = [
+    "STEPS",
+    "AboveThreshold",
+    "Allotment",
+    "GaussianScan",
+    "Hit",
+    "Reading",
+    "Terms",
+    "from_lattice",
+    "on_lattice",
+]
+
+STEPS = 2**20
+"""Lattice steps per sensitivity: the floor costs a millionth of C in accuracy, and nothing in privacy."""
+
+MOST = 10**9
+"""Largest number of hits and of queries."""
+
+
+def on_lattice(total: int, sensitivity: int, threshold: Fraction) -> int:
+    """Where a query lies, in lattice steps above its threshold; rounded down.
+
+    Parameters
+    ----------
+    total : int
+        The exact sum; private, and never quoted.
+    sensitivity : int
+        The most that one privacy unit can change the sum by, at least 1.
+    threshold : Fraction
+        In the units of the sum; an int will do.
+
+    Raises
+    ------
+    InvalidValueError
+        Something is not an exact number, or the sensitivity is below 1.
+    """
+    _check_query(total, sensitivity, threshold)
+    top, bottom = threshold.as_integer_ratio()
+    return STEPS * (total * bottom - top) // (sensitivity * bottom)
+
+
+def from_lattice(steps: int, sensitivity: int, threshold: Fraction) -> Fraction:
+    """A released value in the units of the sum: T + C steps/STEPS."""
+    return threshold + Fraction(sensitivity * steps, STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """How epsilon is divided.
+
+    Parameters
+    ----------
+    threshold, hits, values : Fraction
+        For the threshold's noise (e1 of the module's docstring), for all answers "above" together (e2), and for all
+        their values together (e3; 0 without values).
+    """
+
+    threshold: Fraction
+    hits: Fraction
+    values: Fraction
+
+    @property
+    def epsilon(self) -> Fraction:
+        """All of it."""
+        return self.threshold + self.hits + self.values
+
+    @classmethod
+    def divide(cls, epsilon: Number, hits: int, *, monotone: bool = False, values: bool = False) -> Allotment:
+        """Divide epsilon as is best for telling above from below.
+
+        Between threshold and hits it is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotone, which makes the variance of
+        nu - rho least (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of epsilon:
+        which of the two errors matters more is not known here, and with halves neither the comparison's nor the
+        value's noise is more than twice what it would be if all of epsilon went there.
+
+        Parameters
+        ----------
+        epsilon : Number
+            Greater than 0; a float means its shortest decimal.
+        hits : int
+            c: how many answers may be "above", 1 to `MOST`.
+        monotone : bool
+            Whether all queries move the same way when a unit is added.
+        values : bool
+            Whether answers "above" come with values.
+
+        Returns
+        -------
+        Allotment
+            Whose parts sum to epsilon exactly.
+
+        Raises
+        ------
+        InvalidValueError
+            A number is out of its range.
+        """
+        whole, count = positive(epsilon, name="epsilon"), _count(hits, "hits")
+        decisions = whole / 2 if values else whole
+        tenths = _cube_root(1000 * (count if monotone else 2 * count) ** 2)
+        threshold = decisions * Fraction(10, 10 + tenths)
+        return cls(threshold, decisions - threshold, whole - decisions)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a mechanism is launched on, and what follows from it before anything is asked: public figures only.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        What it costs altogether, paid at launch.
+    hits : int
+        c: how many answers may be "above".
+    monotone, values : bool
+        As for `Allotment.divide`.
+
+    Attributes
+    ----------
+    allotment : Allotment
+        How epsilon is divided.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+
+    epsilon: Fraction
+    hits: int
+    monotone: bool = False
+    values: bool = False
+    allotment: Allotment = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        divided = Allotment.divide(self.epsilon, self.hits, monotone=self.monotone, values=self.values)
+        object.__setattr__(self, "epsilon", divided.epsilon)
+        object.__setattr__(self, "allotment", divided)
+
+    @property
+    def loss(self) -> PureDP:
+        """What the launch is charged."""
+        return PureDP(self.epsilon)
+
+    @property
+    def threshold_scale(self) -> Fraction:
+        """Scale of the threshold's noise, in lattice steps."""
+        return STEPS / self.allotment.threshold
+
+    @property
+    def query_scale(self) -> Fraction:
+        """Scale of the noise of every comparison, in lattice steps."""
+        return (1 if self.monotone else 2) * self.hits * STEPS / self.allotment.hits
+
+    @property
+    def value_scale(self) -> Fraction | None:
+        """Scale of a value's noise, in lattice steps; None without values."""
+        return self.hits * STEPS / self.allotment.values if self.values else None
+
+    def margin_steps(self, queries: int, beta: Number) -> int:
+        """How far from its threshold a query must be, for all answers to be right at once.
+
+        Answers are wrong only if |rho| exceeds w1, or some nu is beyond w2 on the one side that turns its answer;
+        beta is divided between these in the ratio of the scales, and among the nu equally.  Otherwise
+        D (S - T)/C >= w = w1 + w2 gives a >= w, hence a + nu >= rho, and D (S - T)/C < -w gives a < -w, hence
+        a + nu < rho.  (With reals: Dwork and Roth, Theorem 3.24.)
+
+        Parameters
+        ----------
+        queries : int
+            How many will be asked, 1 to `MOST`.
+        beta : Number
+            The chance, in [1e-300, 1), that any answer to a query further away is wrong.
+
+        Returns
+        -------
+        int
+            w, in lattice steps.
+
+        Raises
+        ------
+        InvalidValueError
+            A number is out of its range.
+        """
+        miss = failure_probability(beta, name="beta", example="0.05")
+        rho_scale, nu_scale = self.threshold_scale, self.query_scale
+        for_rho = miss * rho_scale / (rho_scale + nu_scale)
+        each = 2 * (miss - for_rho) / _count(queries, "queries")  # of a nu's two sides one matters
+        return laplace_half_width(rho_scale, for_rho) + (laplace_half_width(nu_scale, each) if each < 1 else 0)
+
+    def margin(self, queries: int, beta: Number) -> Fraction:
+        """`margin_steps` as a multiple of the sensitivity: how far |S - T|/C must be."""
+        return Fraction(self.margin_steps(queries, beta), STEPS)
+
+    def value_half_width(self, alpha: Number) -> Fraction:
+        """Half-width of a value's interval, as a multiple of the sensitivity; missed with probability at most alpha.
+
+        It holds given all answers, since a value's noise has no part in them: being selected biases nothing.  One
+        lattice step is added for the floor.
+
+        Parameters
+        ----------
+        alpha : Number
+            In [1e-300, 1).
+
+        Raises
+        ------
+        InvalidValueError
+            alpha is out of its range.
+        RequestError
+            There are no values.
+        """
+        if self.value_scale is None:
+            raise RequestError("value_half_width: needs values, launched without. Launch with values.")
+        return Fraction(laplace_half_width(self.value_scale, alpha) + 1, STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """The answer to one query.
+
+    Parameters
+    ----------
+    above : bool
+    value : int or None
+        With values and above: where the query lies, in lattice steps, with noise of its own; see `from_lattice`.
+    """
+
+    above: bool
+    value: int | None = None
+
+
+class _OnlyOnce:
+    """What must not exist twice: a copy would count its answers from the start, on the same noise."""
+
+    __slots__ = ("_lock", "_process")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__}: must not be copied or stored: its noise is secret and its answers are counted. "
+            f"Launch another one."
+        )
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise MechanismClosed(
+                f"{type(self).__name__}: answers in the process that launched it, asked in a fork of that process. "
+                f"Ask in the first one, or launch another one."
+            )
+
+    def _check_left(self, left: int, why: str) -> None:
+        if left < 1:
+            raise MechanismClosed(f"{type(self).__name__}: is used up, {why}. Launch another one, which costs anew.")
+
+
+class AboveThreshold(_OnlyOnce):
+    """Answers whether sums are above thresholds, until `hits` of them were; see this module's docstring.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        What all answers together cost; the caller charges it before launching.
+    hits : int
+        How many answers may be "above".
+    monotone : bool
+        Whether all queries move the same way when a unit is added: a promise of the caller's.
+    values : bool
+        Whether answers "above" come with values.
+    source : Source
+        Where the random bits come from.
+
+    Attributes
+    ----------
+    terms : Terms
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+
+    __slots__ = ("_hidden", "_query_scale", "_source", "_terms", "_used", "_value_scale")
+
+    def __init__(self, epsilon: Fraction, hits: int, *, monotone: bool, values: bool, source: Source) -> None:
+        super().__init__()
+        self._terms = Terms(epsilon, hits, monotone, values)
+        self._query_scale, self._value_scale = self._terms.query_scale, self._terms.value_scale
+        self._source = source
+        self._used = 0
+        self._hidden = discrete_laplace(self._terms.threshold_scale, source)
+
+    @property
+    def terms(self) -> Terms:
+        """What it was launched on."""
+        return self._terms
+
+    @property
+    def used(self) -> int:
+        """How many answers were "above"."""
+        return self._used
+
+    @property
+    def left(self) -> int:
+        """How many more may be."""
+        return self._terms.hits - self._used
+
+    def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> Hit:
+        """Say whether a sum is above a threshold.
+
+        Parameters
+        ----------
+        total, sensitivity, threshold
+            As for `on_lattice`.
+
+        Returns
+        -------
+        Hit
+
+        Raises
+        ------
+        InvalidValueError
+            As for `on_lattice`.
+        MechanismClosed
+            It is used up, or was launched in another process.
+        """
+        place = on_lattice(total, sensitivity, threshold)
+        self._check_process()
+        with self._lock:
+            self._check_left(self.left, f"all {self._terms.hits} answers 'above' were given")
+            if place + discrete_laplace(self._query_scale, self._source) < self._hidden:
+                return Hit(False)
+            # Counted before anything else can fail: an interrupted answer wastes a hit and gives none away.
+            self._used += 1
+            if self._value_scale is None:
+                return Hit(True)
+            return Hit(True, place + discrete_laplace(self._value_scale, self._source))
+
+    def __repr__(self) -> str:
+        terms = self._terms
+        return (
+            f"AboveThreshold(epsilon={to_text(terms.epsilon)}, hits={terms.hits}, monotone={terms.monotone}, "
+            f"values={terms.values}, used={self.used})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The answer of a Gaussian scan to one query, with the measurement it was read from.
+
+    Parameters
+    ----------
+    above : bool
+    measurement : Measurement
+        Of the sum alone; released.
+    """
+
+    above: bool
+    measurement: Measurement
+
+    @property
+    def value(self) -> Fraction:
+        """The noisy sum."""
+        return _noisy_sum(self.measurement)
+
+
+class GaussianScan(_OnlyOnce):
+    """Tells which of a declared number of sums are above thresholds, with Gaussian noise; charged as releasing all.
+
+    Each query is measured with noise of scale sigma = C sqrt(n)/mu, which is (mu/sqrt(n))-GDP; n of them, each chosen
+    from earlier answers, are mu-GDP together (Smith and Thakurta 2022, Theorem 1).  The answer is read from the
+    measurement, so it and the noisy sum itself cost nothing further, below the threshold too, and nothing is hidden.
+    We know no bound for a Gaussian variant of above-threshold that does not grow with the number of queries; hence n
+    is declared.
+
+    Parameters
+    ----------
+    loss : GDP
+        What all answers together cost, mu > 0; the caller charges it before launching.
+    queries : int
+        n, 1 to `MOST`.
+    source : Source
+        Where the random bits come from.
+
+    Attributes
+    ----------
+    loss : GDP
+    queries : int
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+
+    __slots__ = ("_loss", "_queries", "_source", "_used")
+
+    def __init__(self, loss: GDP, queries: int, *, source: Source) -> None:
+        super().__init__()
+        self._queries = _count(queries, "queries")
+        sigma_for(self._queries, loss)  # refuses what no query could be measured with
+        self._loss, self._source = loss, source
+        self._used = 0
+
+    @property
+    def loss(self) -> GDP:
+        """What all answers together cost."""
+        return self._loss
+
+    @property
+    def queries(self) -> int:
+        """How many were declared."""
+        return self._queries
+
+    @property
+    def used(self) -> int:
+        """How many were asked."""
+        return self._used
+
+    @property
+    def left(self) -> int:
+        """How many more may be."""
+        return self._queries - self._used
+
+    def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> Reading:
+        """Measure a sum and say whether the noisy sum is at least the threshold.
+
+        Parameters
+        ----------
+        total, sensitivity, threshold
+            As for `on_lattice`.
+
+        Returns
+        -------
+        Reading
+
+        Raises
+        ------
+        InvalidValueError
+            As for `on_lattice`, or the noise scale would be beyond the range of doubles.
+        MechanismClosed
+            It is used up, or was launched in another process.
+        """
+        _check_query(total, sensitivity, threshold)
+        sigma = sigma_for(sensitivity**2 * self._queries, self._loss)
+        self._check_process()
+        with self._lock:
+            self._check_left(self.left, f"all {self._queries} queries were asked")
+            self._used += 1
+            measurement = measure([total], sigma=sigma, source=self._source)
+        return Reading(_noisy_sum(measurement) >= threshold, measurement)
+
+    def margin(self, beta: Number) -> float:
+        """How far |S - T|/C must be for all n answers to be right at once, but for a chance beta.
+
+        Raises
+        ------
+        InvalidValueError
+            beta is out of its range.
+        """
+        each = 2 * failure_probability(beta, name="beta", example="0.05") / self._queries
+        sigma = sigma_for(self._queries, self._loss)
+        # Rounding to the output grid moves a noisy sum by at most 2^-21 sigma.
+        return (fixed_radius([sigma], alpha=each) if each < 1 else 0.0) + sigma * 2.0**-20
+
+    def __repr__(self) -> str:
+        return f"GaussianScan(loss={self._loss!r}, queries={self._queries}, used={self.used})"
+
+
+def _noisy_sum(measurement: Measurement) -> Fraction:
+    return measurement.values[0] * Fraction(2) ** measurement.exponent
+
+
+def _check_query(total: object, sensitivity: object, threshold: object) -> None:
+    """The message names the sum's type only: the sum itself is private."""
+    if isinstance(total, bool) or not isinstance(total, int):
+        raise InvalidValueError(
+            f"total: the sum must be an int, given {type(total).__name__}. Put the values on an integer grid first."
+        )
+    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
+        raise InvalidValueError(
+            f"sensitivity: must be an int of at least 1, given {shown(sensitivity)}. "
+            f"Answer a question that no privacy unit can change from the schema."
+        )
+    if isinstance(threshold, bool) or not isinstance(threshold, int | Fraction):
+        raise InvalidValueError(
+            f"threshold: must be an exact number (Fraction or int), given {shown(threshold)}. "
+            f"Read what was written with accounting.exact."
+        )
+
+
+def _count(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+        raise InvalidValueError(f"{name}: must be an integer from 1 to {MOST:,}, given {shown(value)}. Declare fewer.")
+    return value
+
+
+def _cube_root(number: int) -> int:
+    """The integer next to the cube root of an even number, on every machine the same; ties cannot occur."""
+    root = round(math.cbrt(number))
+    while (2 * root - 1) ** 3 > 8 * number:
+        root -= 1
+    while (2 * root + 1) ** 3 < 8 * number:
+        root += 1
+    return root

@@ -1,0 +1,214 @@
+"""Discrete Laplace noise on the integers, sampled exactly.
+
+``discrete_laplace(t)`` gives X with P(X = x) = (1 - q)/(1 + q) q^|x|, q = exp(-1/t), for a rational scale t.
+
+Why adding it is private, without a caveat
+------------------------------------------
+For integers x and d, |x - d| >= |x| - |d|, so P(X = x - d) <= exp(|d|/t) P(X = x): moving the centre by d changes no
+probability by more than the factor exp(|d|/t), and summing over an event keeps that.  So for an integer S that one
+privacy unit changes by at most D, S + X is (D/t)-DP.  Nothing in this is about reals: what is drawn are integers, with
+exactly these probabilities, and what is released is an integer.  No double appears on the way, so there are no low
+bits to tell neighbours apart by (Mironov 2012), and the cost is D/t itself, not a bound on it.
+
+Why the sampling is exact
+-------------------------
+It is that of Canonne, Kamath and Steinke, with two rational building blocks.
+
+1. An integer uniform below n: k words are one integer W below R = 2^(64 k), R >= n.  W is drawn anew while it is not
+   below the largest multiple of n in R, at most every second time; then W mod n has every value equally often.
+2. An event of probability exp(-g), 0 <= g <= 1 (their Algorithm 1): events of probabilities g/1, g/2, g/3, ... are
+   drawn until one fails.  The first k all succeed with probability g^k/k!, so the first failure is at an odd place
+   with probability sum over even k of (g^k/k! - g^(k+1)/(k+1)!) = exp(-g).
+3. With t = n/m in lowest terms (their Algorithm 2): U uniform below n, kept with probability exp(-U/n), and V the
+   number of successes of exp(-1) before its first failure, give P(U + n V = x) proportional to exp(-x/n).  Its m-th
+   part, rounded down, is y with probability proportional to exp(-y m/n) = exp(-y/t).  A random sign, where "minus
+   zero" is drawn anew lest zero count twice, gives X.
+
+A draw takes some ten words whatever the scale.  How long it takes depends on the value; timing is outside the promise.
+
+References
+----------
+.. [1] Canonne, Kamath, Steinke 2020, *The Discrete Gaussian for Differential Privacy*, arXiv:2004.00010v4,
+   Algorithms 1 and 2.
+.. [2] Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dpnb.accounting.conversions.directed import directed, log, real
+from dpnb.accounting.exact import Number, binary_up, exact, shown
+from dpnb.errors import InvalidValueError
+from dpnb.mechanisms.randomness import WORD_BITS, Source, checked_words
+
+__all__ = ["discrete_laplace", "laplace_half_width", "laplace_tail"]
+
+_WORD_VALUES = 1 << WORD_BITS
+# Enough for nearly every draw; drawing words one by one would take longer than all the rest.
+_WORDS_AT_ONCE = 16
+# A draw still open after 4,096 words, times the words that its scale fills, means a broken source, not bad luck.
+_MOST_REFILLS = 256
+# exp(-800) is below every double.
+_DEEP = 800
+
+
+def discrete_laplace(scale: Fraction, source: Source) -> int:
+    """Draw an integer x with probability proportional to exp(-abs(x)/scale), exactly.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Greater than 0; an int will do.
+    source : Source
+        Where the random bits come from.
+
+    Returns
+    -------
+    int
+        Added to an integer of sensitivity D it costs D/scale in epsilon: see this module's docstring.
+
+    Raises
+    ------
+    InvalidValueError
+        The scale is not an exact number greater than 0, or the source gives no words.
+    """
+    top, bottom = _checked(scale).as_integer_ratio()
+    chance = _Chance(source, _MOST_REFILLS * (1 + top.bit_length() // WORD_BITS))
+    while True:
+        rest = chance.below(top)
+        if not chance.happens(rest, top):
+            continue
+        whole = 0
+        while chance.happens(1, 1):
+            whole += 1
+        size = (rest + top * whole) // bottom
+        negative = chance.below(2)
+        if size or not negative:
+            return -size if negative else size
+
+
+def laplace_tail(scale: Fraction, width: int) -> float:
+    """Upper bound on the probability that a draw is further from zero than `width`.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Of the noise, greater than 0.
+    width : int
+        At least 0.
+
+    Returns
+    -------
+    float
+        2 q^(width + 1)/(1 + q) with q = exp(-1/scale), rounded up; never 0.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+    step = 1 / _checked(scale)
+    depth = (_checked_width(width) + 1) * step
+    if depth > _DEEP:
+        return math.ulp(0.0)
+    return binary_up(directed(lambda ctx: (2 * ctx.exp(-real(ctx, depth)) / (1 + ctx.exp(-real(ctx, step))),), up=True))
+
+
+def laplace_half_width(scale: Fraction, alpha: Number) -> int:
+    """Smallest width that a draw exceeds in absolute value with probability at most `alpha`.
+
+    From `laplace_tail`'s formula: the smallest w >= 0 with w + 1 >= scale log(2/(alpha (1 + q))).
+
+    Parameters
+    ----------
+    scale : Fraction
+        Of the noise, greater than 0.
+    alpha : Number
+        In (0, 1); a float means its shortest decimal.
+
+    Returns
+    -------
+    int
+        Never too small.  One too large only where the formula is within a relative 2^-100 of an integer.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+    exact_scale, miss = _checked(scale), exact(alpha, name="alpha")
+    if not 0 < miss < 1:
+        raise InvalidValueError(f"alpha: must lie between 0 and 1, given {shown(alpha)}. Give for example 0.05.")
+    # The bits are more than log(2/alpha), so w = 0 will do, and q, of as many digits as 1/scale has, is not needed.
+    if exact_scale * math.ceil(2 / miss).bit_length() < 1:
+        return 0
+    bound = directed(
+        lambda ctx: (log(ctx, 2 / miss), -ctx.log1p(ctx.exp(-real(ctx, 1 / exact_scale)))),
+        up=True,
+    )
+    return max(math.ceil(exact_scale * bound) - 1, 0)
+
+
+def _checked(scale: object) -> Fraction:
+    if isinstance(scale, bool) or not isinstance(scale, int | Fraction) or scale <= 0:
+        raise InvalidValueError(
+            f"scale: must be an exact number (Fraction or int) greater than 0, given {shown(scale)}. "
+            f"Compute it as sensitivity / epsilon in Fractions."
+        )
+    return Fraction(scale)
+
+
+def _checked_width(width: object) -> int:
+    if isinstance(width, bool) or not isinstance(width, int) or width < 0:
+        raise InvalidValueError(f"width: must be an integer of at least 0, given {shown(width)}. Round it down.")
+    return width
+
+
+class _Chance:
+    """Uniform integers and coins for one draw.
+
+    Words are taken from the source several at a time.  What is left of them is dropped with this object, which nobody
+    keeps: no word is ever seen by two draws.
+    """
+
+    __slots__ = ("_refills_left", "_source", "_words")
+
+    def __init__(self, source: Source, refills: int) -> None:
+        self._source = source
+        self._refills_left = refills
+        self._words: list[int] = []
+
+    def below(self, n: int) -> int:
+        """A uniform integer in [0, n), n >= 1: step 1 of the module's docstring."""
+        while True:
+            drawn, values = self._word(), _WORD_VALUES
+            while values < n:
+                drawn, values = drawn << WORD_BITS | self._word(), values << WORD_BITS
+            rest = drawn % n
+            if drawn - rest <= values - n:
+                return rest
+
+    def happens(self, top: int, bottom: int) -> bool:
+        """An event of probability exp(-top/bottom), 0 <= top <= bottom: step 2 of the module's docstring."""
+        place = 1 if top < bottom else 2  # the first of them is certain for exp(-1)
+        while self.below(place * bottom) < top:
+            place += 1
+        return place % 2 == 1
+
+    def _word(self) -> int:
+        try:
+            return self._words.pop()
+        except IndexError:
+            self._refill()
+            return self._words.pop()
+
+    def _refill(self) -> None:
+        if not self._refills_left:
+            raise InvalidValueError(
+                "source: the bits must be random, but thousands of words did not settle one draw, as happens with "
+                "probability below 2**-200. Use SystemSource()."
+            )
+        self._refills_left -= 1
+        self._words = checked_words(self._source, _WORDS_AT_ONCE).tolist()

@@ -1,0 +1,146 @@
+"""What a session's interactive mechanisms share: a launch in the ledger, a state, an end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from html import escape
+from typing import Any, ClassVar
+
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.answer.faces import STYLE, dated
+from dpnb.errors import MechanismClosed, RequestError
+from dpnb.interactive.protocol import Charged, State
+from dpnb.ledger.charge import digest
+from dpnb.query.plan import Plan
+from dpnb.session import live
+from dpnb.session.releases import Releases
+from dpnb.session.tree import Launch
+
+
+class Mechanism(ABC):
+    """One interactive mechanism of a session; see :class:`dpnb.interactive.InteractiveMechanism`.
+
+    Parameters
+    ----------
+    launch : Launch
+    releases : Releases
+        Of the session that owns it.
+    """
+
+    charged: ClassVar[Charged]
+    terms: ClassVar[str]
+    """What is paid when, in a sentence."""
+
+    def __init__(self, launch: Launch, releases: Releases) -> None:
+        self._launch, self._releases = launch, releases
+        self._account = releases.account
+
+    @property
+    def id(self) -> int:
+        """Row of the ledger that launched it."""
+        return self._launch.id
+
+    @property
+    def name(self) -> str:
+        """Under which it was launched."""
+        return self._launch.name
+
+    @property
+    def kind(self) -> str:
+        """Which mechanism it is."""
+        return self._launch.kind
+
+    @property
+    def state(self) -> State:
+        """``open``, ``used up``, ``closed`` or ``elsewhere``."""
+        launch = self._account.tree.sync()[self._launch.id]
+        return "closed" if self._account.tree.is_closed(launch) else "open"
+
+    @property
+    def cost(self) -> Loss:
+        """What its session has paid for it so far."""
+        return self._account.ledger.by_id((self._launch.id,))[0].loss
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """How it stands, in few words."""
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """Parts of it for a picture: name, share of the largest, text."""
+        return []
+
+    def close(self) -> None:
+        """End it, for every kernel: it answers nothing new.  What was answered stays free; nothing is paid back."""
+        self._end()
+        self._releases.changed()
+
+    def _end(self) -> None:
+        ledger, launch = self._account.ledger, self._launch
+        with ledger.transaction():
+            if not self._account.tree.sync()[launch.id].closed:
+                ledger.reserve(
+                    key=digest(["close", launch.id]),
+                    branch=launch.branch,
+                    version=self._releases.version,
+                    question=launch.name,
+                    loss=GDP(0),
+                    launch={"closes": launch.id, "name": launch.name, "kind": launch.kind},
+                    cell=live.asking_cell(),
+                )
+
+    def _refuse_ended(self) -> None:
+        """Refuse what is new once it has ended.
+
+        Raises
+        ------
+        MechanismClosed
+        """
+        if self.state == "open":
+            return
+        self._account.tree.refuse_closed(str(self._launch.id))
+        raise MechanismClosed(f"{self.name}: this {self.kind} is {self.state}; nothing was charged")
+
+    def told(self) -> dict[str, Any]:
+        """What the panel is told of it."""
+        return {
+            "id": str(self.id),
+            "name": self.name,
+            "kind": self.kind,
+            "state": self.state,
+            "text": self.summary,
+            "description": self.terms,
+            "parts": self.parts,
+        }
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name!r}, {self.state}: {self.summary}; charged {self.charged}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<li>{escape(part['name'])}: {escape(part['text'])}</li>" for part in self.parts)
+        listed = f"<ul>{rows}</ul>" if rows else ""
+        return dated(
+            f'<div style="{STYLE}"><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.state)}): '
+            f"{escape(self.summary)}{listed}<div>{escape(self.terms)}</div></div>"
+        )
+
+
+def own_question(query: Any, branch: str, ledger: object) -> tuple[Plan, Any]:
+    """Plan and view of a question of this very session.
+
+    Raises
+    ------
+    RequestError
+        It is none, or another session's.
+    """
+    plan, view, session = getattr(query, "plan", None), getattr(query, "view", None), getattr(query, "session", None)
+    if not isinstance(plan, Plan) or view is None or session is None:
+        raise RequestError(f"question: must be one, such as session.frame.count(); got {type(query).__name__}")
+    account = session._account
+    if account.ledger is not ledger or account.trunk != branch:
+        raise RequestError(
+            f"{query.words}: is a question of another session, and would be paid for there; ask it of the session in "
+            "which the mechanism was launched"
+        )
+    return plan, view

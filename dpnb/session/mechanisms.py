@@ -1,0 +1,279 @@
+"""Launching interactive mechanisms: named, charged before anything is read, found again under the same name."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.exact import Number, decimal_sqrt_down, exact, positive, to_text
+from dpnb.accounting.interleaving import why_not_interleaved, why_not_parallel
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.promise import promise
+from dpnb.answer.faces import cost_up, floor_percent
+from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
+from dpnb.ledger.charge import digest
+from dpnb.mechanisms.randomness import Source
+from dpnb.query.aggregations import Discovery, view_from_json, view_to_json
+from dpnb.query.expressions.nodes import Column
+from dpnb.query.expressions.words import words
+from dpnb.query.frame.expressed import Expressed
+from dpnb.query.part import part_keys, parts_of_unit, parts_to_json
+from dpnb.query.plan import Group, Plan, question_words
+from dpnb.query.plan import Source as Rows
+from dpnb.query.schema import Key, encodable
+from dpnb.session import live
+from dpnb.session.account import settings_of
+from dpnb.session.mechanism import Mechanism, own_question
+from dpnb.session.partition import Partition
+from dpnb.session.plain_words import Explanation
+from dpnb.session.questions import Questions
+from dpnb.session.reduction import NoiseReduction
+from dpnb.session.releases import Releases
+from dpnb.session.scan import Scan, scan_terms, terms_from
+from dpnb.session.sub_session import NOT_BACK, Sub, budget_from, charged_for, filter_for
+from dpnb.session.target import target_from
+from dpnb.session.tree import ABOVE_THRESHOLD, NOISE_REDUCTION, PARTITION, SUB_SESSION, Launch
+
+if TYPE_CHECKING:
+    from dpnb.session.query import Query
+    from dpnb.session.session import Part, SubSession
+
+LONGEST_NAME = 100
+FIRST_SHARE = exact(0.01)
+"""Of what is left, that a noise reduction looks at first."""
+
+
+class Mechanisms:
+    """What is launched in one session.
+
+    Parameters
+    ----------
+    questions : Questions
+    releases : Releases
+    source : Source
+        Of noise.
+    sub_session, part : callable
+        Make the sessions inside.
+    """
+
+    def __init__(
+        self,
+        questions: Questions,
+        releases: Releases,
+        source: Source,
+        sub_session: Callable[[Launch, Sub], SubSession],
+        part: Callable[[Launch, Key], Part],
+    ) -> None:
+        self._questions, self._releases, self._source = questions, releases, source
+        self._account = questions.account
+        self._sub_session, self._part = sub_session, part
+        self._made: dict[int, Mechanism] = {}
+        self._sub_sessions: dict[int, SubSession] = {}
+
+    # --- finding ------------------------------------------------------------------------------------------------
+
+    def all(self) -> dict[str, Any]:
+        """By name; of one name the newest."""
+        return {launch.name: self._attached(launch) for launch in self._here()}
+
+    def told(self) -> list[dict[str, Any]]:
+        """What the panel is told, also of what was launched in parts of the table."""
+        launched = self._account.tree.launched_in(self._account.trunk)
+        return [self._of(launch).told() for launch in launched if launch.branch == self._account.trunk]
+
+    def _here(self) -> list[Launch]:
+        launches = self._account.tree.sync().values()
+        return [launch for launch in launches if launch.branch == self._account.trunk]
+
+    def _attached(self, launch: Launch) -> Any:
+        """As the analyst holds it."""
+        made = self._of(launch)
+        if not isinstance(made, Sub):
+            return made
+        if launch.id not in self._sub_sessions:
+            self._sub_sessions[launch.id] = self._sub_session(launch, made)
+        return self._sub_sessions[launch.id]
+
+    def _of(self, launch: Launch) -> Mechanism:
+        if launch.id not in self._made:
+            self._made[launch.id] = self._make(launch)
+        return self._made[launch.id]
+
+    def _make(self, launch: Launch) -> Mechanism:
+        if launch.kind == SUB_SESSION:
+            return Sub(launch, self._releases, self._account.of_sub_session(launch))
+        if launch.kind == PARTITION:
+            keys = tuple(launch.about["keys"])
+            return Partition(launch, self._releases, keys, self._part)
+        if launch.kind == NOISE_REDUCTION:
+            asked = launch.about["asked"]
+            plan, view = Plan.from_json(asked["plan"]), view_from_json(asked["view"])
+            said = question_words(plan, view)
+            return NoiseReduction(
+                launch,
+                self._releases,
+                said,
+                lambda squared: self._releases.release(plan, view, target_from(rho=squared / 2)),
+            )
+        return Scan(launch, self._questions, self._releases, self._source)
+
+    # --- launching ----------------------------------------------------------------------------------------------
+
+    def _launch(self, kind: str, name: object, asked: Mapping[str, Any], loss: Loss, **more: Any) -> Launch:
+        """The launch of that name, written now if there is none; durable and charged when this returns."""
+        checked = _checked_name(name, kind)
+        try:
+            launch = self._found_or_charged(kind, checked, json.loads(json.dumps(asked)), loss, more)
+        except (BudgetExceeded, InvalidValueError, PlanError, RequestError) as error:
+            self._releases.refused(f"{kind} {checked}", error)
+            raise
+        self._releases.changed()
+        return launch
+
+    def _found_or_charged(
+        self, kind: str, name: str, asked: Mapping[str, Any], loss: Loss, more: Mapping[str, Any]
+    ) -> Launch:
+        account, version = self._account, self._questions.version
+        with account.ledger.transaction():
+            found = [launch for launch in self._here() if launch.name == name and launch.serves(version)]
+            if found:
+                if (found[-1].kind, found[-1].about["asked"]) != (kind, asked):
+                    raise RequestError(
+                        f"{name}: was launched before as a {found[-1].kind} with other arguments, and a launch is "
+                        "remembered by its name; give the same arguments, or another name"
+                    )
+                return found[-1]
+            account.tree.refuse_closed(account.trunk)
+            why = why_not_interleaved(account.filter)
+            if why is not None:
+                raise RequestError(f"{kind} {name}: {why}")
+            if loss:
+                account.admit_launch(f"{kind} {name}", loss)
+            charge = account.ledger.reserve(
+                key=digest(["launch", account.trunk, version, name]),
+                branch=account.trunk,
+                version=version,
+                question=name,
+                loss=loss,
+                launch={"kind": kind, "name": name, "asked": asked, **more},
+                cell=live.asking_cell(),
+            )
+            return account.tree.sync()[charge.id]
+
+    def _headroom_after(self, loss: Loss) -> str:
+        filter_ = self._account.filter
+        after = filter_.step(self._account.promise.enters(loss))
+        return f"{floor_percent(after.headroom)} of the budget would be left"
+
+    def _preview(self, title: str, loss: Loss, facts: list[tuple[str, str]]) -> Explanation:
+        with self._account.ledger.transaction():
+            self._account.admit_launch(title, loss)
+        paid = ("cost", f"{cost_up(loss)}, all of it at launch; {self._headroom_after(loss)}. Nothing was charged yet.")
+        return Explanation(title, [paid, *facts])
+
+    # --- the kinds ----------------------------------------------------------------------------------------------
+
+    def delegate(
+        self,
+        budget: Budget | None,
+        *,
+        name: str,
+        mu: Number | None,
+        rho: Number | None,
+        share: Number | None,
+        filter_: str | None,
+        dry_run: bool,
+    ) -> Any:
+        """A sub-session; see :meth:`Session.delegate`."""
+        known = [one for one in self._here() if one.name == name and one.kind == SUB_SESSION] if share else []
+        if known:  # a share was of what was left when it was first asked for
+            given = Budget.from_json(known[-1].about["asked"]["budget"])
+        else:
+            given = budget_from(self._account, budget, mu=mu, rho=rho, share=share)
+        kind = filter_for(self._account, given, filter_)
+        made = promise(kind, given)
+        loss = charged_for(self._account.promise, made)
+        if dry_run:
+            return self._preview(
+                f"sub-session {_checked_name(name, SUB_SESSION)}",
+                loss,
+                [
+                    ("what it keeps", f"{made.words}: a filter, odometers and a log of its own"),
+                    ("what is not used", f"{NOT_BACK} To pay as you go instead, ask here, or in a partition."),
+                ],
+            )
+        asked = {"budget": given.to_json(), "filter": kind}
+        launch = self._launch(
+            SUB_SESSION,
+            name,
+            asked,
+            loss,
+            budget=given.to_json(),
+            filter=kind,
+            settings=settings_of(made, self._questions.public_size),
+        )
+        return self._attached(launch)
+
+    def partition(self, by: Any, *, name: str | None, table: Rows, limit: int | None) -> Partition:
+        """A partition; see :meth:`Session.partition`."""
+        schema, unit = self._questions.tables.schema(table), self._questions.tables.unit(table)
+        group = _group(by)
+        keys = part_keys(group.of, schema)
+        most, enforced = parts_of_unit(unit, len(keys), limit)
+        why = why_not_parallel(self._account.filter)
+        if why is not None:
+            raise RequestError(f"partition: {why}")
+        asked = {"parts": parts_to_json(table, group, enforced)}
+        about = {"by": group.name, "keys": list(keys), "parts per unit": most}
+        title = f"by {group.name}" if name is None else name
+        launch = self._launch(PARTITION, title, asked, GDP(0), **about)
+        return self._attached(launch)  # type: ignore[no-any-return]
+
+    def above_threshold(self, threshold: Number, *, name: str, dry_run: bool, **given: Any) -> Any:
+        """A stream of comparisons; see :meth:`Session.above_threshold`."""
+        terms = terms_from(threshold, **given)
+        if dry_run:
+            return self._preview(
+                f"above-threshold {_checked_name(name, ABOVE_THRESHOLD)}", terms.loss, scan_terms(terms)
+            )
+        token = secrets.token_hex(16)
+        launch = self._launch(ABOVE_THRESHOLD, name, terms.to_json(), terms.loss, token=token)
+        made = self._attached(launch)
+        made.begin(fresh=launch.about["token"] == token)
+        return made
+
+    def noise_reduction(
+        self, query: Query, *, name: str | None, first: Number | None, most: Number | None
+    ) -> NoiseReduction:
+        """One answer refined; see :meth:`Session.noise_reduction`."""
+        plan, view = own_question(query, self._account.trunk, self._account.ledger)
+        if isinstance(plan.aggregation, Discovery):
+            raise RequestError("noise_reduction: which groups are found differs from look to look; discover them anew")
+        allowed = None if most is None else to_text(positive(most, name="most") ** 2)
+        given = None if first is None else to_text(positive(first, name="first") ** 2)
+        asked = {"plan": plan.to_json(), "view": view_to_json(view), "first": given, "most": allowed}
+        left = self._account.promise.left(self._account.filter, FIRST_SHARE)
+        start = given if given is not None else to_text(exact(decimal_sqrt_down(left.mu_squared)) ** 2)
+        if not left.mu_squared and given is None and not self._here():
+            raise BudgetExceeded("noise_reduction: nothing is left of the budget; nothing was charged")
+        title = question_words(plan, view)[:LONGEST_NAME] if name is None else name
+        launch = self._launch(NOISE_REDUCTION, title, asked, GDP(0), first=start)
+        return self._attached(launch)  # type: ignore[no-any-return]
+
+
+def _checked_name(name: object, kind: str) -> str:
+    if isinstance(name, str) and name.strip() and len(name) <= LONGEST_NAME and encodable(name):
+        return name
+    raise InvalidValueError(f"name: a {kind} must have one, a str of at most {LONGEST_NAME} characters; got {name!r}")
+
+
+def _group(by: Any) -> Group:
+    """What a partition is by: a column's name, or an expression of columns."""
+    if isinstance(by, str):
+        return Group(by, Column(by))
+    if isinstance(by, Expressed):
+        return Group(words(by._node), by._node)
+    raise PlanError(f"partition: must be by a column's name, or an expression of columns; got {type(by).__name__}")

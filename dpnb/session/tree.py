@@ -1,0 +1,149 @@
+"""What was launched in a ledger, and how its branches hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpnb.accounting.parallel import Place
+from dpnb.errors import MechanismClosed
+from dpnb.ledger import TRUNK, Charge, Ledger, launch_of
+
+PARTITION = "partition"
+SUB_SESSION = "sub-session"
+ABOVE_THRESHOLD = "above-threshold"
+NOISE_REDUCTION = "noise reduction"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One interactive mechanism, as the ledger remembers it.
+
+    Parameters
+    ----------
+    id : int
+        Of the row that launched it.
+    kind, name : str
+    branch : str
+        Where it was launched.
+    version : str
+        Of the table then.
+    about : mapping
+        What it was launched with.
+    closed_by : int or None
+        The row that closed it.
+    """
+
+    id: int
+    kind: str
+    name: str
+    branch: str
+    version: str
+    about: Mapping[str, Any]
+    closed_by: int | None = None
+
+    def serves(self, version: str) -> bool:
+        """Whether it goes on with that version of the table.
+
+        A sub-session does, like a session: its budget is over everything that it ever releases.  What has been charged
+        for parts of one version says nothing of the parts in which a unit is in another.
+        """
+        return self.kind == SUB_SESSION or self.version == version
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self.closed_by is not None
+
+
+class Tree:
+    """Every launch of one ledger, whichever kernel made it.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._launches: dict[int, Launch] = {}
+        self._seen = 0
+
+    def sync(self) -> Mapping[int, Launch]:
+        """All launches by their rows, as they stand now."""
+        with self._ledger.lock:
+            for charge in self._ledger.charges(after=self._seen):
+                self._note(charge)
+            return self._launches
+
+    def _note(self, charge: Charge) -> None:
+        if charge.launch is not None:
+            if "closes" in charge.launch:
+                number = int(charge.launch["closes"])
+                self._launches[number] = replace(self._launches[number], closed_by=charge.id)
+            else:
+                kind, name = str(charge.launch["kind"]), str(charge.launch["name"])
+                self._launches[charge.id] = Launch(charge.id, kind, name, charge.branch, charge.version, charge.launch)
+        self._seen = charge.id
+
+    def launched_in(self, trunk: str) -> list[Launch]:
+        """What was launched in a session, the parts of its partitions and so on, but not inside its sub-sessions."""
+        return [launch for launch in self.sync().values() if self.path(launch.branch, trunk) is not None]
+
+    def alive(self, trunk: str) -> list[Launch]:
+        """Of these the ones that may still be asked."""
+        return [launch for launch in self.launched_in(trunk) if not self.is_closed(launch, trunk)]
+
+    def alive_at(self, row: int, trunk: str) -> list[Launch]:
+        """The ones that could be asked just after a row of the ledger was written."""
+        return [
+            launch
+            for launch in self.launched_in(trunk)
+            if launch.id <= row and (launch.closed_by is None or launch.closed_by > row)
+        ]
+
+    def is_closed(self, launch: Launch, trunk: str = TRUNK) -> bool:
+        """Whether it, or anything that it was launched in, is closed."""
+        return launch.closed or any(outer.closed for outer, _ in self._upwards(launch.branch, trunk))
+
+    def path(self, branch: str, trunk: str) -> tuple[Place, ...] | None:
+        """Through which parts a loss on a branch reaches a trunk, innermost first.
+
+        None where it never does: a sub-session was paid for when it was launched.
+        """
+        if branch == trunk:
+            return ()
+        places, reached = [], False
+        for launch, part in self._upwards(branch, trunk):
+            if launch.kind == SUB_SESSION:
+                return None
+            if launch.kind == PARTITION:
+                places.append(Place(launch.id, part, int(launch.about["parts per unit"])))
+            reached = launch.branch == trunk
+        return tuple(places) if reached else None
+
+    def refuse_closed(self, branch: str) -> None:
+        """Refuse to ask anything where a mechanism has ended.
+
+        Raises
+        ------
+        MechanismClosed
+        """
+        for launch, _ in self._upwards(branch, TRUNK):
+            if launch.closed:
+                raise MechanismClosed(
+                    f"{launch.name}: this {launch.kind} was closed, and answers nothing new; nothing was charged; what "
+                    "it has answered stays free; launch another one under a new name"
+                )
+
+    def _upwards(self, branch: str, trunk: str) -> Iterator[tuple[Launch, str]]:
+        """The launches between a branch and a trunk, and the parts that the way leads through."""
+        launches = self.sync()
+        while branch != trunk:
+            step = launch_of(branch)
+            if step is None:
+                return
+            launch = launches[step[0]]
+            yield launch, step[1]
+            branch = launch.branch
