@@ -10,10 +10,13 @@
 ``knowledge``   what the ledger already knows of a question, and of how many rows there are
 ``rehearsal``   mock data drawn from the schema
 ``arguments``   the curator's arguments, checked before anything is opened
+``mechanisms``  what was launched in it: sub-sessions, partitions, scans, noise reductions
+``tree``        every launch of a ledger, and how its branches hang together
 ``account``     the promise and how it stands, rebuilt from the ledger
 ``comparison``  the same history through every filter and odometer
 ``timeline``    how they stood after each request
 ``log``         every request in words, with its cost, its error and the cell that asked; and what was refused
+``launch_words``  launches, ends and comparisons in words
 ``plain_words``   the promise and what to do first, in plain words
 ``explanations``  one sentence for every refusal and warning
 ``state``       a session as one JSON-safe snapshot

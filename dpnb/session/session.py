@@ -9,17 +9,16 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.promise import AnyFilter
 from dpnb.errors import PlanError
-from dpnb.interactive.protocol import Charged, InteractiveMechanism, State
+from dpnb.interactive.protocol import Charged, State
 from dpnb.ledger import MEMORY, Ledger, branch_of
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
 from dpnb.query.aggregations import AnyView
@@ -40,14 +39,11 @@ from dpnb.session.arguments import (
     discovery_delta,
     ledger_path,
 )
-from dpnb.session.mechanisms import Mechanisms
-from dpnb.session.partition import Partition
+from dpnb.session.mechanisms import Launches, Mechanisms, Sub
 from dpnb.session.plain_words import Explanation
 from dpnb.session.query import Query
 from dpnb.session.questions import Questions
-from dpnb.session.reduction import NoiseReduction
 from dpnb.session.releases import Releases
-from dpnb.session.sub_session import Sub
 from dpnb.session.tables import Tables
 from dpnb.session.tree import SUB_SESSION, Launch
 
@@ -57,7 +53,7 @@ if TYPE_CHECKING:
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
 
 
-class Session:
+class Session(Launches):
     """A private table and the promise about it.
 
     Parameters
@@ -283,199 +279,6 @@ class Session:
     def promise(self) -> str:
         """The promise in words."""
         return f"{self._account.promise.words}, for {self.unit_words}"
-
-    # --- interactive mechanisms --------------------------------------------------------------------------------
-
-    @property
-    def mechanisms(self) -> Mapping[str, InteractiveMechanism]:
-        """What was launched in this session, by name, whichever kernel did it; closed ones too."""
-        return self._mechanisms.all()
-
-    @overload
-    def delegate(
-        self,
-        budget: Budget | None = None,
-        *,
-        name: str,
-        mu: Number | None = None,
-        rho: Number | None = None,
-        share: Number | None = None,
-        filter: str | None = None,
-        dry_run: Literal[False] = False,
-    ) -> SubSession: ...
-    @overload
-    def delegate(
-        self,
-        budget: Budget | None = None,
-        *,
-        name: str,
-        mu: Number | None = None,
-        rho: Number | None = None,
-        share: Number | None = None,
-        filter: str | None = None,
-        dry_run: Literal[True],
-    ) -> Explanation: ...
-    def delegate(
-        self,
-        budget: Budget | None = None,
-        *,
-        name: str,
-        mu: Number | None = None,
-        rho: Number | None = None,
-        share: Number | None = None,
-        filter: str | None = None,
-        dry_run: bool = False,
-    ) -> SubSession | Explanation:
-        """Hand a part of the budget to a session of its own, for a colleague or a sub-question.
-
-        All of it is charged at once, and what is left of it in the end does not flow back: the charge is what makes it
-        safe to use it in any order beside everything else (Haney et al. 2023).  The same name and budget give the same
-        sub-session again, free, in any kernel.
-
-        Parameters
-        ----------
-        budget : Budget
-            Or one of the next three.
-        name : str
-        mu, rho, share : Number, optional
-            The budget as a mu, as a rho, or as a share of what is left.
-        filter : str, optional
-            Which filter keeps it; this session's if it can.  Under ``"gdp"`` only ``"gdp"``; zCDP implies no GDP.
-        dry_run : bool
-            Say what it would cost and what not to expect, and charge nothing.
-
-        Raises
-        ------
-        BudgetExceeded
-            It does not fit; nothing was charged.
-        RequestError
-            No theorem lets this filter count the other; the name was given to something else; or interactive
-            mechanisms may not be interleaved under this filter.
-        InvalidValueError
-            The budget is none.
-        """
-        made: SubSession | Explanation = self._mechanisms.delegate(
-            budget, name=name, mu=mu, rho=rho, share=share, filter_=filter, dry_run=dry_run
-        )
-        return made
-
-    def partition(
-        self, by: Any, *, name: str | None = None, table: str = "", max_parts_per_unit: int | None = None
-    ) -> Partition:
-        """Split the table into parts by a column's public values, each asked like a session of its own.
-
-        Whatever is asked in a part, this session pays by how much the largest part's own sum grows: asking every part
-        the same costs what asking one costs.  Each part chooses its budgets as it goes; nothing is reserved, and
-        nothing is charged now.
-
-        Parameters
-        ----------
-        by : str or column of the session's frame
-            A column of categories, or an expression with public values.
-        name : str, optional
-            ``"by <column>"`` if left out.
-        table : str
-            Which table, where the session has several.
-        max_parts_per_unit : int, optional
-            Where a unit has several rows it may be in several parts, and the session pays for as many of the largest:
-            the least of the number of parts and of `max_rows_per_unit`.  With a smaller number here it pays for that
-            many, and a unit's rows in other parts do not count.
-
-        Raises
-        ------
-        PlanError
-            The values are not public, or the limit is no whole number of at least 1.
-        RequestError
-            The name was given to something else, or the filter has no rule for parts.
-        """
-        return self._mechanisms.partition(by, name=name, table=self._rows_of(table), limit=max_parts_per_unit)
-
-    def above_threshold(
-        self,
-        threshold: Number,
-        *,
-        name: str,
-        epsilon: Number | None = None,
-        hits: int = 1,
-        counts_only: bool = False,
-        values: bool = False,
-        mu: Number | None = None,
-        questions: int | None = None,
-        dry_run: bool = False,
-    ) -> Any:
-        """Ask a stream of counts and sums whether they are above a threshold (the sparse vector technique).
-
-        With `epsilon`: charged once, as pure DP, for any number of questions up to so many positive answers, with
-        exactly sampled Laplace noise.  With `mu` and `questions`: Gaussian noise for a declared number of questions,
-        charged as releasing them all; no bound that is free of their number is known to us.
-
-        Parameters
-        ----------
-        threshold : Number
-            In the answers' units; a question may bring its own.
-        name : str
-        epsilon : Number, optional
-        hits : int
-            How many positive answers.
-        counts_only : bool
-            Only counts may be asked, which a unit can only make larger; the noise on them is half as large.
-        values : bool
-            A positive answer comes with a noisy value; half of epsilon is for these.
-        mu : Number, optional
-        questions : int, optional
-            How many questions, for Gaussian noise.
-        dry_run : bool
-            Say what it would cost and how reliable it would be, and charge nothing.
-
-        Returns
-        -------
-        AboveThreshold, or Explanation
-            With ``.ask(query)``.
-
-        Raises
-        ------
-        BudgetExceeded
-            It does not fit; nothing was charged.
-        RequestError
-            Neither or both kinds of noise were asked for, or the name was given to something else.
-        InvalidValueError
-            A number is out of its range.
-        """
-        return self._mechanisms.above_threshold(
-            threshold,
-            name=name,
-            epsilon=epsilon,
-            hits=hits,
-            counts_only=counts_only,
-            values=values,
-            mu=mu,
-            questions=questions,
-            dry_run=dry_run,
-        )
-
-    def noise_reduction(
-        self, query: Query, *, name: str | None = None, first: Number | None = None, most: Number | None = None
-    ) -> NoiseReduction:
-        """Refine one answer until it is good enough, paying step by step.
-
-        Parameters
-        ----------
-        query : Query
-        name : str, optional
-            The question in words if left out.
-        first : Number, optional
-            mu of the first look; a hundredth of what is left if left out.
-        most : Number, optional
-            mu at which to stop in any case; the filter alone if left out.
-
-        Raises
-        ------
-        RequestError
-            The question is another session's, or the name was given to something else.
-        InvalidValueError
-            A number is not positive.
-        """
-        return self._mechanisms.noise_reduction(query, name=name, first=first, most=most)
 
     def log(self) -> pd.DataFrame:
         """Every request that this ledger holds, oldest first; free.

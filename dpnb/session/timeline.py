@@ -47,10 +47,16 @@ class Timeline:
     def thinned(self, most: int) -> list[Point]:
         """The first point, the last one, and others as evenly as a power of two between them; at most `most` + 1.
 
-        A power of two, so that from one more row to the next nearly all of them stay the same.
+        A power of two, so that from one more row to the next nearly all of them stay the same.  Where the odometers
+        paused between two of these, one point more says so: a line must not be drawn through.
         """
         step = 1
         while len(self.points) > most * step:
             step *= 2
-        chosen = self.points[::step]
+        chosen = []
+        for start in range(0, len(self.points), step):
+            between = self.points[start : start + step]
+            chosen.append(between[0])
+            if between[0].bounds:
+                chosen += [point for point in between[1:] if not point.bounds][:1]
         return chosen if chosen[-1] is self.points[-1] else [*chosen, self.points[-1]]

@@ -86,7 +86,8 @@ def test_a_request_is_found_by_its_key_and_a_question_by_its_released_looks(path
         assert found.id == 2
         assert ledger.find("z") is None
         assert [look.id for look in ledger.looks("1", "", "visits")] == [1]  # 3 and 4 have no values
-        assert ledger.looks("2", "visits") == []
+        assert ledger.looks("2", "", "visits") == []
+        assert ledger.looks("1", "7", "visits") == []  # another branch
         assert ledger.count == 5
         assert [charge.id for charge in ledger.charges(after=3)] == [4, 5]
         assert [charge.id for charge in ledger.by_id((4, 1))] == [1, 4]

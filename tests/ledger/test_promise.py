@@ -34,7 +34,7 @@ def test_settings_are_those_of_the_first_kernel(path: Path) -> None:
 
 
 COLUMNS = (
-    "id time key version question plan request target loss sigma tau looks cell hash state measurement "  # noqa: SIM905
+    "id time key branch version question plan request target loss sigma tau looks cell launch hash state measurement "  # noqa: SIM905
     "result_hash".split()
 )
 ALTERED = [
@@ -50,8 +50,8 @@ ALTERED = [
     "DELETE FROM charges WHERE id > 3",
     "DELETE FROM charges",
     "UPDATE charges SET id = id + 1 WHERE id = 5",
-    "INSERT INTO charges SELECT 6, time, 'f', version, question, plan, request, target, loss, sigma, tau, looks, cell, "
-    "hash, state, measurement, result_hash FROM charges WHERE id = 5",
+    "INSERT INTO charges SELECT 6, time, 'f', branch, version, question, plan, request, target, loss, sigma, tau, "
+    "looks, cell, launch, hash, state, measurement, result_hash FROM charges WHERE id = 5",
     "UPDATE promise SET value = 'mu 100' WHERE name = 'budget'",
     "DELETE FROM promise WHERE name = 'budget'",
     "INSERT INTO promise VALUES ('filter', 'none')",

@@ -127,7 +127,7 @@ def test_events_have_probability_exp_of_minus_the_ratio(top: int, bottom: int) -
 
 
 class Counting:
-    """Numbers every word, so that one that comes back is recognised."""
+    """Counts what it is asked for."""
 
     private = False
 
@@ -144,9 +144,8 @@ class Counting:
 
 def test_every_draw_asks_for_words_of_its_own() -> None:
     source = Counting()
-    for done in range(200):
+    for _ in range(200):
         before = source.requests
-        assert before >= done
         discrete_laplace(LARGE, source)
         assert source.requests > before
 

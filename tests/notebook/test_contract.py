@@ -13,7 +13,7 @@ from dpnb.session import live, state
 from dpnb.session.explanations import EXPLANATIONS
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
-LISTS = ("gauges", "filters", "odometers", "releases", "headlines", "cells", "refusals")
+LISTS = ("gauges", "filters", "odometers", "releases", "headlines", "cells", "refusals", "mechanisms")
 
 
 @pytest.fixture
@@ -23,12 +23,14 @@ def example() -> dict:
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
-    """What a session tells after a release and a refusal, as JSON without the numbers that JSON does not know."""
+    """What a session tells after a release, a refusal and launches, as JSON, which knows no infinity."""
     monkeypatch.setattr(live, "_front_end", [lambda: "a-cell"])
     session = made(tmp_path)
     session.frame.count().release(mu=0.05)
     with pytest.raises(dpnb.errors.BudgetExceeded):
         session.frame.count().release(mu=50)
+    session.delegate(mu=0.01, name="colleague")
+    session.partition(session.frame["x"] > 1)[True].frame.count().release(mu=0.01)
     return json.loads(json.dumps(state.snapshot(session), allow_nan=False))
 
 
@@ -54,9 +56,15 @@ def test_session_has_the_fields_of_the_example(told: dict, example: dict) -> Non
 @pytest.mark.parametrize("part", LISTS)
 def test_every_line_has_the_fields_of_the_example(told: dict, example: dict, part: str) -> None:
     assert told[part]
-    assert {tuple(sorted(shape(line).items())) for line in told[part]} == {
-        tuple(sorted(shape(example[part][0]).items()))
-    }
+    expected = shape(example[part][0])
+    for line in told[part]:
+        assert {name: expected[name] if line[name] is None else kind for name, kind in shape(line).items()} == expected
+    assert any(None not in line.values() for line in told[part])
+
+
+def test_every_part_has_the_fields_of_the_example(told: dict, example: dict) -> None:
+    ours, theirs = ([part for one in of["mechanisms"] for part in one["parts"]] for of in (told, example))
+    assert {tuple(sorted(shape(part).items())) for part in ours} == {tuple(sorted(shape(theirs[0]).items()))}
 
 
 def test_timeline_has_the_fields_of_the_example(told: dict, example: dict) -> None:

@@ -83,6 +83,8 @@ class Budget:
             "releases": self.releases[:50],
             "cells": [],
             "refusals": [],
+            "mechanisms": [],
+            "paused": None,
         }
 
     def show(self) -> None:

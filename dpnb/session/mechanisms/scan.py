@@ -32,7 +32,7 @@ from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
 from dpnb.query.schema import whole_number
 from dpnb.session import live
-from dpnb.session.mechanism import Mechanism, own_question
+from dpnb.session.mechanisms.mechanism import Mechanism, own_question
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch

@@ -13,7 +13,7 @@ from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.protocol import Charged
 from dpnb.session.account import Account
 from dpnb.session.arguments import checked_budget
-from dpnb.session.mechanism import Mechanism
+from dpnb.session.mechanisms.mechanism import Mechanism
 from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch
 

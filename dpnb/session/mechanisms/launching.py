@@ -26,14 +26,14 @@ from dpnb.query.plan import Source as Rows
 from dpnb.query.schema import Key, encodable
 from dpnb.session import live
 from dpnb.session.account import settings_of
-from dpnb.session.mechanism import Mechanism, own_question
-from dpnb.session.partition import Partition
+from dpnb.session.mechanisms.mechanism import Mechanism, own_question
+from dpnb.session.mechanisms.partition import Partition
+from dpnb.session.mechanisms.reduction import NoiseReduction
+from dpnb.session.mechanisms.scan import Scan, scan_terms, terms_from
+from dpnb.session.mechanisms.sub_session import NOT_BACK, Sub, budget_from, charged_for, filter_for
 from dpnb.session.plain_words import Explanation
 from dpnb.session.questions import Questions
-from dpnb.session.reduction import NoiseReduction
 from dpnb.session.releases import Releases
-from dpnb.session.scan import Scan, scan_terms, terms_from
-from dpnb.session.sub_session import NOT_BACK, Sub, budget_from, charged_for, filter_for
 from dpnb.session.target import target_from
 from dpnb.session.tree import ABOVE_THRESHOLD, NOISE_REDUCTION, PARTITION, SUB_SESSION, Launch
 

@@ -13,7 +13,7 @@ from dpnb.errors import PlanError
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import branch_of
 from dpnb.query.schema import Key
-from dpnb.session.mechanism import Mechanism
+from dpnb.session.mechanisms.mechanism import Mechanism
 from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch
 

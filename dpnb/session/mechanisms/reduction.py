@@ -14,7 +14,7 @@ from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.interactive.protocol import Charged
 from dpnb.interactive.stopping import StoppingRule
 from dpnb.query.plan import Plan
-from dpnb.session.mechanism import Mechanism
+from dpnb.session.mechanisms.mechanism import Mechanism
 from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch
 
