@@ -26,15 +26,10 @@ class StoppingRule(Protocol):
         """Whether released intervals, one number each, are good enough."""
         ...
 
-    @property
-    def words(self) -> str:
-        """The rule in words."""
-        ...
-
 
 @dataclass(frozen=True)
 class RelativeError:
-    """Every number in its interval is within this share of the estimate's middle: 0.05 for five percent.
+    """Every number is known to this share of itself, as the middle of its interval: 0.05 for five percent.
 
     With m the middle of the interval and w half of its width, whatever the truth q in it,
     |m - q| <= w <= share (|m| - w) <= share |q|.
@@ -52,13 +47,9 @@ class RelativeError:
 
     def met(self, low: Floats, high: Floats) -> bool:
         """Whether all intervals are so narrow."""
-        middle, width = np.abs(low + high) / 2, (high - low) / 2
+        with np.errstate(invalid="ignore"):  # infinite limits say nothing, and meet nothing
+            middle, width = np.abs(low + high) / 2, (high - low) / 2
         return bool(np.all(width <= binary_down(exact(self.share)) * (middle - width)))
-
-    @property
-    def words(self) -> str:
-        """The rule in words."""
-        return f"relative error at most {float(100 * exact(self.share)):g}%"
 
 
 @dataclass(frozen=True)
@@ -80,11 +71,6 @@ class AbsoluteError:
         """Whether all intervals are so narrow."""
         return bool(np.all((high - low) / 2 <= binary_down(exact(self.within))))
 
-    @property
-    def words(self) -> str:
-        """The rule in words."""
-        return f"error at most {float(exact(self.within)):g}"
-
 
 @dataclass(frozen=True)
 class Apart:
@@ -104,8 +90,3 @@ class Apart:
         """Whether the value is outside all intervals."""
         value = float(exact(self.value))
         return bool(np.all((low > value) | (high < value)))
-
-    @property
-    def words(self) -> str:
-        """The rule in words."""
-        return f"clearly above or below {float(exact(self.value)):g}"

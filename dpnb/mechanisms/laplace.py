@@ -74,7 +74,7 @@ def discrete_laplace(scale: Fraction, source: Source) -> int:
     InvalidValueError
         The scale is not an exact number greater than 0, or the source gives no words.
     """
-    top, bottom = _checked(scale).as_integer_ratio()
+    top, bottom = _checked(scale)
     chance = _Chance(source, _MOST_REFILLS * (1 + top.bit_length() // WORD_BITS))
     while True:
         rest = chance.below(top)
@@ -109,7 +109,8 @@ def laplace_tail(scale: Fraction, width: int) -> float:
     InvalidValueError
         A number is out of its range.
     """
-    step = 1 / _checked(scale)
+    top, bottom = _checked(scale)
+    step = Fraction(bottom, top)
     depth = (_checked_width(width) + 1) * step
     if depth > _DEEP:
         return math.ulp(0.0)
@@ -138,7 +139,7 @@ def laplace_half_width(scale: Fraction, alpha: Number) -> int:
     InvalidValueError
         A number is out of its range.
     """
-    exact_scale, miss = _checked(scale), exact(alpha, name="alpha")
+    exact_scale, miss = Fraction(*_checked(scale)), exact(alpha, name="alpha")
     if not 0 < miss < 1:
         raise InvalidValueError(f"alpha: must lie between 0 and 1, given {shown(alpha)}. Give for example 0.05.")
     # The bits are more than log(2/alpha), so w = 0 will do, and q, of as many digits as 1/scale has, is not needed.
@@ -151,13 +152,16 @@ def laplace_half_width(scale: Fraction, alpha: Number) -> int:
     return max(math.ceil(exact_scale * bound) - 1, 0)
 
 
-def _checked(scale: object) -> Fraction:
-    if isinstance(scale, bool) or not isinstance(scale, int | Fraction) or scale <= 0:
-        raise InvalidValueError(
-            f"scale: must be an exact number (Fraction or int) greater than 0, given {shown(scale)}. "
-            f"Compute it as sensitivity / epsilon in Fractions."
-        )
-    return Fraction(scale)
+def _checked(scale: object) -> tuple[int, int]:
+    """The scale as a ratio in lowest terms."""
+    if isinstance(scale, int | Fraction) and not isinstance(scale, bool):
+        top, bottom = scale.as_integer_ratio()
+        if top > 0:
+            return top, bottom
+    raise InvalidValueError(
+        f"scale: must be an exact number (Fraction or int) greater than 0, given {shown(scale)}. "
+        f"Compute it as sensitivity / epsilon in Fractions."
+    )
 
 
 def _checked_width(width: object) -> int:
@@ -198,11 +202,9 @@ class _Chance:
         return place % 2 == 1
 
     def _word(self) -> int:
-        try:
-            return self._words.pop()
-        except IndexError:
+        if not self._words:
             self._refill()
-            return self._words.pop()
+        return self._words.pop()
 
     def _refill(self) -> None:
         if not self._refills_left:

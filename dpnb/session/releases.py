@@ -79,9 +79,12 @@ class Releases:
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
-    def release(self, plan: Plan, view: AnyView, target: Target) -> Answer:
-        """Answer a question and charge what that adds; the identical request gives the very same answer, free."""
-        charge = self._charge(plan, view, target)
+    def release(self, plan: Plan, view: AnyView, target: Target, *, inside: str = "") -> Answer:
+        """Answer a question and charge what that adds; the identical request gives the very same answer, free.
+
+        What is new is refused once the session, or the mechanism on the branch `inside`, has ended.
+        """
+        charge = self._charge(plan, view, target, inside)
         if charge.sigma is not None and charge.measurement is None:
             only = only_of(self._questions.tables.compile(plan), target.groups)
             charge = self._answer_charge(self._questions.tables.compile(plan, only), charge, charge.sigma)
@@ -89,7 +92,7 @@ class Releases:
         self.changed()
         return self.answer_of(charge)
 
-    def _charge(self, plan: Plan, view: AnyView, target: Target) -> Charge:
+    def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
         text, request = plan.to_json(), target.to_json(view)
         account, version = self._questions.account, self._questions.version
@@ -98,7 +101,7 @@ class Releases:
             known = ledger.find(key)
             if known is not None:
                 return known
-            account.tree.refuse_closed(account.trunk)
+            account.tree.refuse_closed(inside or account.trunk)
             question = self._questions.question(plan, view, target.groups)
             refinement = question.refinement
             total = self._questions.resolve(question, target, self._questions.rows(question))

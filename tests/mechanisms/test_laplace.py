@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms import laplace
 from dpnb.mechanisms.laplace import _Chance, discrete_laplace, laplace_half_width, laplace_tail
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
 
@@ -285,9 +284,3 @@ def test_source_that_gives_no_words_is_refused() -> None:
 
     with pytest.raises(InvalidValueError, match=r"source: words\(n\) must return"):
         discrete_laplace(Fraction(1), Broken())
-
-
-def test_nothing_is_remembered_between_draws() -> None:
-    before = {name: value for name, value in vars(laplace).items() if not name.startswith("__")}
-    draws(LARGE, 1, 5)
-    assert {name: value for name, value in vars(laplace).items() if not name.startswith("__")} == before

@@ -17,7 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.interactive.above_threshold import STEPS, AboveThreshold, Hit
@@ -67,6 +69,23 @@ class Attack:
 Launch = Callable[[Attack, Source], Ask]
 
 
+class Prefetched:
+    """Seeded words, drawn many at a time: asking for sixteen takes longer than using them."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._inner = NotPrivateSeededSource(seed)
+        self._block = self._inner.words(0)
+        self._used = 0
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        if self._used + n > len(self._block):
+            self._block, self._used = self._inner.words(max(n, 1 << 16)), 0
+        self._used += n
+        return self._block[self._used - n : self._used]
+
+
 def happens(attack: Attack, ask: Ask, places: tuple[int, ...]) -> bool:
     """Ask until an answer is another one than the event's."""
     hit = Hit(BELOW)
@@ -79,7 +98,7 @@ def happens(attack: Attack, ask: Ask, places: tuple[int, ...]) -> bool:
 
 def seen_epsilon(attack: Attack, launch: Launch, seed: int) -> float:
     """A lower bound on the log-ratio of the event's probabilities (Clopper and Pearson, half of `ALARM` each)."""
-    source, times = NotPrivateSeededSource(seed), []
+    source, times = Prefetched(seed), []
     for side in (attack.places, attack.others):
         places = tuple(round(place * STEPS) for place in side)
         times.append(sum(happens(attack, launch(attack, source), places) for _ in range(attack.runs)))
@@ -101,9 +120,10 @@ def ours(attack: Attack, source: Source) -> Ask:
 def broken(rho_scale: Fraction, nu_scale: Fraction | None, source: Source, *, reused: bool = False) -> Ask:
     """Scales are in sensitivities; nothing counts the hits, as every event ends with the last one that is allowed."""
     rho = discrete_laplace(rho_scale * STEPS, source)
+    scale = nu_scale * STEPS if nu_scale is not None else None
 
     def ask(place: int) -> Hit:
-        noisy = place + (discrete_laplace(nu_scale * STEPS, source) if nu_scale else 0)
+        noisy = place + (discrete_laplace(scale, source) if scale is not None else 0)
         return Hit(noisy >= rho, noisy if reused and noisy >= rho else None)
 
     return ask
@@ -143,17 +163,17 @@ def said_to_be_monotone(attack: Attack, source: Source) -> Ask:
 
 # --- the attacks ------------------------------------------------------------------------------------------------------
 
-BOTH_WAYS = Attack((-1,) * 3 + (1,) * 3, (0,) * 6, (BELOW,) * 3 + (ABOVE,) * 3, hits=3, runs=10_000)
+BOTH_WAYS = Attack((-1,) * 3 + (1,) * 3, (0,) * 6, (BELOW,) * 3 + (ABOVE,) * 3, hits=3, runs=8000)
 
 ATTACKS: dict[str, tuple[Launch, Attack]] = {
     "the compared value is given (Roth)": (
         roth,
-        Attack((0,) * 4 + (1,), (1,) * 4 + (0,), (BELOW,) * 4 + (ABOVE,), most=1.5, values=True, runs=30_000),
+        Attack((0,) * 4 + (1,), (1,) * 4 + (0,), (BELOW,) * 4 + (ABOVE,), most=1.5, values=True, runs=20_000),
     ),
     "noise without the hits (Lee, Clifton)": (lee_clifton, BOTH_WAYS),
     "no noise on queries (Stoddard et al.)": (
         stoddard,
-        Attack((0, 1), (1, 0), (BELOW, ABOVE), epsilon=Fraction(1), runs=2000),
+        Attack((0, 1), (1, 0), (BELOW, ABOVE), epsilon=Fraction(1), runs=10_000),
     ),
     "no limit on the hits (Chen et al.)": (chen, BOTH_WAYS),
     "the comparison's noise for the value": (
@@ -165,12 +185,12 @@ ATTACKS: dict[str, tuple[Launch, Attack]] = {
             most=1,
             monotone=True,
             values=True,
-            runs=30_000,
+            runs=20_000,
         ),
     ),
     "monotone noise for queries that are not": (
         said_to_be_monotone,
-        Attack((-0.5,) * 6 + (0.5,), (0.5,) * 6 + (-0.5,), (BELOW,) * 6 + (ABOVE,), runs=30_000),
+        Attack((-0.5,) * 6 + (0.5,), (0.5,) * 6 + (-0.5,), (BELOW,) * 6 + (ABOVE,), runs=24_000),
     ),
 }
 
@@ -184,13 +204,6 @@ def test_the_attack_shows_that_the_broken_variant_exceeds_epsilon(name: str) -> 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_the_same_attack_does_not_show_it_for_ours(name: str) -> None:
-    """False alarm 1e-6 each."""
+    """False alarm 1e-6 each.  It shows something, for the attack is not idle; what it does not show is the rest."""
     _, attack = ATTACKS[name]
-    assert seen_epsilon(attack, ours, 20260421) <= attack.epsilon
-
-
-@pytest.mark.parametrize("name", [name for name, (_, attack) in ATTACKS.items() if attack.most is None])
-def test_the_attacks_on_decisions_see_a_good_part_of_what_ours_costs(name: str) -> None:
-    """So they are not idle: what they do not show for ours is the rest."""
-    _, attack = ATTACKS[name]
-    assert seen_epsilon(attack, ours, 20260422) > 0
+    assert 0 < seen_epsilon(attack, ours, 20260421) <= attack.epsilon

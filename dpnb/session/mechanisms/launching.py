@@ -14,6 +14,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.promise import promise
 from dpnb.answer.faces import cost_up, floor_percent
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
+from dpnb.ledger import branch_of
 from dpnb.ledger.charge import digest
 from dpnb.mechanisms.randomness import Source
 from dpnb.query.aggregations import Discovery, view_from_json, view_to_json
@@ -116,7 +117,9 @@ class Mechanisms:
                 launch,
                 self._releases,
                 said,
-                lambda squared: self._releases.release(plan, view, target_from(rho=squared / 2)),
+                lambda squared: self._releases.release(
+                    plan, view, target_from(rho=squared / 2), inside=branch_of(launch.id)
+                ),
             )
         return Scan(launch, self._questions, self._releases, self._source)
 
@@ -205,7 +208,11 @@ class Mechanisms:
                     ("what is not used", f"{NOT_BACK} To pay as you go instead, ask here, or in a partition."),
                 ],
             )
-        asked = {"budget": given.to_json(), "filter": kind}
+        asked = {
+            "budget": given.to_json(),
+            "filter": kind,
+            "share": None if share is None else to_text(positive(share, name="share")),
+        }
         launch = self._launch(
             SUB_SESSION,
             name,
@@ -260,8 +267,9 @@ class Mechanisms:
         if not left.mu_squared and given is None and not self._here():
             raise BudgetExceeded("noise_reduction: nothing is left of the budget; nothing was charged")
         title = question_words(plan, view)[:LONGEST_NAME] if name is None else name
-        launch = self._launch(NOISE_REDUCTION, title, asked, GDP(0), first=start)
-        return self._attached(launch)  # type: ignore[no-any-return]
+        made: NoiseReduction = self._attached(self._launch(NOISE_REDUCTION, title, asked, GDP(0), first=start))
+        made.begin()
+        return made
 
 
 def _checked_name(name: object, kind: str) -> str:

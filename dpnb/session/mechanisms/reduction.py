@@ -59,36 +59,43 @@ class NoiseReduction(Mechanism):
         self.met: bool | None = None
         """Whether the rule of the last `until` was met; None before one."""
 
-    @property
-    def _next(self) -> Fraction | None:
-        """The mu squared of the next look; None when `most` has been reached."""
-        squared: Fraction = self._first * FACTOR**self._taken
-        if self._most is None or squared < self._most:
-            return squared
-        before = self._first * FACTOR ** (self._taken - 1) if self._taken else Fraction(0)
-        return self._most if before < self._most else None
+    def begin(self) -> None:
+        """Go back to the first look: launched again, it gives its looks again, free, as in a notebook that is rerun."""
+        self._taken, self.answer, self.met = 0, None, None
 
-    def step(self) -> Answer:
-        """Take the next look, at twice the information of the last.
+    def look(self, number: int) -> Answer:
+        """The answer of a look, numbered from 0; free if it was taken before, in any kernel.
+
+        Look k is at 2^k times the information of the first, or at that of `most` if this is less.
 
         Raises
         ------
         BudgetExceeded
             The filter refuses; nothing was charged.
         RequestError
-            `most` has been reached.
+            `most` is reached by an earlier look.
         MechanismClosed
-            It was closed.
+            It was closed, and the look never taken.
         """
-        squared = self._next
+        squared = self._squared(number)
         if squared is None:
             raise RequestError(
                 f"{self.name}: the most that was allowed, mu={GDP.from_squared(self._most or 0).mu!r}, has been "
                 "reached; launch another one under a new name with a larger most="
             )
-        self.answer = self._look(squared)
-        self._taken += 1
+        self.answer, self._taken = self._look(squared), number + 1
         return self.answer
+
+    def _squared(self, number: int) -> Fraction | None:
+        """The mu squared of a look; None beyond the last."""
+        squared: Fraction = self._first * FACTOR**number
+        if self._most is None or squared < self._most:
+            return squared
+        return self._most if not number or squared / FACTOR < self._most else None
+
+    def step(self) -> Answer:
+        """Take the next look, at twice the information of the last; see `look`."""
+        return self.look(self._taken)
 
     def until(self, rule: StoppingRule) -> Answer:
         """Take looks until a rule is met, and close; or until `most` or the budget is reached, and stay open.
@@ -109,22 +116,21 @@ class NoiseReduction(Mechanism):
         MechanismClosed
             It was closed before the rule was met.
         """
-        self._taken = 0
-        while self._next is not None:
-            try:
-                answer = self.step()
-            except BudgetExceeded:
-                if self.answer is None:
-                    raise
+        answer, number = self.look(0), 0
+        while not rule.met(answer.cells.low, answer.cells.high):
+            number += 1
+            if self._squared(number) is None:
                 break
-            if rule.met(answer.cells.low, answer.cells.high):
-                self.met = True
-                self.close()
-                return answer
+            try:
+                answer = self.look(number)
+            except BudgetExceeded:
+                break
+        else:
+            self.met = True
+            self.close()
+            return answer
         self.met = False
-        if self.answer is None:
-            raise RequestError(f"{self.name}: most= allows no look; give a larger one")
-        return self.answer
+        return answer
 
     @property
     def cost(self) -> Loss:

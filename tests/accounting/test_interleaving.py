@@ -1,0 +1,43 @@
+"""Interactive mechanisms are let in where a theorem says so, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
+from dpnb.accounting.interleaving import why_not_interleaved, why_not_parallel
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        GDPFilter(1),
+        GDPFilter(1, 1e-8),
+        ZCDPFilter(0.5),
+        RDPFilter({8: 1}),
+        ApproxDPFilter(1, conversion_delta=1e-6),
+        BasicFilter(1, 1e-6),
+        RogersFilter(1, 1e-6),
+    ],
+)
+def test_interleaving_is_allowed_where_it_is_proved(filter_: Any) -> None:
+    assert why_not_interleaved(filter_) is None
+
+
+@pytest.mark.parametrize(
+    ("filter_", "reason"),
+    [
+        (ZCDPFilter(0.5, 1e-8), "open question"),
+        (ApproxDPFilter(1, conversion_delta=1e-6, slack_delta=1e-8), "open question"),
+        (RDPFilter({2: 1, 8: 1}), "2 Renyi orders"),
+    ],
+)
+def test_it_is_refused_elsewhere_with_the_reason(filter_: Any, reason: str) -> None:
+    assert reason in str(why_not_interleaved(filter_))
+
+
+def test_only_the_filter_that_bounds_no_sum_has_no_rule_for_parts() -> None:
+    assert "Rogers" in str(why_not_parallel(RogersFilter(1, 1e-6)))
+    assert why_not_parallel(BasicFilter(1, 1e-6)) is None

@@ -1,0 +1,94 @@
+"""Every interactive mechanism keeps the contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnb
+from contracts.interactive import InteractiveContract
+
+
+class TestSubSession(InteractiveContract):
+    kind, at_launch = "sub-session", True
+
+    def launch(self, session: dpnb.Session) -> Any:
+        return session.delegate(mu=0.3, name="it")
+
+    def launch_otherwise(self, session: dpnb.Session) -> Any:
+        return session.delegate(mu=0.2, name="it")
+
+    def launch_too_much(self, session: dpnb.Session) -> Any:
+        return session.delegate(mu=50, name="much")
+
+    def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
+        return it.frame[it.frame["x"] > number].count().release(mu=0.1)
+
+
+class TestPartition(InteractiveContract):
+    kind, at_launch = "partition", False
+
+    def launch(self, session: dpnb.Session) -> Any:
+        return session.partition("site", name="it")
+
+    def launch_otherwise(self, session: dpnb.Session) -> Any:
+        return session.partition(session.frame["x"] > 1, name="it")
+
+    def launch_too_much(self, session: dpnb.Session) -> Any:
+        return TooDear(session.partition("site", name="much"))
+
+    def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
+        if isinstance(it, TooDear):
+            return it.partition["a"].frame.count().release(mu=50)
+        return it["a"].frame[it["a"].frame["x"] > number].count().release(mu=0.1)
+
+
+class TooDear:
+    """A partition that will be asked for more than there is."""
+
+    def __init__(self, partition: Any) -> None:
+        self.partition = partition
+
+
+class TestAboveThreshold(InteractiveContract):
+    kind, at_launch = "above-threshold", True
+
+    def launch(self, session: dpnb.Session) -> Any:
+        return session.above_threshold(1e6, name="it", epsilon=0.2, hits=2)
+
+    def launch_otherwise(self, session: dpnb.Session) -> Any:
+        return session.above_threshold(1e6, name="it", epsilon=0.2, hits=3)
+
+    def launch_too_much(self, session: dpnb.Session) -> Any:
+        return session.above_threshold(0, name="much", epsilon=50)
+
+    def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
+        return it.ask(session.frame[session.frame["x"] > number].count())
+
+
+class TestGaussianScan(TestAboveThreshold):
+    def launch(self, session: dpnb.Session) -> Any:
+        return session.above_threshold(1e6, name="it", mu=0.2, questions=4)
+
+    def launch_otherwise(self, session: dpnb.Session) -> Any:
+        return session.above_threshold(1e6, name="it", mu=0.2, questions=5)
+
+    def launch_too_much(self, session: dpnb.Session) -> Any:
+        return session.above_threshold(0, name="much", mu=50, questions=4)
+
+
+class TestNoiseReduction(InteractiveContract):
+    kind, at_launch = "noise reduction", False
+
+    def launch(self, session: dpnb.Session) -> Any:
+        return session.noise_reduction(session.frame["x"].sum(), name="it", first=0.05)
+
+    def launch_otherwise(self, session: dpnb.Session) -> Any:
+        return session.noise_reduction(session.frame.count(), name="it", first=0.05)
+
+    def launch_too_much(self, session: dpnb.Session) -> Any:
+        return session.noise_reduction(session.frame["x"].sum(), name="much", first=50)
+
+    def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
+        for _ in range(number):
+            it.step()
+        return it.look(number)
