@@ -1,0 +1,279 @@
+"""Nobody beats the promise by interleaving: questions, sub-sessions, parts, comparisons and looks, all on one budget.
+
+Real sessions on two tables, of which one lacks a person who moves every question by all that one person can.  The
+attacker knows all other rows, chooses what to ask next and for how much from the answers so far, tries to spend exactly
+everything, and keeps the exact log likelihood ratio of whatever was released.
+
+Under mu0-GDP no event is likelier than Phi(Phi^-1(p) + mu0) with the person if it has probability p without.  So for
+the events "ratio above t" the shares seen on both tables prove that mu0 is at least something (`seen_difference`), with
+probability at most 1e-7 wrongly.  With those of nine t, fixed here, a correct program fails each test with probability
+below 1e-6 at a fresh seed.  Seeds are fixed, so a test passes always or never.
+
+What is Gaussian is also checked exactly, in every repetition: what the person moved each answer by, in noise scales.
+
+The controls are the same attackers, against sessions that count wrongly, before the same bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dpnb
+from dpnb.accounting.losses import GDP
+from dpnb.accounting.parallel import Place
+from dpnb.errors import BudgetExceeded
+from dpnb.interactive.above_threshold import STEPS, Terms
+from dpnb.query.execute import execute
+from dpnb.query.plan import Plan
+from dpnb.session import account
+from dpnb.session.account import Account
+from dpnb.session.log import Log
+from dpnb.session.mechanisms import launching
+from dpnb.session.releases import Releases
+from dpnb.session.tables import Tables
+from dpnb.session.tree import Tree
+from statistical.attacks import Floats, seen_difference
+
+pytestmark = pytest.mark.statistical
+
+MU0 = 1
+GAP = float(2 * stats.norm.cdf(MU0 / 2) - 1)
+"""By how much the best event's probability may differ between the tables."""
+
+THRESHOLDS = np.linspace(-1, 1, 9)
+TOWNS = ("a", "b", "c", "d", "e")
+EPSILON = Fraction(1, 10)
+"""Of comparisons: little, since pure DP is charged more, as GDP, than comparisons tell."""
+
+# --- two tables -------------------------------------------------------------------------------------------------------
+
+OTHERS = pd.DataFrame({"person": [f"p{i // 2}" for i in range(40)], "town": [*TOWNS] * 8, "age": 40})
+PERSON = pd.DataFrame({"person": "someone", "town": TOWNS, "age": 40})
+TABLES = (pd.concat([PERSON, OTHERS], ignore_index=True), OTHERS)
+"""With the person, who has a row in every town, and without."""
+
+
+def session(table: pd.DataFrame, seed: int) -> dpnb.Session:
+    return dpnb.Session(
+        table,
+        name="attacked",
+        schema={"town": dpnb.Categories(list(TOWNS)), "age": dpnb.Bounded(0, 100)},
+        privacy_unit="person",
+        max_rows_per_unit=5,
+        budget=dpnb.Budget.gdp(MU0),
+        ledger=":memory:",
+        not_private_test_seed=seed,
+    )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    """Prepare each table once, and let a release give its row of the ledger, without a face: twice as fast."""
+    read, prepared = Tables.read, {}
+
+    def read_once(tables: Tables, table: Any) -> None:
+        if id(table) not in prepared:
+            read(tables, table)
+        tables._prepared = prepared.setdefault(id(table), tables._prepared)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tables, "read", read_once)
+        patch.setattr(Releases, "answer_of", lambda _, charge: charge)
+        patch.setattr(Log, "asked", lambda *_: None)
+        yield
+
+
+@cache
+def sums(plan: str) -> tuple[int, ...]:
+    """A question's exact sums, with the person and without."""
+    asked = Plan.from_json(plan)
+    both = [session(table, 0)._tables for table in TABLES]
+    return tuple(int(execute(one.compile(asked), one.rows(asked.source), one.schema(asked.source))[0]) for one in both)
+
+
+# --- what an attacker makes of what is said ---------------------------------------------------------------------------
+
+
+class Comparisons:
+    """What an above-threshold mechanism said.
+
+    Its hidden noise is averaged over a thousand quantiles; on a lattice of 2^-20 noise is as good as real.
+    """
+
+    TERMS = Terms(EPSILON, 1, monotone=True)
+    RHO, NU = (stats.laplace(scale=float(scale / STEPS)) for scale in (TERMS.threshold_scale, TERMS.query_scale))
+    HIDDEN = RHO.ppf((np.arange(1000) + 0.5) / 1000)
+
+    def __init__(self) -> None:
+        self._likely = np.ones((2, len(self.HIDDEN)))
+
+    def hear(self, both: tuple[int, ...], threshold: float, above: bool) -> None:
+        for row, total in zip(self._likely, both, strict=True):
+            row *= (self.NU.sf if above else self.NU.cdf)(self.HIDDEN - (total - threshold))
+
+    @property
+    def evidence(self) -> float:
+        there, gone = self._likely.mean(axis=1)
+        return float(np.log(there / gone))
+
+
+class Attacker:
+    """Asks one session and whatever is launched in it, and counts everything that it is told.
+
+    Attributes
+    ----------
+    told : Fraction
+        Sum of the squares of what the person moved each Gaussian answer by, in noise scales.
+    moves : tuple of str
+        What was done, for the record.
+    """
+
+    def __init__(self, session: dpnb.Session) -> None:
+        self.session = session
+        self.told, self.moves = Fraction(0), ()
+        self._of_gaussians, self._of_comparisons, self._asked = 0.0, Comparisons(), 0
+
+    @property
+    def evidence(self) -> float:
+        """Log likelihood ratio of all that was released: with the person against without."""
+        return self._of_gaussians + self._of_comparisons.evidence
+
+    def question(self, place: dpnb.Session) -> Any:
+        """How many people there are; each time another question, so that it is measured afresh."""
+        self._asked += 1
+        frame = place.frame
+        return frame[frame["age"] >= -self._asked].units()
+
+    def ask(self, place: dpnb.Session, **target: Any) -> None:
+        try:
+            self.hear(self.question(place).release(**target))
+        except BudgetExceeded:
+            return
+
+    def hear(self, charge: Any) -> None:
+        there, gone = sums(charge.plan)
+        (answer,) = charge.measurement.to_floats()
+        self._of_gaussians += float((answer - gone) ** 2 - (answer - there) ** 2) / (2 * charge.sigma**2)
+        self.told += (Fraction(there - gone) / Fraction(charge.sigma)) ** 2
+
+    def compare(self, scan: Any, threshold: float) -> None:
+        query = self.question(self.session)
+        self._of_comparisons.hear(sums(query.plan.to_json()), threshold, scan.ask(query, threshold).above)
+
+
+# --- attackers --------------------------------------------------------------------------------------------------------
+
+
+def weave(it: Attacker) -> None:
+    """Everything at once: which mechanism is next, and how much it is given, follows from the evidence so far."""
+    whole, towns, teams = it.session, it.session.partition("town"), []
+
+    def ask(place: dpnb.Session) -> None:
+        it.ask(place, share=0.1 if it.evidence > 0 else 0.3)  # bold when behind
+
+    def team() -> None:
+        teams.append(whole.delegate(name="team", mu="0.5" if it.evidence > 0 else "0.4"))
+        ask(teams[-1])
+
+    def team_of_a_town() -> None:
+        teams.append(towns["c"].delegate(name="team", mu="0.3" if it.evidence > 0 else "0.2"))
+        ask(teams[-1].partition("town")["c"])
+
+    def comparison() -> None:
+        it.compare(whole.above_threshold(20, name="line", epsilon=EPSILON, counts_only=True), 20.5)
+
+    def looks() -> None:
+        seen = whole.noise_reduction(it.question(whole), first="0.3" if it.evidence > 0 else "0.2")
+        for _ in range(2 if it.evidence < 0 else 1):
+            it.hear(seen.step())
+
+    moves: dict[str, Callable[[], None]] = {
+        "whole": lambda: ask(whole),
+        "town a": lambda: ask(towns["a"]),
+        "town b": lambda: ask(towns["b"]),
+        **{"team": team, "team of a town": team_of_a_town, "comparison": comparison, "looks": looks},
+    }
+    for _ in range(4):
+        name = list(moves)[int(abs(it.evidence) * 20) % len(moves)]
+        moves.pop(name)()
+        it.moves += (name,)
+    for place in (*teams, whole):
+        it.ask(place, share=1)
+
+
+def split(it: Attacker) -> None:
+    """Every town for the price of one, as long as nobody counts in two."""
+    towns = it.session.partition("town", max_parts_per_unit=1)
+    for town in TOWNS:
+        it.ask(towns[town], mu="0.6")
+    for town in TOWNS if it.evidence > 0 else reversed(TOWNS):
+        it.ask(towns[town], share=1)
+
+
+def everywhere(it: Attacker) -> None:
+    """All of it, wherever something can be asked."""
+    towns = it.session.partition("town")
+    for town in TOWNS:
+        it.ask(towns[town], mu=MU0)
+    for number in range(4):
+        try:
+            it.ask(it.session.delegate(name=f"team {number}", mu=MU0), mu=MU0)
+        except BudgetExceeded:
+            break
+    it.ask(it.session, mu=MU0)
+
+
+class Seen(NamedTuple):
+    """What became of all attacks on one table, each by repetition."""
+
+    evidence: Floats
+    told: list[Fraction]
+    headroom: list[float]
+    moves: list[tuple[str, ...]]
+
+
+def attacks(attacker: Callable[[Attacker], None], repetitions: int) -> tuple[Seen, Seen]:
+    """Many attacks on the table with the person, and as many on the one without."""
+    both = []
+    for side, table in enumerate(TABLES):
+        played = []
+        for number in range(repetitions):
+            it = Attacker(session(table, 2 * number + side))
+            attacker(it)
+            played.append((it.evidence, it.told, it.session.headroom, it.moves))
+        evidence, *rest = map(list, zip(*played, strict=True))
+        both.append(Seen(np.array(evidence), *rest))
+    return both[0], both[1]
+
+
+def proved_mu(there: Seen, gone: Seen) -> float:
+    """The mu that these sessions have at least."""
+    return max(seen_difference(there.evidence - t, gone.evidence - t, 0.0)[0] for t in THRESHOLDS)
+
+
+# --- the promise ------------------------------------------------------------------------------------------------------
+
+
+def test_no_attacker_who_interleaves_everything_beats_the_promise_and_a_good_one_comes_close() -> None:
+    """Close: at least 0.9 of the gap, by the mean of (1 - e^-ratio)+ on both tables, which is the best event's.
+
+    That mean is some 0.98 of the gap with a standard error of 0.03, so this would fail at one fresh seed in 200.
+    The share of attacks that guess right tells the same without trusting the ratio; six standard errors, 1e-8.
+    """
+    there, gone = attacks(weave, 500)
+    assert proved_mu(there, gone) <= MU0
+    for seen in (there, gone):
+        assert max(seen.told) <= MU0**2
+        assert set(seen.headroom) == {0}
+        assert len({moves[1] for moves in seen.moves}) == 6
+        assert len(set(seen.moves)) > 80
+    by_ratio = np.mean([-np.expm1(-there.evidence).clip(max=0) * -1, 0])
+    assert by_ratio

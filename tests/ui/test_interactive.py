@@ -1,0 +1,80 @@
+"""Interactive mechanisms in the Lab: alive at once, seen as they are, and the odometers that pause meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, expect
+
+from ui.conftest import CELL
+from ui.lab import Lab
+
+LAUNCHES = """\
+plans = session.partition("coins", max_parts_per_unit=1)
+colleague = session.delegate(mu=0.05, name="colleague")
+scan = session.above_threshold(1000, name="scan", epsilon=0.05, hits=2, counts_only=True)
+for number, coins in enumerate(list(plans)[:3]):
+    plans[coins].frame.count().release(mu=0.02 * (number + 1))
+scan.ask(session.frame[session.frame["mdvis"] > 9].count())
+"""
+NAMES = ("by coins", "colleague", "scan")
+
+
+@pytest.fixture
+def launched(cockpit: Lab) -> Lab:
+    cockpit.write(CELL["spare"], LAUNCHES)
+    cockpit.run(CELL["spare"])
+    return cockpit
+
+
+def mechanism(lab: Lab, name: str) -> Locator:
+    return lab.panel.locator(".dpnb-mechanism", has=lab.page.locator(".dpnb-mechanism-name", has_text=name))
+
+
+def test_panel_shows_what_is_open_and_what_it_costs(launched: Lab) -> None:
+    expect(launched.panel.locator(".dpnb-mechanism")).to_have_count(3)
+    told = launched.value("[one['text'] for one in session._mechanisms.told()]")
+    assert isinstance(told, list)
+    for name, text in zip(NAMES, told, strict=True):
+        expect(mechanism(launched, name).locator(".dpnb-mechanism-state")).to_have_text("open")
+        expect(mechanism(launched, name).locator(".dpnb-mechanism-text")).to_have_text(text)
+    parts = mechanism(launched, "by coins").locator(".dpnb-part")
+    expect(parts).to_have_count(3)
+    expect(parts.nth(2)).to_contain_text("mu 0.06")
+    launched.screenshot("mechanisms")
+
+
+def test_the_odometer_that_can_be_read_is_shown_and_the_others_pause(launched: Lab) -> None:
+    paused = launched.places[0].locator(".dpnb-paused")
+    expect(paused).to_contain_text("pause while 'by coins', 'colleague', 'scan' are open")
+    for place in launched.places:
+        expect(place.locator("[data-gauge=accumulator]").first).to_be_visible()
+        expect(place.locator("[data-gauge=mixture]")).to_have_count(0)
+    paused.locator("a.dpnb-why").click()
+    expect(launched.panel.locator(".dpnb-explanation[data-explanation=paused]")).to_be_in_viewport()
+    launched.write(CELL["spare"], "for one in session.mechanisms.values():\n    one.close()")
+    launched.run(CELL["spare"])
+    expect(paused).not_to_be_visible()
+    for place in launched.places:
+        expect(place.locator("[data-gauge=mixture]").first).to_be_visible()
+    expect(launched.panel.locator(".dpnb-mechanism[data-state=closed]")).to_have_count(3)
+
+
+def test_a_restart_and_run_all_spends_nothing_and_shows_the_scan_elsewhere(launched: Lab) -> None:
+    spent = launched.value("session.spent.mu")
+    launched.restart()
+    for name in ("load", "session", "spare"):
+        launched.run(CELL[name])
+    assert launched.value("session.spent.mu") == spent
+    assert launched.value("scan.state") == "elsewhere"
+    expect(mechanism(launched, "scan").locator(".dpnb-mechanism-state")).not_to_have_text("open")
+    expect(mechanism(launched, "by coins").locator(".dpnb-mechanism-state")).to_have_text("open")
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_accessible_in_both_themes(launched: Lab, theme: str) -> None:
+    launched.set_theme(theme)
+    expect(launched.panel.locator(".dpnb-mechanism")).to_have_count(3)
+    results = Axe().run(launched.page, context={"include": [[".dpnb-panel"]]})
+    assert [found["id"] for found in results.response["violations"] if found["impact"] in ("serious", "critical")] == []
+    launched.screenshot(f"mechanisms-{theme.split()[-1].lower()}")
