@@ -210,7 +210,10 @@ class Account:
     def comparison(self) -> Comparison:
         """What every filter and odometer makes of the same history, as it stands now; to be read at once."""
         with self.ledger.lock:
-            for charge in self.ledger.charges(after=self._comparison.seen):
+            fresh = self.ledger.charges(after=self._comparison.seen)
+            if fresh:
+                self.tree.sync()
+            for charge in fresh:
                 path = self.tree.path(charge.branch, self.trunk)
                 self._comparison = self._comparison.after(charge.id, charge.loss, path)
                 if path is not None:

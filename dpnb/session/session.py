@@ -155,7 +155,12 @@ class Session(Launches):
             asked=lambda plan, view: Query(plan, view, self).release,
             changed=changed,
         )
-        self._mechanisms = Mechanisms(self._questions, self._releases, source, self._sub_session, self._part_of)
+        self._mechanisms = Mechanisms(
+            self._questions, self._releases, source, self._sub_session, self._part_of, self._part_words
+        )
+
+    _part_words = ""
+    """Which part of a partition this is, if it is one."""
 
     def _sub_session(self, launch: Launch, kept: Sub) -> SubSession:
         return SubSession(self, launch, kept)
@@ -356,7 +361,8 @@ class Part(_Child):
 
     def __init__(self, outer: Session, launch: Launch, key: Key) -> None:
         super().__init__(outer, launch, branch_of(launch.id, (key,)))
-        self.name = f"{outer.name}: {launch.about['by']} {key}"
+        self._part_words = f"{launch.about['by']} {key}"
+        self.name = f"{outer.name}: {self._part_words}"
         self.budget, self.public_size = outer.budget, None
         self._about_part, self._key = launch.about, key
         account = outer._account.of_part(launch, (key,))

@@ -10,6 +10,7 @@ from dpnb.answer.faces import FAINT, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
 EACH_FILTER = "Same promise, each filter"
+MECHANISMS = "Interactive mechanisms"
 READINGS: dict[Reading, str] = {
     "time-uniform": "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand",
     "accumulator": "inside every budget fixed beforehand that is at least this",
@@ -32,7 +33,10 @@ def text(state: dict[str, Any]) -> str:
         if not _read(state, reading):
             continue  # none of this reading can count what was released
         lines.append(f"  Odometers, {reading}: {note}")
-        lines += [f"    {line['label']:<23}{line['description']}" for line in _read(state, reading)]
+        lines += [f"    {name:<23}{words}" for name, words in _read(state, reading)]
+    if state["mechanisms"]:
+        lines.append(f"  {MECHANISMS}:")
+        lines += [f"    {name:<23}{words}" for name, words in _mechanisms(state)]
     count = state["count"]
     lines.append(f"  {state['spent']}; {count} request{'s' if count != 1 else ''} in {state['ledger']}")
     return "\n".join(lines)
@@ -75,9 +79,10 @@ def _lists(state: dict[str, Any]) -> str:
     """The filters and the odometers, folded away."""
     folds = [(EACH_FILTER, _filters(state))]
     for reading, note in READINGS.items():
-        odometers = [(line["label"], line["description"]) for line in _read(state, reading)]
-        if odometers:
-            folds.append((f"Odometers, {reading}: {note}", odometers))
+        if _read(state, reading):
+            folds.append((f"Odometers, {reading}: {note}", _read(state, reading)))
+    if state["mechanisms"]:
+        folds.append((MECHANISMS, _mechanisms(state)))
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
 
 
@@ -85,8 +90,16 @@ def _filters(state: dict[str, Any]) -> list[tuple[str, str]]:
     return [(line["label"] + (" (enforced)" if line["enforced"] else ""), line["text"]) for line in state["filters"]]
 
 
-def _read(state: dict[str, Any], reading: Reading) -> list[dict[str, Any]]:
-    return [line for line in state["odometers"] if line["reading"] == reading]
+def _read(state: dict[str, Any], reading: Reading) -> list[tuple[str, str]]:
+    """The odometers of a reading in words; while they pause, one sentence for all of them."""
+    lines = [line for line in state["odometers"] if line["reading"] == reading]
+    if lines and reading == "time-uniform" and state["paused"]:
+        return [("paused", state["paused"])]
+    return [(line["label"], line["description"]) for line in lines]
+
+
+def _mechanisms(state: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["name"], f"{one['kind']}, {one['state']}: {one['text']}") for one in state["mechanisms"]]
 
 
 def _table(rows: list[tuple[str, str]]) -> str:

@@ -89,17 +89,21 @@ class Tree:
 
     def launched_in(self, trunk: str) -> list[Launch]:
         """What was launched in a session, the parts of its partitions and so on, but not inside its sub-sessions."""
-        return [launch for launch in self.sync().values() if self.path(launch.branch, trunk) is not None]
+        self.sync()
+        return self._inside(trunk)
+
+    def _inside(self, trunk: str) -> list[Launch]:
+        return [launch for launch in self._launches.values() if self.path(launch.branch, trunk) is not None]
 
     def alive(self, trunk: str) -> list[Launch]:
         """Of these the ones that may still be asked."""
         return [launch for launch in self.launched_in(trunk) if not self.is_closed(launch, trunk)]
 
     def alive_at(self, row: int, trunk: str) -> list[Launch]:
-        """The ones that could be asked just after a row of the ledger was written."""
+        """The ones that could be asked just after a row of the ledger was written, one that was taken in by `sync`."""
         return [
             launch
-            for launch in self.launched_in(trunk)
+            for launch in self._inside(trunk)
             if launch.id <= row and (launch.closed_by is None or launch.closed_by > row)
         ]
 
@@ -130,6 +134,7 @@ class Tree:
         ------
         MechanismClosed
         """
+        self.sync()
         for launch, _ in self._upwards(branch, TRUNK):
             if launch.closed:
                 raise MechanismClosed(
@@ -139,11 +144,10 @@ class Tree:
 
     def _upwards(self, branch: str, trunk: str) -> Iterator[tuple[Launch, str]]:
         """The launches between a branch and a trunk, and the parts that the way leads through."""
-        launches = self.sync()
         while branch != trunk:
             step = launch_of(branch)
             if step is None:
                 return
-            launch = launches[step[0]]
+            launch = self._launches[step[0]] if step[0] in self._launches else self.sync()[step[0]]
             yield launch, step[1]
             branch = launch.branch

@@ -15,6 +15,7 @@ import dpnb
 from contracts.interactive import TABLE, opened
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, PlanError, RequestError
+from dpnb.session import state
 
 PEOPLE = pd.DataFrame(
     {
@@ -217,6 +218,9 @@ def test_other_mechanisms_run_inside_a_part(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="another session"):
         scan.ask(session.frame.count())
     assert session.odometer.reading == "accumulator"
+    told = [one["name"] for one in state.snapshot(session)["mechanisms"]]
+    assert told == ["by site", "site a: colleague", "site c: scan"]
+    assert "site a: colleague" in repr(session)
 
 
 def test_part_of_several_tables_is_of_one() -> None:

@@ -14,7 +14,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.promise import promise
 from dpnb.answer.faces import cost_up, floor_percent
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
-from dpnb.ledger import branch_of
+from dpnb.ledger import branch_of, launch_of
 from dpnb.ledger.charge import digest
 from dpnb.mechanisms.randomness import Source
 from dpnb.query.aggregations import Discovery, view_from_json, view_to_json
@@ -58,6 +58,8 @@ class Mechanisms:
         Of noise.
     sub_session, part : callable
         Make the sessions inside.
+    words : str
+        Which part this is, if it is one.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class Mechanisms:
         source: Source,
         sub_session: Callable[[Launch, Sub], SubSession],
         part: Callable[[Launch, Key], Part],
+        words: str = "",
     ) -> None:
+        self.words = words
         self._questions, self._releases, self._source = questions, releases, source
         self._account = questions.account
         self._sub_session, self._part = sub_session, part
@@ -82,8 +86,24 @@ class Mechanisms:
 
     def told(self) -> list[dict[str, Any]]:
         """What the panel is told, also of what was launched in parts of the table."""
-        launched = self._account.tree.launched_in(self._account.trunk)
-        return [self._of(launch).told() for launch in launched if launch.branch == self._account.trunk]
+        told = []
+        for launch in self._account.tree.launched_in(self._account.trunk):
+            inside = self._at(launch.branch)
+            where = "" if inside is self else f"{inside.words}: "
+            one = inside._of(launch).told()
+            told.append({**one, "name": where + one["name"]})
+        return told
+
+    def _at(self, branch: str) -> Mechanisms:
+        """Those of this session, or of a part that is reached from it."""
+        step = launch_of(branch)
+        if branch == self._account.trunk or step is None:
+            return self
+        outer = self._account.tree.sync()[step[0]]
+        partition = self._at(outer.branch)._of(outer)
+        key = next(key for key in partition if branch_of(outer.id, (key,)) == branch)  # type: ignore[attr-defined]
+        part: Part = partition[key]  # type: ignore[index]
+        return part._mechanisms
 
     def _here(self) -> list[Launch]:
         launches = self._account.tree.sync().values()

@@ -10,6 +10,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.faces import STYLE, dated
 from dpnb.errors import MechanismClosed, RequestError
 from dpnb.interactive.protocol import Charged, State
+from dpnb.ledger import MEMORY, Ledger
 from dpnb.ledger.charge import digest
 from dpnb.query.plan import Plan
 from dpnb.session import live
@@ -126,7 +127,7 @@ class Mechanism(ABC):
         )
 
 
-def own_question(query: Any, branch: str, ledger: object) -> tuple[Plan, Any]:
+def own_question(query: Any, branch: str, ledger: Ledger) -> tuple[Plan, Any]:
     """Plan and view of a question of this very session.
 
     Raises
@@ -138,7 +139,8 @@ def own_question(query: Any, branch: str, ledger: object) -> tuple[Plan, Any]:
     if not isinstance(plan, Plan) or view is None or session is None:
         raise RequestError(f"question: must be one, such as session.frame.count(); got {type(query).__name__}")
     account = session._account
-    if account.ledger is not ledger or account.trunk != branch:
+    same = account.ledger is ledger or account.ledger.path == ledger.path != MEMORY  # a session that was made anew
+    if not same or account.trunk != branch:
         raise RequestError(
             f"{query.words}: is a question of another session, and would be paid for there; ask it of the session in "
             "which the mechanism was launched"

@@ -300,6 +300,10 @@ class Scan(Mechanism):
                 self._end()
         return row
 
+    def _end(self) -> None:
+        super()._end()
+        _hidden.pop(self._key, None)
+
     def _gone(self) -> NoReturn:
         raise MechanismClosed(
             f"{self.name}: its hidden noise was drawn in another kernel, or is gone with it, and is never stored; what "
