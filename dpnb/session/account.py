@@ -189,6 +189,9 @@ class Account:
         more than was counted for them at launch; and above-threshold scans, each of which is a post-processing of one
         non-interactive release of randomised response at its launch (Vadhan and Wang 2021), and post-processing keeps
         the bound.
+
+        What a sub-session or a part shows is about its own answers alone, each of which is given a past that may hold
+        anything; so it pauses for what was launched in it, and not for what goes on around it.
         """
         alive = self.tree.alive(self.trunk)
         if alive:

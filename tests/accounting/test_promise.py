@@ -157,3 +157,12 @@ def test_unknown_filter_is_refused_with_the_names_of_all(name: object) -> None:
 def test_rogers_needs_a_small_delta() -> None:
     with pytest.raises(InvalidValueError, match=r"between 1e-300 and 1/e"):
         promise("rogers", Budget(epsilon=1, delta=0.5))
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [Budget(1, 1e-6), Budget("0.1", "1e-9", "1e-10"), Budget.gdp("0.3"), Budget.gdp_squared(Fraction(2, 7))],
+)
+def test_a_budget_is_read_back_from_what_it_writes(budget: Budget) -> None:
+    assert Budget.from_json(budget.to_json()) == budget
+    assert repr(Budget.from_json(budget.to_json())) == repr(budget)
