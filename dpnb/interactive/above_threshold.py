@@ -48,33 +48,27 @@ References
 from __future__ import annotations
 
 import math
-import os
-import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NoReturn, SupportsIndex
 
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, positive, shown, to_text
-from dpnb.accounting.intervals import fixed_radius
-from dpnb.accounting.losses import GDP, PureDP
-from dpnb.errors import InvalidValueError, MechanismClosed, RequestError
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
+from dpnb.accounting.losses import PureDP
+from dpnb.errors import InvalidValueError, RequestError
+from dpnb.interactive.only_once import OnlyOnce
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width
-from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import Source
 
 __all__ = [
     "STEPS",
     "AboveThreshold",
     "Allotment",
-    "GaussianScan",
     "Hit",
-    "Reading",
     "Terms",
+    "check_query",
     "from_lattice",
     "on_lattice",
+    "whole_count",
 ]
 
 STEPS = 2**20
@@ -101,7 +95,7 @@ def on_lattice(total: int, sensitivity: int, threshold: Fraction) -> int:
     InvalidValueError
         Something is not an exact number, or the sensitivity is below 1.
     """
-    _check_query(total, sensitivity, threshold)
+    check_query(total, sensitivity, threshold)
     top, bottom = threshold.as_integer_ratio()
     return STEPS * (total * bottom - top) // (sensitivity * bottom)
 
@@ -161,7 +155,7 @@ class Allotment:
         InvalidValueError
             A number is out of its range.
         """
-        whole, count = positive(epsilon, name="epsilon"), _count(hits, "hits")
+        whole, count = positive(epsilon, name="epsilon"), whole_count(hits, "hits")
         decisions = whole / 2 if values else whole
         tenths = _cube_root(1000 * (count if monotone else 2 * count) ** 2)
         threshold = decisions * Fraction(10, 10 + tenths)
@@ -251,7 +245,7 @@ class Terms:
         miss = failure_probability(beta, name="beta", example="0.05")
         rho_scale, nu_scale = self.threshold_scale, self.query_scale
         for_rho = miss * rho_scale / (rho_scale + nu_scale)
-        each = 2 * (miss - for_rho) / _count(queries, "queries")  # of a nu's two sides one matters
+        each = 2 * (miss - for_rho) / whole_count(queries, "queries")  # of a nu's two sides one matters
         return laplace_half_width(rho_scale, for_rho) + (laplace_half_width(nu_scale, each) if each < 1 else 0)
 
     def margin(self, queries: int, beta: Number) -> Fraction:
@@ -296,37 +290,7 @@ class Hit:
     value: int | None = None
 
 
-class _OnlyOnce:
-    """What must not exist twice: a copy would count its answers from the start, on the same noise."""
-
-    __slots__ = ("_lock", "_process")
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise TypeError(
-            f"{type(self).__name__}: must not be copied or stored: its noise is secret and its answers are counted. "
-            f"Launch another one."
-        )
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise MechanismClosed(
-                f"{type(self).__name__}: answers in the process that launched it, asked in a fork of that process. "
-                f"Ask in the first one, or launch another one."
-            )
-
-    def _check_left(self, left: int, why: str) -> None:
-        if left < 1:
-            raise MechanismClosed(f"{type(self).__name__}: is used up, {why}. Launch another one, which costs anew.")
-
-
-class AboveThreshold(_OnlyOnce):
+class AboveThreshold(OnlyOnce):
     """Answers whether sums are above thresholds, until `hits` of them were; see this module's docstring.
 
     Parameters
@@ -416,135 +380,14 @@ class AboveThreshold(_OnlyOnce):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The answer of a Gaussian scan to one query, with the measurement it was read from.
-
-    Parameters
-    ----------
-    above : bool
-    measurement : Measurement
-        Of the sum alone; released.
-    """
-
-    above: bool
-    measurement: Measurement
-
-    @property
-    def value(self) -> Fraction:
-        """The noisy sum."""
-        return _noisy_sum(self.measurement)
-
-
-class GaussianScan(_OnlyOnce):
-    """Tells which of a declared number of sums are above thresholds, with Gaussian noise; charged as releasing all.
-
-    Each query is measured with noise of scale sigma = C sqrt(n)/mu, which is (mu/sqrt(n))-GDP; n of them, each chosen
-    from earlier answers, are mu-GDP together (Smith and Thakurta 2022, Theorem 1).  The answer is read from the
-    measurement, so it and the noisy sum itself cost nothing further, below the threshold too, and nothing is hidden.
-    We know no bound for a Gaussian variant of above-threshold that does not grow with the number of queries; hence n
-    is declared.
-
-    Parameters
-    ----------
-    loss : GDP
-        What all answers together cost, mu > 0; the caller charges it before launching.
-    queries : int
-        n, 1 to `MOST`.
-    source : Source
-        Where the random bits come from.
-
-    Attributes
-    ----------
-    loss : GDP
-    queries : int
+def check_query(total: object, sensitivity: object, threshold: object) -> None:
+    """Refuse what is no query.  The message names the sum's type only: the sum itself is private.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        Something is not an exact number, or the sensitivity is below 1.
     """
-
-    __slots__ = ("_loss", "_queries", "_source", "_used")
-
-    def __init__(self, loss: GDP, queries: int, *, source: Source) -> None:
-        super().__init__()
-        self._queries = _count(queries, "queries")
-        sigma_for(self._queries, loss)  # refuses what no query could be measured with
-        self._loss, self._source = loss, source
-        self._used = 0
-
-    @property
-    def loss(self) -> GDP:
-        """What all answers together cost."""
-        return self._loss
-
-    @property
-    def queries(self) -> int:
-        """How many were declared."""
-        return self._queries
-
-    @property
-    def used(self) -> int:
-        """How many were asked."""
-        return self._used
-
-    @property
-    def left(self) -> int:
-        """How many more may be."""
-        return self._queries - self._used
-
-    def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> Reading:
-        """Measure a sum and say whether the noisy sum is at least the threshold.
-
-        Parameters
-        ----------
-        total, sensitivity, threshold
-            As for `on_lattice`.
-
-        Returns
-        -------
-        Reading
-
-        Raises
-        ------
-        InvalidValueError
-            As for `on_lattice`, or the noise scale would be beyond the range of doubles.
-        MechanismClosed
-            It is used up, or was launched in another process.
-        """
-        _check_query(total, sensitivity, threshold)
-        sigma = sigma_for(sensitivity**2 * self._queries, self._loss)
-        self._check_process()
-        with self._lock:
-            self._check_left(self.left, f"all {self._queries} queries were asked")
-            self._used += 1
-            measurement = measure([total], sigma=sigma, source=self._source)
-        return Reading(_noisy_sum(measurement) >= threshold, measurement)
-
-    def margin(self, beta: Number) -> float:
-        """How far |S - T|/C must be for all n answers to be right at once, but for a chance beta.
-
-        Raises
-        ------
-        InvalidValueError
-            beta is out of its range.
-        """
-        each = 2 * failure_probability(beta, name="beta", example="0.05") / self._queries
-        sigma = sigma_for(self._queries, self._loss)
-        # Rounding to the output grid moves a noisy sum by at most 2^-21 sigma.
-        return (fixed_radius([sigma], alpha=each) if each < 1 else 0.0) + sigma * 2.0**-20
-
-    def __repr__(self) -> str:
-        return f"GaussianScan(loss={self._loss!r}, queries={self._queries}, used={self.used})"
-
-
-def _noisy_sum(measurement: Measurement) -> Fraction:
-    return measurement.values[0] * Fraction(2) ** measurement.exponent
-
-
-def _check_query(total: object, sensitivity: object, threshold: object) -> None:
-    """The message names the sum's type only: the sum itself is private."""
     if isinstance(total, bool) or not isinstance(total, int):
         raise InvalidValueError(
             f"total: the sum must be an int, given {type(total).__name__}. Put the values on an integer grid first."
@@ -561,7 +404,14 @@ def _check_query(total: object, sensitivity: object, threshold: object) -> None:
         )
 
 
-def _count(value: object, name: str) -> int:
+def whole_count(value: object, name: str) -> int:
+    """A declared number of hits or queries.
+
+    Raises
+    ------
+    InvalidValueError
+        It is no integer from 1 to `MOST`.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
         raise InvalidValueError(f"{name}: must be an integer from 1 to {MOST:,}, given {shown(value)}. Declare fewer.")
     return value

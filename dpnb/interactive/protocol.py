@@ -30,7 +30,7 @@ __all__ = ["Charged", "InteractiveMechanism", "State"]
 
 Charged = Literal["at launch", "step by step"]
 State = Literal["open", "used up", "closed", "elsewhere"]
-"""``elsewhere``: its hidden noise is in another kernel, or gone with it."""
+"""``elsewhere``: its hidden noise is in another kernel, or gone with it; or it is for another version of the table."""
 
 
 @runtime_checkable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -53,6 +53,7 @@ class Ledger:
     ) -> None:
         self._file = DurableFile(path, FORMAT)
         self.path, self.lock = self._file.path, self._file.lock
+        self._unwritten: int | None = None  # first row of a transaction that has not been committed
         try:
             if self._file.is_new():
                 self._create(promise, settings or {})
@@ -128,8 +129,14 @@ class Ledger:
         return int(last)
 
     def charges(self, after: int = 0) -> list[Charge]:
-        """Rows with a larger id than `after`, in order."""
-        return self._select("WHERE id > ? ORDER BY id", after)
+        """Rows with a larger id than `after`, in order; only such as are on disk.
+
+        A row that is being written may yet be undone, and whoever has counted it would be ahead of the ledger for ever.
+        """
+        with self.lock:
+            if self._unwritten is None:
+                return self._select("WHERE id > ? ORDER BY id", after)
+            return self._select("WHERE id > ? AND id < ? ORDER BY id", after, self._unwritten)
 
     def find(self, key: str) -> Charge | None:
         """The row of a request, if it was ever made."""
@@ -167,12 +174,18 @@ class Ledger:
 
     # --- writing -----------------------------------------------------------------------------------------------
 
-    def transaction(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         """Keep every other thread and kernel from writing until the block is done; an exception undoes the block.
 
         On leaving the block what it wrote is on disk.
         """
-        return self._file.transaction()
+        with self.lock:
+            try:
+                with self._file.transaction():
+                    yield
+            finally:
+                self._unwritten = None
 
     def reserve(
         self,
@@ -199,6 +212,7 @@ class Ledger:
         """
         ((last, previous),) = self._file.run("SELECT id, hash FROM last")
         number = last + 1
+        self._unwritten = number if self._unwritten is None else self._unwritten
         stored: dict[str, Any] = {
             "id": number,
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -278,7 +278,7 @@ class Account:
         if loss.delta and filter_.admits(self.promise.enters(GDP.from_squared(loss.mu_squared))):
             remedy = "its mu fits, its delta does not"
         if loss.delta:
-            left = decimal_down(self.budget.discovery_delta - filter_.spent.delta)
+            left = decimal_down(filter_.budget.delta - filter_.spent.delta)
             remedy += f"; of discovery_delta {left!r} is left, and this takes {decimal_up(loss.delta)!r}"
         raise BudgetExceeded(
             f"{question}: {filter_.rule}; asked for mu={asked.mu!r}{paid}; {remedy}; "

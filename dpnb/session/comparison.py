@@ -25,6 +25,7 @@ from dpnb.accounting.odometers import (
     RDPAccumulator,
     RenyiOdometer,
     RogersOdometer,
+    SpentAccumulator,
     StitchedOdometer,
     ZCDPAccumulator,
 )
@@ -36,14 +37,6 @@ __all__ = ["OF_EPSILONS", "Comparison", "Standing", "stepped"]
 
 OF_EPSILONS = ("rogers", "basic")
 """Odometers that turn each answer into an epsilon first."""
-
-OWN_ACCUMULATOR = {
-    "gdp": "gdp-accumulator",
-    "zcdp": "zcdp-accumulator",
-    "rdp": "rdp-accumulator",
-    "approx-dp": "approx-dp-accumulator",
-}
-"""The accumulator that counts as a filter does, by the filter's name."""
 
 
 @dataclass(frozen=True)
@@ -131,14 +124,9 @@ class Comparison:
         return cls(own.name, standings, _odometers(own, mixture, standings, public_size))
 
     @property
-    def accumulator(self) -> Odometer:
-        """The sum that holds at any budget fixed beforehand, in the enforced filter's own kind of loss if there is one.
-
-        There always is one, since whatever a filter of ours admits is zCDP or has an epsilon.
-        """
-        mine = OWN_ACCUMULATOR.get(self.enforced, "")
-        found = {name: one for name, one in self.odometers.items() if one.reading == "accumulator"}
-        return found.get(mine) or next(iter(found.values()))
+    def accumulator(self) -> SpentAccumulator:
+        """What the enforced filter has counted."""
+        return SpentAccumulator(self.standings[self.enforced].filter)
 
     def after(self, number: int, loss: Loss, path: Sequence[Place] | None = ()) -> Comparison:
         """The state after the next row of the ledger; a row without a path is paid for elsewhere."""

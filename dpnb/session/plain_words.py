@@ -75,18 +75,14 @@ def of_session(session: Session, spent: str) -> Explanation:
     said = account.paused
     if said is None:
         said = (
-            f"{account.odometer.statement()} That holds also if you look because of an answer. (The mixture odometer, "
-            "chosen when the ledger was made.)"
+            f"{session.told_of}{account.odometer.statement()} That holds also if you look because of an answer. (The "
+            "mixture odometer, chosen when the ledger was made.)"
         )
     facts.append(("so far, looking at any time", said))
-    accumulator = next((one for one in comparison.odometers.values() if one.reading == "accumulator"), None)
-    if accumulator is not None:
-        facts.append(
-            (
-                "so far, against a budget",
-                f"{accumulator.statement()} That says nothing about a moment chosen because of an answer.",
-            )
-        )
+    inside = f"{session.told_of}{comparison.accumulator.statement()}"
+    facts.append(
+        ("so far, against a budget", f"{inside} That says nothing about a moment chosen because of an answer.")
+    )
     if comparison.last is not None:
         times = filter_.times(promise.enters(comparison.last))
         more = f"{times:,} more question{'' if times == 1 else 's'} like the last one"

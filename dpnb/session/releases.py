@@ -101,7 +101,7 @@ class Releases:
             known = ledger.find(key)
             if known is not None:
                 return known
-            account.tree.refuse_closed(inside or account.trunk)
+            account.tree.refuse_ended(inside or account.trunk, version)
             question = self._questions.question(plan, view, target.groups)
             refinement = question.refinement
             total = self._questions.resolve(question, target, self._questions.rows(question))

@@ -99,6 +99,9 @@ class Session(Launches):
         The ledger was made for another promise or is no ledger.
     """
 
+    told_of = ""
+    """What the odometers' statements are about, for a session inside another one."""
+
     notice: str | None = None
     """Says loudly that answers are not real or not private; None for a real session."""
 
@@ -334,6 +337,7 @@ class SubSession(_Child):
         live.used(self)
 
     kind = SUB_SESSION
+    told_of = "Of what was asked in this sub-session alone: "
     charged: Charged = "at launch"
 
     @property
@@ -358,6 +362,8 @@ class SubSession(_Child):
 
 class Part(_Child):
     """One part of a partition: see :meth:`Session.partition`."""
+
+    told_of = "Of what was asked in this part alone: "
 
     def __init__(self, outer: Session, launch: Launch, key: Key) -> None:
         super().__init__(outer, launch, branch_of(launch.id, (key,)))

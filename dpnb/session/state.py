@@ -15,7 +15,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, shown_down, shown_up
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
-from dpnb.accounting.odometers import MixtureOdometer, Odometer
+from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
 from dpnb.accounting.promise import FILTERS, AnyFilter, shown_bound
 from dpnb.answer.faces import ceil_percent, cost_up, floor_percent
 from dpnb.errors import DpnbError
@@ -81,10 +81,12 @@ def snapshot(session: Session) -> dict[str, Any]:
                     f"does not fit. {source}."
                 ),
             },
-            _odometer_gauge(odometer, account),
+            _odometer_gauge(odometer, account, session.told_of),
         ],
         "filters": [_filter(standing, comparison) for standing in comparison.standings.values()],
-        "odometers": [_odometer(name, odometer, paused) for name, odometer in comparison.odometers.items()],
+        "odometers": [
+            _odometer(name, odometer, paused, session.told_of) for name, odometer in comparison.odometers.items()
+        ],
         "paused": paused,
         "mechanisms": session._mechanisms.told(),
         "spent": spent,
@@ -114,21 +116,21 @@ def _filter(standing: Standing, comparison: Comparison) -> dict[str, Any]:
     return {**line, "value": headroom, "text": text, "description": description}
 
 
-def _odometer_gauge(odometer: Odometer, account: Account) -> dict[str, Any]:
+def _odometer_gauge(odometer: Odometer, account: Account, told_of: str) -> dict[str, Any]:
     """The odometer that can be read now, on a dial that is full when all of the budget is spent."""
     full = odometer.bound_at(account.promise.mu0_squared) if isinstance(odometer, MixtureOdometer) else math.inf
-    used = 1 - account.filter.headroom  # of an accumulator in another scale than the filter's: the filter's own share
+    used = 1 - account.filter.headroom
     return {
         "id": "mixture" if isinstance(odometer, MixtureOdometer) else "accumulator",
         "label": "Mixture odometer" if isinstance(odometer, MixtureOdometer) else "Accumulator",
         "kind": "used",
         "value": min(1.0, odometer.bound / full) if math.isfinite(full) else used,
         "text": _bound(odometer),
-        "description": f"{odometer.statement()} {FULL_DIAL}",
+        "description": f"{told_of}{odometer.statement()} {FULL_DIAL}",
     }
 
 
-def _odometer(name: str, odometer: Odometer, paused: str | None) -> dict[str, Any]:
+def _odometer(name: str, odometer: Odometer, paused: str | None, told_of: str) -> dict[str, Any]:
     label, reading = ODOMETERS[name], odometer.reading
     if paused is not None and reading == "time-uniform":
         return {"id": name, "label": label, "reading": reading, "text": "paused", "description": paused}
@@ -137,7 +139,7 @@ def _odometer(name: str, odometer: Odometer, paused: str | None) -> dict[str, An
         "label": label,
         "reading": reading,
         "text": _bound(odometer),
-        "description": odometer.statement(),
+        "description": f"{told_of}{odometer.statement()}",
     }
 
 
@@ -145,6 +147,8 @@ def _bound(odometer: Odometer) -> str:
     """The reading in few words; `statement` has them all."""
     if not math.isfinite(odometer.bound):
         return "unbounded"
+    if isinstance(odometer, SpentAccumulator):
+        return odometer.words
     bound = shown_up(odometer.bound)
     return f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
 
@@ -183,7 +187,7 @@ def spent_words(filter_: AnyFilter, promised: Budget) -> str:
     words = _spent(filter_)
     if not promised.discovery_delta:
         return words
-    return f"{words}, and " + _of("delta", decimal_up(filter_.spent.delta), decimal_down(promised.discovery_delta))
+    return f"{words}, and " + _of("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
 
 
 def _spent(filter_: AnyFilter) -> str:

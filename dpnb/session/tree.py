@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpnb.accounting.parallel import Place
-from dpnb.errors import MechanismClosed
+from dpnb.errors import LedgerError, MechanismClosed
 from dpnb.ledger import TRUNK, Charge, Ledger, launch_of
 
 PARTITION = "partition"
@@ -104,7 +104,11 @@ class Tree:
         return [
             launch
             for launch in self._inside(trunk)
-            if launch.id <= row and (launch.closed_by is None or launch.closed_by > row)
+            if launch.id <= row
+            and all(
+                one.closed_by is None or one.closed_by > row
+                for one in (launch, *(outer for outer, _ in self._upwards(launch.branch, trunk)))
+            )
         ]
 
     def is_closed(self, launch: Launch, trunk: str = TRUNK) -> bool:
@@ -127,8 +131,8 @@ class Tree:
             reached = launch.branch == trunk
         return tuple(places) if reached else None
 
-    def refuse_closed(self, branch: str) -> None:
-        """Refuse to ask anything where a mechanism has ended.
+    def refuse_ended(self, branch: str, version: str) -> None:
+        """Refuse to ask anything where a mechanism has ended, or is for another version of the table.
 
         Raises
         ------
@@ -136,6 +140,12 @@ class Tree:
         """
         self.sync()
         for launch, _ in self._upwards(branch, TRUNK):
+            if not launch.serves(version):
+                raise MechanismClosed(
+                    f"{launch.name}: this {launch.kind} was launched for version {launch.version!r} of the table, and "
+                    f"this is version {version!r}, in which a unit may be elsewhere; nothing was charged; launch it "
+                    "anew, under the same name or another"
+                )
             if launch.closed:
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was closed, and answers nothing new; nothing was charged; what "
@@ -148,6 +158,12 @@ class Tree:
             step = launch_of(branch)
             if step is None:
                 return
-            launch = self._launches[step[0]] if step[0] in self._launches else self.sync()[step[0]]
+            found = self._launches.get(step[0]) or self.sync().get(step[0])
+            if found is None:
+                raise LedgerError(
+                    f"ledger: a row is on the branch of launch {step[0]}, which is not there; restore the file from a "
+                    "copy that has every charge"
+                )
+            launch = found
             yield launch, step[1]
             branch = launch.branch

@@ -28,12 +28,12 @@ from dpnb.interactive.above_threshold import (
     STEPS,
     AboveThreshold,
     Allotment,
-    GaussianScan,
     Hit,
     Terms,
     from_lattice,
     on_lattice,
 )
+from dpnb.interactive.gaussian_scan import GaussianScan
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource

@@ -35,6 +35,7 @@ from dpnb.query.execute import execute
 from dpnb.query.plan import Plan
 from dpnb.session import account
 from dpnb.session.account import Account
+from dpnb.session.comparison import Comparison
 from dpnb.session.log import Log
 from dpnb.session.mechanisms import launching
 from dpnb.session.releases import Releases
@@ -49,7 +50,7 @@ GAP = float(2 * stats.norm.cdf(MU0 / 2) - 1)
 """By how much the best event's probability may differ between the tables."""
 
 THRESHOLDS = np.linspace(-1, 1, 9)
-REPETITIONS = 400
+SEED, REPETITIONS = 20_000, 400
 TOWNS = tuple("abcdefgh")
 EPSILON = Fraction(1, 10)
 """Of comparisons: little, since pure DP is charged more, as GDP, than comparisons tell."""
@@ -89,6 +90,7 @@ def quick() -> Iterator[None]:
         patch.setattr(Tables, "read", read_once)
         patch.setattr(Releases, "answer_of", lambda _, charge: charge)
         patch.setattr(Log, "asked", lambda *_: None)
+        patch.setattr(Comparison, "before_anything", cache(Comparison.before_anything))
         yield
 
 
@@ -245,7 +247,7 @@ def attacks(attacker: Callable[[Attacker], None], repetitions: int) -> tuple[See
     for side, table in enumerate(TABLES):
         played = []
         for number in range(repetitions):
-            it = Attacker(session(table, 2 * number + side))
+            it = Attacker(session(table, SEED + 2 * number + side))
             attacker(it)
             played.append((it.evidence, it.told, it.session.headroom, it.moves))
         evidence, *rest = map(list, zip(*played, strict=True))
@@ -262,11 +264,10 @@ def proved_mu(there: Seen, gone: Seen) -> float:
 
 
 def test_nobody_who_interleaves_everything_beats_the_promise_and_a_good_attacker_comes_close() -> None:
-    """Close is 0.9 of the gap.
+    """Close is 0.9 of the gap, where 0.98 is expected, with a standard error of 0.03: 1 fresh seed in 200 would fail.
 
-    By the ratio the gap is the mean of what it exceeds 1 by, relatively, on either table; that estimate's standard
-    error is some 0.03 of the gap.  How often the ratio guesses right tells the gap without trusting it: the two agree
-    within six standard errors.
+    That estimate is the mean of (1 - 1/ratio)+ with the person, and of (1 - ratio)+ without.  The shares of attacks
+    whose ratio is above 1 tell the gap too, and do not rest on the ratio being right: six standard errors, 1e-8.
     """
     there, gone = attacks(weave, REPETITIONS)
     assert proved_mu(there, gone) <= MU0
@@ -275,7 +276,7 @@ def test_nobody_who_interleaves_everything_beats_the_promise_and_a_good_attacker
     assert by_ratio > 0.9 * GAP
     assert abs(by_guess - by_ratio) < 6 * np.sqrt(0.5 / REPETITIONS)
     for seen in (there, gone):
-        assert 0.9 * MU0**2 < min(seen.told)
+        assert min(seen.told) > 0.9 * MU0**2
         assert max(seen.told) <= MU0**2
         assert set(seen.headroom) == {0}
         assert len(set(seen.moves)) > 50  # the attacks differ in earnest
@@ -285,7 +286,7 @@ def test_nobody_who_interleaves_everything_beats_the_promise_and_a_good_attacker
 def test_nobody_is_told_more_than_the_promise_and_all_of_it_can_be_had(attacker: Callable[[Attacker], None]) -> None:
     """Exactly, but for the last digits of the noise's scale."""
     for seen in attacks(attacker, 15):
-        assert 1 - 1e-9 < min(seen.told)
+        assert min(seen.told) > 1 - 1e-9
         assert max(seen.told) <= MU0**2
         assert set(seen.headroom) == {0}
 

@@ -22,6 +22,7 @@ ApproxDPAccumulator Haney et al. 2023, Thm 3.8
 ZCDPAccumulator     Haney et al. 2023, Thm 4.11
 RDPAccumulator      Haney et al. 2023, Thm 4.9
 GDPAccumulator      Smith and Thakurta 2022, Thm 1, at every budget fixed beforehand
+SpentAccumulator    what a filter has counted, whichever it is, parts and deltas included
 RenyiTracker        Feldman and Zrnic 2021, Algorithm 5
 ==================  ==========================================================================================
 
@@ -57,6 +58,7 @@ from dpnb.accounting.odometers.mixture import MixtureOdometer, Sided
 from dpnb.accounting.odometers.protocol import Odometer, Reading
 from dpnb.accounting.odometers.renyi import RenyiOdometer
 from dpnb.accounting.odometers.rogers import RogersOdometer
+from dpnb.accounting.odometers.spent import SpentAccumulator
 from dpnb.accounting.odometers.stitched import StitchedOdometer
 from dpnb.accounting.odometers.tracker import RenyiTracker
 
@@ -73,6 +75,7 @@ __all__ = [
     "RenyiTracker",
     "RogersOdometer",
     "Sided",
+    "SpentAccumulator",
     "StitchedOdometer",
     "ZCDPAccumulator",
 ]

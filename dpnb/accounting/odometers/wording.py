@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpnb.accounting.exact import binary_up, decimal_up, from_text, shown_up, to_text
 
-__all__ = ["accumulator_statement", "order_text", "time_uniform_statement"]
+__all__ = ["accumulator_statement", "order_text", "spent_statement", "time_uniform_statement"]
 
 _NOTHING = "Nothing has been released that costs anything, so "
 
@@ -63,6 +63,21 @@ def accumulator_statement(bound: float, budget: str, measure: str) -> str:
         f"Everything so far is inside every budget of {budget} that was fixed beforehand and whose {measure} is"
         f" at least {shown_up(bound)}."
     )
+
+
+def spent_statement(spent: str, kind: str) -> str:
+    """The sentence of what a filter has spent.
+
+    Parameters
+    ----------
+    spent : str
+        In words; empty for nothing.
+    kind : str
+        Of loss.
+    """
+    if not spent:
+        return f"{_NOTHING}everything so far is inside every budget."
+    return f"Everything so far is inside every budget of {kind} that was fixed beforehand and is at least {spent}."
 
 
 def order_text(order: Fraction) -> str:

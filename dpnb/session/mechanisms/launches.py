@@ -190,7 +190,7 @@ class Launches:
         hits : int
             How many positive answers.
         counts_only : bool
-            Only counts may be asked, which a unit can only make larger; the noise on them is half as large.
+            Only counts may be asked, which a unit can only make larger; the noise on them is smaller, by up to a half.
         values : bool
             A positive answer comes with a noisy value; half of epsilon is for these.
         mu : Number, optional

@@ -31,7 +31,7 @@ from dpnb.session.mechanisms.mechanism import Mechanism, own_question
 from dpnb.session.mechanisms.partition import Partition
 from dpnb.session.mechanisms.reduction import NoiseReduction
 from dpnb.session.mechanisms.scan import Scan, scan_terms, terms_from
-from dpnb.session.mechanisms.sub_session import NOT_BACK, Sub, budget_from, charged_for, filter_for
+from dpnb.session.mechanisms.sub_session import NOT_BACK, Sub, budget_from, charged_for, filter_for, one_way
 from dpnb.session.plain_words import Explanation
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
@@ -156,26 +156,52 @@ class Mechanisms:
         self._releases.changed()
         return launch
 
+    def _found(self, kind: str, name: str, asked: Mapping[str, Any]) -> Launch | None:
+        """The launch of that name, if there is one that goes on with this version of the table.
+
+        Raises
+        ------
+        RequestError
+            The name was given to something else.
+        """
+        found = self._named(name)
+        if found is None or not found.serves(self._questions.version):
+            return None
+        if (found.kind, found.about["asked"]) != (kind, asked):
+            raise RequestError(
+                f"{name}: was launched before as a {found.kind} with other arguments, and a launch is remembered by "
+                "its name; give the same arguments, or another name"
+            )
+        return found
+
+    def _named(self, name: object) -> Launch | None:
+        """The newest launch of a name."""
+        found = [launch for launch in self._here() if launch.name == name]
+        return found[-1] if found else None
+
+    def _refuse(self, kind: str, name: str, loss: Loss) -> None:
+        """Refuse a launch that may not be, or does not fit; call inside the ledger's transaction."""
+        account = self._account
+        account.tree.refuse_ended(account.trunk, self._questions.version)
+        why = why_not_interleaved(account.filter)
+        if why is not None:
+            raise RequestError(f"{kind} {name}: {why}")
+        if loss:
+            account.admit_launch(f"{kind} {name}", loss)
+
     def _found_or_charged(
         self, kind: str, name: str, asked: Mapping[str, Any], loss: Loss, more: Mapping[str, Any]
     ) -> Launch:
         account, version = self._account, self._questions.version
+        old = self._named(name)
+        if old is not None and not old.serves(version):
+            self._of(old).close()  # nobody can reach it behind the new one, and a unit may be elsewhere by now
         with account.ledger.transaction():
-            found = [launch for launch in self._here() if launch.name == name and launch.serves(version)]
-            if found:
-                if (found[-1].kind, found[-1].about["asked"]) != (kind, asked):
-                    raise RequestError(
-                        f"{name}: was launched before as a {found[-1].kind} with other arguments, and a launch is "
-                        "remembered by its name; give the same arguments, or another name"
-                    )
-                return found[-1]
-            account.tree.refuse_closed(account.trunk)
-            why = why_not_interleaved(account.filter)
-            if why is not None:
-                raise RequestError(f"{kind} {name}: {why}")
-            if loss:
-                account.admit_launch(f"{kind} {name}", loss)
-            charge = account.ledger.reserve(
+            found = self._found(kind, name, asked)
+            if found is not None:
+                return found
+            self._refuse(kind, name, loss)
+            number = account.ledger.reserve(
                 key=digest(["launch", account.trunk, version, name]),
                 branch=account.trunk,
                 version=version,
@@ -183,19 +209,24 @@ class Mechanisms:
                 loss=loss,
                 launch={"kind": kind, "name": name, "asked": asked, **more},
                 cell=live.asking_cell(),
-            )
-            return account.tree.sync()[charge.id]
+            ).id
+        return account.tree.sync()[number]  # not before it is on disk: what was undone must not be remembered
 
-    def _headroom_after(self, loss: Loss) -> str:
-        filter_ = self._account.filter
-        after = filter_.step(self._account.promise.enters(loss))
-        return f"{floor_percent(after.headroom)} of the budget would be left"
-
-    def _preview(self, title: str, loss: Loss, facts: list[tuple[str, str]]) -> Explanation:
+    def _preview(
+        self, kind: str, name: object, asked: Mapping[str, Any], loss: Loss, facts: list[tuple[str, str]]
+    ) -> Explanation:
+        """What a launch would cost, by the very rules of a launch."""
+        checked = _checked_name(name, kind)
+        title = f"{kind} {checked}"
         with self._account.ledger.transaction():
-            self._account.admit_launch(title, loss)
-        paid = ("cost", f"{cost_up(loss)}, all of it at launch; {self._headroom_after(loss)}. Nothing was charged yet.")
-        return Explanation(title, [paid, *facts])
+            if self._found(kind, checked, json.loads(json.dumps(asked))) is not None:
+                return Explanation(title, [("cost", "nothing: it was launched before, and is found again."), *facts])
+            self._refuse(kind, checked, loss)
+        after = self._account.filter.step(self._account.promise.enters(loss))
+        left = f"{floor_percent(after.headroom)} of the budget would be left"
+        return Explanation(
+            title, [("cost", f"{cost_up(loss)}, all of it at launch; {left}. Nothing was charged yet."), *facts]
+        )
 
     # --- the kinds ----------------------------------------------------------------------------------------------
 
@@ -211,37 +242,28 @@ class Mechanisms:
         dry_run: bool,
     ) -> Any:
         """A sub-session; see :meth:`Session.delegate`."""
-        known = [one for one in self._here() if one.name == name and one.kind == SUB_SESSION] if share else []
-        if known:  # a share was of what was left when it was first asked for
-            given = Budget.from_json(known[-1].about["asked"]["budget"])
+        way = one_way(budget=budget, mu=mu, rho=rho, share=share)
+        known = self._named(name)
+        if way == "share" and known is not None and known.kind == SUB_SESSION:
+            given = Budget.from_json(known.about["budget"])  # a share is of what was left when it was first asked for
         else:
-            given = budget_from(self._account, budget, mu=mu, rho=rho, share=share)
+            given = budget_from(self._account, way, {"budget": budget, "mu": mu, "rho": rho, "share": share}[way])
         kind = filter_for(self._account, given, filter_)
         made = promise(kind, given)
         loss = charged_for(self._account.promise, made)
-        if dry_run:
-            return self._preview(
-                f"sub-session {_checked_name(name, SUB_SESSION)}",
-                loss,
-                [
-                    ("what it keeps", f"{made.words}: a filter, odometers and a log of its own"),
-                    ("what is not used", f"{NOT_BACK} To pay as you go instead, ask here, or in a partition."),
-                ],
-            )
         asked = {
             "budget": given.to_json(),
             "filter": kind,
             "share": None if share is None else to_text(positive(share, name="share")),
         }
-        launch = self._launch(
-            SUB_SESSION,
-            name,
-            asked,
-            loss,
-            budget=given.to_json(),
-            filter=kind,
-            settings=settings_of(made, self._questions.public_size),
-        )
+        if dry_run:
+            facts = [
+                ("what it keeps", f"{made.words}: a filter, odometers and a log of its own"),
+                ("what is not used", f"{NOT_BACK} To pay as you go instead, ask here, or in a partition."),
+            ]
+            return self._preview(SUB_SESSION, name, asked, loss, facts)
+        settings = settings_of(made, self._questions.public_size)
+        launch = self._launch(SUB_SESSION, name, asked, loss, budget=given.to_json(), filter=kind, settings=settings)
         return self._attached(launch)
 
     def partition(self, by: Any, *, name: str | None, table: Rows, limit: int | None) -> Partition:
@@ -263,9 +285,7 @@ class Mechanisms:
         """A stream of comparisons; see :meth:`Session.above_threshold`."""
         terms = terms_from(threshold, **given)
         if dry_run:
-            return self._preview(
-                f"above-threshold {_checked_name(name, ABOVE_THRESHOLD)}", terms.loss, scan_terms(terms)
-            )
+            return self._preview(ABOVE_THRESHOLD, name, terms.to_json(), terms.loss, scan_terms(terms))
         token = secrets.token_hex(16)
         launch = self._launch(ABOVE_THRESHOLD, name, terms.to_json(), terms.loss, token=token)
         made = self._attached(launch)
@@ -282,11 +302,14 @@ class Mechanisms:
         allowed = None if most is None else to_text(positive(most, name="most") ** 2)
         given = None if first is None else to_text(positive(first, name="first") ** 2)
         asked = {"plan": plan.to_json(), "view": view_to_json(view), "first": given, "most": allowed}
-        left = self._account.promise.left(self._account.filter, FIRST_SHARE)
-        start = given if given is not None else to_text(exact(decimal_sqrt_down(left.mu_squared)) ** 2)
-        if not left.mu_squared and given is None and not self._here():
-            raise BudgetExceeded("noise_reduction: nothing is left of the budget; nothing was charged")
         title = question_words(plan, view)[:LONGEST_NAME] if name is None else name
+        known = self._named(title)
+        start = given if given is not None else known.about.get("first") if known is not None else None
+        if start is None:
+            left = self._account.promise.left(self._account.filter, FIRST_SHARE)
+            if not left.mu_squared:
+                raise BudgetExceeded("noise_reduction: nothing is left of the budget; nothing was charged")
+            start = to_text(exact(decimal_sqrt_down(left.mu_squared)) ** 2)
         made: NoiseReduction = self._attached(self._launch(NOISE_REDUCTION, title, asked, GDP(0), first=start))
         made.begin()
         return made

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.faces import STYLE, dated
-from dpnb.errors import MechanismClosed, RequestError
+from dpnb.errors import RequestError
 from dpnb.interactive.protocol import Charged, State
 from dpnb.ledger import MEMORY, Ledger
 from dpnb.ledger.charge import digest
@@ -55,7 +55,9 @@ class Mechanism(ABC):
     def state(self) -> State:
         """``open``, ``used up``, ``closed`` or ``elsewhere``."""
         launch = self._account.tree.sync()[self._launch.id]
-        return "closed" if self._account.tree.is_closed(launch) else "open"
+        if self._account.tree.is_closed(launch):
+            return "closed"
+        return "open" if launch.serves(self._releases.version) else "elsewhere"
 
     @property
     def cost(self) -> Loss:
@@ -73,7 +75,10 @@ class Mechanism(ABC):
         return []
 
     def close(self) -> None:
-        """End it, for every kernel: it answers nothing new.  What was answered stays free; nothing is paid back."""
+        """End it, for every kernel: it answers nothing new.  What was answered stays free; nothing is paid back.
+
+        What was charged before and never answered, after a crash, can still be taken up.
+        """
         self._end()
         self._releases.changed()
 
@@ -90,18 +95,6 @@ class Mechanism(ABC):
                     launch={"closes": launch.id, "name": launch.name, "kind": launch.kind},
                     cell=live.asking_cell(),
                 )
-
-    def _refuse_ended(self) -> None:
-        """Refuse what is new once it has ended.
-
-        Raises
-        ------
-        MechanismClosed
-        """
-        if self.state == "open":
-            return
-        self._account.tree.refuse_closed(str(self._launch.id))
-        raise MechanismClosed(f"{self.name}: this {self.kind} is {self.state}; nothing was charged")
 
     def told(self) -> dict[str, Any]:
         """What the panel is told of it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,8 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.comparison import Comparison
 from dpnb.answer.faces import cost_up
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
-from dpnb.interactive.above_threshold import AboveThreshold, GaussianScan, Terms, from_lattice
+from dpnb.interactive.above_threshold import AboveThreshold, Terms, from_lattice
+from dpnb.interactive.gaussian_scan import GaussianScan
 from dpnb.interactive.protocol import Charged, State
 from dpnb.ledger import Charge, branch_of
 from dpnb.ledger.charge import digest
@@ -51,6 +53,8 @@ class _Hidden(NamedTuple):
 
 _hidden: dict[tuple[int, str], _Hidden] = {}
 """By process and token.  A forked process finds nothing: the same noise must not answer in two places."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_hidden.clear)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def terms_from(
     InvalidValueError
         A number is out of its range.
     """
-    line = exact(threshold, name="threshold")
+    line = checked_threshold(threshold)
     if (epsilon is None) == (mu is None) or (mu is None) != (questions is None):
         raise RequestError(
             "above_threshold: give epsilon= (Laplace noise, any number of questions up to so many hits), or mu= with "
@@ -137,6 +141,20 @@ def terms_from(
     if declared is None or declared < 1:
         raise InvalidValueError(f"questions: must be a whole number of at least 1; got {questions!r}")
     return ScanTerms(line, None, GDP(positive(mu or 0, name="mu")), declared)
+
+
+def checked_threshold(threshold: Number) -> Fraction:
+    """A threshold that can be shown.
+
+    Raises
+    ------
+    InvalidValueError
+        It is no number, or beyond the range of doubles.
+    """
+    line = exact(threshold, name="threshold")
+    if abs(line) > Fraction(sys.float_info.max):
+        raise InvalidValueError("threshold: must be within the range of doubles; got a number beyond it")
+    return line
 
 
 def scan_terms(terms: ScanTerms) -> list[tuple[str, str]]:
@@ -257,7 +275,7 @@ class Scan(Mechanism):
         """
         plan, view = own_question(query, self._launch.branch, self._account.ledger)
         compiled = self._compiled(plan, view)
-        line = self._terms.threshold if threshold is None else exact(threshold, name="threshold")
+        line = self._terms.threshold if threshold is None else checked_threshold(threshold)
         try:
             row = self._answered(plan, compiled, line)
         except MechanismClosed as error:
@@ -270,7 +288,7 @@ class Scan(Mechanism):
     def _answered(self, plan: Plan, query: LinearQuery, line: Fraction) -> Charge:
         """The row of a question: found, or answered and written."""
         text, request, ledger = plan.to_json(), to_text(line), self._account.ledger
-        key = digest([self._branch, text, request])
+        key = digest([self._releases.version, self._branch, text, request])
         hidden = _hidden.get(self._key)
         if hidden is None:
             known = ledger.find(key)
@@ -284,7 +302,7 @@ class Scan(Mechanism):
             self._refuse_ended()
             said = {"threshold": request, **guarded(lambda: self._answer(hidden.core, query, line), FAILED)}
             with ledger.transaction():
-                self._account.tree.refuse_closed(self._branch)
+                self._account.tree.refuse_ended(self._branch, self._releases.version)
                 row = ledger.reserve(
                     key=key,
                     branch=self._branch,
@@ -316,7 +334,7 @@ class Scan(Mechanism):
                 f"{self.name}: is used up: {self.summary}; nothing was charged; launch another one under a new name, "
                 "which costs anew"
             )
-        self._account.tree.refuse_closed(self._branch)
+        self._account.tree.refuse_ended(self._branch, self._releases.version)
 
     def _compiled(self, plan: Plan, view: object) -> LinearQuery:
         if not isinstance(view, Plain) or not isinstance(plan.aggregation, Count | Units | Sum) or plan.by:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number, exact, positive
+from dpnb.accounting.exact import exact, positive
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.accounting.promise import Promise
 from dpnb.answer.faces import cost_up, floor_percent
@@ -58,36 +58,49 @@ class Sub(Mechanism):
         return f"{floor_percent(self.account.filter.headroom)} left of {cost_up(self.cost)}"
 
 
-def budget_from(
-    account: Account, budget: Budget | None, *, mu: Number | None, rho: Number | None, share: Number | None
-) -> Budget:
-    """The budget that is handed over.
+def one_way(**ways: object) -> str:
+    """In which of several ways a budget is given.
 
     Raises
     ------
     RequestError
-        Not exactly one way of saying it.
+        Not in exactly one.
+    """
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) != 1:
+        raise RequestError(
+            f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(given) or 'none of them'}"
+        )
+    return given[0]
+
+
+def budget_from(account: Account, way: str, given: Any) -> Budget:
+    """The budget that is handed over.
+
+    Parameters
+    ----------
+    account : Account
+        Of the session that hands it over.
+    way : str
+        ``budget``, ``mu``, ``rho`` or ``share``.
+    given : Budget or Number
+
+    Raises
+    ------
     InvalidValueError
         It is no budget, or a number is out of its range.
     BudgetExceeded
         Nothing is left to share.
     """
-    given = [
-        name for name, value in (("budget", budget), ("mu", mu), ("rho", rho), ("share", share)) if value is not None
-    ]
-    if len(given) != 1:
-        raise RequestError(
-            f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(given) or 'none of them'}"
-        )
-    if mu is not None:
-        return Budget.gdp(mu)
-    if rho is not None:
-        return Budget.gdp_squared(2 * positive(rho, name="rho"))
-    if share is None:
-        return checked_budget(budget)
-    part = positive(share, name="share")
+    if way == "budget":
+        return checked_budget(given)
+    if way == "mu":
+        return Budget.gdp(given)
+    if way == "rho":
+        return Budget.gdp_squared(2 * positive(given, name="rho"))
+    part = positive(given, name="share")
     if part > 1:
-        raise InvalidValueError(f"share: must be at most 1, all that is left; got {share!r}")
+        raise InvalidValueError(f"share: must be at most 1, all that is left; got {given!r}")
     left = account.promise.left(account.filter, exact(part))
     if not left.mu_squared:
         raise BudgetExceeded("delegate: nothing is left of the budget; nothing was charged")

@@ -1,0 +1,39 @@
+"""What must not exist twice: secret noise with a count of its answers."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import NoReturn, SupportsIndex
+
+from dpnb.errors import MechanismClosed
+
+
+class OnlyOnce:
+    """What must not exist twice: a copy would count its answers from the start, on the same noise."""
+
+    __slots__ = ("_lock", "_process")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__}: must not be copied or stored: its noise is secret and its answers are counted. "
+            f"Launch another one."
+        )
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise MechanismClosed(
+                f"{type(self).__name__}: answers in the process that launched it, asked in a fork of that process. "
+                f"Ask in the first one, or launch another one."
+            )
+
+    def _check_left(self, left: int, why: str) -> None:
+        if left < 1:
+            raise MechanismClosed(f"{type(self).__name__}: is used up, {why}. Launch another one, which costs anew.")
