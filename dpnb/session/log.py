@@ -6,7 +6,6 @@ process alone.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import ceil_percent, cost_up, error_words
 from dpnb.errors import ConversionError, DpnbError
@@ -68,9 +67,16 @@ class Line:
 
     @cached_property
     def mu(self) -> float:
-        """What it was charged, rounded up; of another kind of loss the mu that it implies, infinite if none."""
+        """What it was charged, rounded up.
+
+        Of another kind of loss the mu that it implies; of zCDP and RDP, which imply none, the mu of the Gaussian noise
+        that would cost as much: to compare rows, and no statement.
+        """
         implied = gdp_of(self.loss)
-        return math.inf if implied is None else implied.mu
+        if implied is not None:
+            return implied.mu
+        rho = self.loss.parts[0] / self.loss.orders[0] if isinstance(self.loss, RDP) else self.loss.parts[0]
+        return GDP.from_squared(2 * rho).mu
 
     @cached_property
     def cost(self) -> str:

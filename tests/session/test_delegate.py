@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,8 @@ def test_kinds_that_a_theorem_converts(tmp_path: Path, own: str, other: str, cha
     count(sub, "0.02")
     assert 0 < sub.headroom < 1
     assert sub.log()["share"].iloc[0] > 0
+    assert session.log()["mu"].iloc[0] > 0
+    json.dumps(state.snapshot(session), allow_nan=False)
 
 
 @pytest.mark.parametrize(
