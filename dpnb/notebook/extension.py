@@ -72,6 +72,7 @@ def _gauges(session: Session) -> dict[str, object] | None:
         return None
     from dpnb.notebook import widgets  # brings ipywidgets, so only when gauges are shown
 
+    live.shown(session)
     now = state.snapshot(session)
     return widgets.mimebundle(now, text=still.text(now), html=still.html(now))
 

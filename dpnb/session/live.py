@@ -26,6 +26,13 @@ def used(session: Session) -> None:
         listener()
 
 
+def shown(session: Session) -> None:
+    """Note that somebody looks at a session that is not told of otherwise, as a part of a partition is not."""
+    with _lock:
+        if not any(ref() is session for ref in _sessions):
+            _sessions.append(weakref.ref(session))
+
+
 def sessions() -> list[Session]:
     """Live sessions, most recently used first; of several on one ledger only the last made."""
     with _lock:

@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, expect
 
+from dpnb.answer.faces import floor_percent
 from ui.conftest import CELL
 from ui.lab import Lab
 
@@ -58,6 +59,17 @@ def test_the_odometer_that_can_be_read_is_shown_and_the_others_pause(launched: L
     for place in launched.places:
         expect(place.locator("[data-gauge=mixture]").first).to_be_visible()
     expect(launched.panel.locator(".dpnb-mechanism[data-state=closed]")).to_have_count(3)
+
+
+def test_a_part_has_gauges_of_its_own_that_follow(launched: Lab) -> None:
+    launched.write(CELL["refused"], "plans[25]")
+    launched.run(CELL["refused"])
+    gauge = launched.page.locator(".jp-Cell").nth(CELL["refused"]).locator("[role=meter][data-gauge=headroom]")
+    before = gauge.get_attribute("aria-valuetext")
+    launched.write(CELL["spare"], "plans[25].frame['mdvis'].sum().release(mu=0.1)")
+    launched.run(CELL["spare"])
+    expect(gauge).not_to_have_attribute("aria-valuetext", before or "")
+    expect(gauge).to_have_attribute("aria-valuetext", f"{floor_percent(launched.value('plans[25].headroom'))} left")
 
 
 def test_a_restart_and_run_all_spends_nothing_and_shows_the_scan_elsewhere(launched: Lab) -> None:
