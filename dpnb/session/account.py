@@ -323,6 +323,19 @@ class Account:
         self.sync()
         return self._paid[charge_id]
 
+    def outlook(self, loss: Loss) -> tuple[float, float]:
+        """What a loss would take of the whole budget, rounded up, and what would be left, rounded down.
+
+        For a part both are of the session that pays, which may be nothing.  The loss is in the filter's kind.
+        """
+        filter_ = self.filter
+        if self._around is None or self._place is None or isinstance(filter_, RogersFilter):
+            after = filter_.step(loss).headroom if filter_.admits(loss) else 0.0
+            return filter_.share(loss), after
+        counted = filter_.counted(loss)
+        _, grown = self._around.sync().parts.after((self._place,), counted.parts)
+        return self._around.outlook(counted.with_parts(grown))
+
     def counts(self, branch: str) -> bool:
         """Whether what is asked on a branch is counted here."""
         return self.tree.path(branch, self.trunk) is not None

@@ -12,7 +12,7 @@ def of(charge: Charge) -> str:
     """A row in words."""
     if charge.launch is not None:
         verb = "end of" if "closes" in charge.launch else "launch of"
-        return f"{verb} the {charge.launch['kind']} {charge.launch['name']}"
+        return f"{verb} the {charge.launch['kind']} {charge.launch['name']!r}"
     return comparison_words(charge)
 
 

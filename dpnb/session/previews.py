@@ -32,8 +32,9 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
             refuse_after_final(question, target)
         before, promise = account.filter, account.promise
         expected = questions.errors(question, target, rows)
+        counted = promise.enters(cost)
+        share, after = account.outlook(counted)
     errors = expected.at(_scale(question, total)) if cost.mu_squared else expected.now
-    counted = promise.enters(cost)
     fits = before.admits(counted)
     query = question.query
     discovery = isinstance(plan.aggregation, Discovery)
@@ -42,14 +43,14 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         asked=target.words,
         target=total,
         cost=cost,
-        cost_share=before.share(counted),
+        cost_share=share,
         confidence=float(target.confidence),
         errors=errors,
         error_unit=RANK if in_rank(view) else unit_words(plan.aggregation, view),
         names=() if discovery else tuple(group.name for group in plan.by),
         keys=tuple(query.keys[cell] for cell in question.cells) if query.keys else ((),),
         outputs=outputs_of(view),
-        headroom_after=before.step(counted).headroom if fits else 0.0,
+        headroom_after=after if fits else 0.0,
         fits=fits,
         largest=None if fits else account.largest(question.known),
         times=before.times(counted),

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import dpnb
-from contracts.interactive import InteractiveContract
+from contracts.interactive import InteractiveContract, opened
+
+
+def test_what_was_launched_is_listed_a_line_each(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    session.delegate(mu="0.1", name="colleague")
+    session.partition("site").close()
+    assert repr(session.mechanisms).splitlines() == [
+        "colleague: sub-session, open, charged at launch",
+        "by site: partition, closed, charged step by step",
+    ]
 
 
 class TestSubSession(InteractiveContract):

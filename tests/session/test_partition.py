@@ -118,10 +118,16 @@ def test_preview_in_a_part_says_what_it_costs_and_leaves(tmp_path: Path) -> None
     session = opened(tmp_path)
     part = session.partition("site")["a"]
     assert "mu 0.6" in repr(part.frame.count().preview(mu="0.6"))
+    before = part.frame.count().preview(mu="0.6")
+    assert (before.cost_share, before.headroom_after) == (0.36, 0.64)
     answer = part.frame.count().release(mu="0.6")
     assert "36.00% of the budget" in repr(answer)
-    other = session.partition("site")["b"].frame.count().release(mu="0.6")
-    assert "mu 0.6, 0.00% of the budget" in repr(other)
+    other = session.partition("site")["b"].frame.count()
+    before = other.preview(mu="0.6")
+    assert (before.cost_share, before.headroom_after, before.fits) == (0, 0.64, True)
+    assert "mu 0.6, 0.00% of the budget" in repr(other.release(mu="0.6"))
+    before = other.preview(mu=1)
+    assert (before.cost_share, before.headroom_after) == (0.64, 0)
 
 
 @pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic"])

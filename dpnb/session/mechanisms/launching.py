@@ -80,9 +80,9 @@ class Mechanisms:
 
     # --- finding ------------------------------------------------------------------------------------------------
 
-    def all(self) -> dict[str, Any]:
+    def all(self) -> Launched:
         """By name; of one name the newest."""
-        return {launch.name: self._attached(launch) for launch in self._here()}
+        return Launched((launch.name, self._attached(launch)) for launch in self._here())
 
     def told(self) -> list[dict[str, Any]]:
         """What the panel is told, also of what was launched in parts of the table."""
@@ -313,6 +313,13 @@ class Mechanisms:
         made: NoiseReduction = self._attached(self._launch(NOISE_REDUCTION, title, asked, GDP(0), first=start))
         made.begin()
         return made
+
+
+class Launched(dict[str, Any]):
+    """Mechanisms by name, a line each."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {one.kind}, {one.state}, charged {one.charged}" for name, one in self.items())
 
 
 def _checked_name(name: object, kind: str) -> str:

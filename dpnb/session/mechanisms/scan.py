@@ -170,7 +170,7 @@ def scan_terms(terms: ScanTerms) -> list[tuple[str, str]]:
     far = float(terms.laplace.margin(asked, ALPHA))
     what = "counts" if terms.laplace.monotone else "counts and sums"
     return [
-        ("questions", f"any number of {what}, until {terms.laplace.hits} of them were above; below costs nothing more"),
+        ("questions", f"any number of {what}, until {_hits(terms.laplace.hits)} above; below costs nothing more"),
         ("values", "a noisy value with each hit" if terms.laplace.values else "none: release a hit to learn its value"),
         ("reliable", _reliable(far, asked)),
     ]
@@ -179,8 +179,13 @@ def scan_terms(terms: ScanTerms) -> list[tuple[str, str]]:
 def _reliable(far: float, questions: int) -> str:
     return (
         f"all of {questions} answers are right with 95% if each is at least {shown_up(far, 3)} times what one unit can "
-        "change away from the threshold (for a count with one row a unit: that many rows)"
+        "change away from the threshold (for a number of units that many; for a count of rows that many times the rows "
+        "that count of a unit)"
     )
+
+
+def _hits(most: int) -> str:
+    return "one was" if most == 1 else f"{most} were"
 
 
 class _NoSource:
@@ -223,7 +228,7 @@ class Scan(Mechanism):
         line = f"Counts and sums against {float(self._terms.threshold):g}, paid for at launch"
         if self._terms.laplace is None:
             return f"{line} for {self._terms.questions} questions, with Gaussian noise."
-        return f"{line}, until {self._terms.laplace.hits} were above; answers below cost nothing more."
+        return f"{line}, until {_hits(self._terms.laplace.hits)} above; answers below cost nothing more."
 
     @property
     def answers(self) -> list[Comparison]:
