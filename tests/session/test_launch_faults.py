@@ -89,6 +89,16 @@ def test_parts_of_an_old_version_answer_nothing_about_the_new_one(tmp_path: Path
     assert new.spent.mu_squared == spent.mu_squared + GDP("0.5").mu_squared
 
 
+def test_the_old_version_finds_its_own_again(tmp_path: Path) -> None:
+    for version in ("1", "2", "1", "2"):
+        session = opened(tmp_path, version=version)
+        part = session.partition("site")["a"]
+        if part.frame.count().best is None:
+            part.frame.count().release(mu="0.1")
+    assert session.spent == GDP.from_squared("0.02")
+    assert session.ledger.count == 5  # two launches, two answers, and the end of the first
+
+
 def test_what_a_scan_said_of_an_old_version_is_not_said_of_the_new_one(tmp_path: Path) -> None:
     old = opened(tmp_path, budget=dpnb.Budget.gdp(300))
     old.above_threshold(100, name="scan", epsilon=200, hits=9).ask(old.frame.count())

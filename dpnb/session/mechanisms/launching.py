@@ -175,9 +175,10 @@ class Mechanisms:
         return found
 
     def _named(self, name: object) -> Launch | None:
-        """The newest launch of a name."""
+        """The launch of a name that goes on with this version of the table; without one the newest."""
         found = [launch for launch in self._here() if launch.name == name]
-        return found[-1] if found else None
+        serving = [launch for launch in found if launch.serves(self._questions.version)]
+        return (serving or found or [None])[-1]
 
     def _refuse(self, kind: str, name: str, loss: Loss) -> None:
         """Refuse a launch that may not be, or does not fit; call inside the ledger's transaction."""
