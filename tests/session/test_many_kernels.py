@@ -220,6 +220,7 @@ def warm_up() -> None:
 def work(pipe: Connection, path: Path, seed: int, turns: int, mu0: object) -> None:
     """Three threads, of which two share a session; say what went wrong, once all have ended."""
     warm_up()
+    sys.setswitchinterval(1e-5)  # threads take turns as often as they can
     session, faults = clinic(path, mu0), []
     pipe.send("ready")
     pipe.recv()
@@ -229,6 +230,13 @@ def work(pipe: Connection, path: Path, seed: int, turns: int, mu0: object) -> No
         lambda: busy(clinic(path, mu0), 3 * seed + 2, turns, faults),
     )
     pipe.send(faults)
+
+
+def ask_first(pipe: Connection, path: Path) -> None:
+    """Ask in several threads of a process that has never asked anything."""
+    session = clinic(path)
+    sys.setswitchinterval(1e-6)
+    at_once(*(lambda number=number: count(session, number).release(mu="0.1") for number in range(4)))  # type: ignore[misc]
 
 
 def finish(pipe: Connection, path: Path, mu0: object) -> None:
@@ -257,24 +265,24 @@ def launch(pipe: Connection, path: Path) -> None:
 
 
 def test_threads_of_several_processes_that_do_everything_at_once_never_overspend(path: Path) -> None:
-    with kernels(*(Kernel(work, path, seed, 25, "0.8") for seed in range(3))) as started:
+    with kernels(*(Kernel(work, path, seed, 40, "1.2") for seed in range(3))) as started:
         for kernel in started:
             assert kernel.hear() == "ready"
         for kernel in started:
             kernel.pipe.send("go")
         assert [kernel.hear() for kernel in started] == [[]] * 3
         assert [kernel.end() for kernel in started] == [0] * 3
-    rows = audited(path, "0.8")
+    rows = audited(path, "1.2")
     kinds = Counter(row.launch.get("kind") for row in rows)
     assert min(kinds[kind] for kind in ("sub-session", "partition", "above-threshold", "noise reduction")) > 3
     assert {row.state for row in rows} == {"released"}
-    assert spent(rows) > Fraction("0.6")  # 0.64 is all: there was something to fight for
-    opened_again(path, rows, "0.8").ledger.close()
+    assert spent(rows) > Fraction("1.3")  # 1.44 is all: there was something to fight for
+    opened_again(path, rows, "1.2").ledger.close()
 
 
 def test_kills_at_random_moments_overspend_nothing_and_the_next_kernel_spends_the_rest_exactly(path: Path) -> None:
     chance, mu0, kills = random.Random(9), 2, 0
-    for seed in range(5):
+    for seed in range(8):
         with kernels(*(Kernel(work, path, 10 * seed + number, 10**9, mu0) for number in (1, 2))) as started:
             for kernel in started:
                 assert kernel.hear() == "ready"
@@ -316,6 +324,12 @@ def test_kernels_that_launch_the_same_at_once_pay_once_and_hear_the_same(path: P
     line = mu_squared({"kind": "pure-dp", "epsilon": "1/10"})
     assert spent(rows) == rows[0].cost + Fraction("0.3") ** 2 + Fraction("0.2") ** 2 + Fraction("0.1") ** 2 + line
     opened_again(path, rows).ledger.close()
+
+
+@pytest.mark.xfail(strict=False, reason="msgspec 0.22 crashes where two threads need a type for the first time at once")
+def test_threads_of_a_new_process_that_ask_at_once_do_not_crash(path: Path) -> None:
+    with kernels(*(Kernel(ask_first, path) for _ in range(6))) as started:
+        assert [kernel.end() for kernel in started] == [0] * 6
 
 
 @pytest.mark.parametrize("noise", [{"epsilon": 8, "hits": 5}, {"mu": 3, "questions": 5}], ids=["hits", "questions"])

@@ -178,7 +178,8 @@ class Mechanisms:
         """The launch of a name that goes on with this version of the table; without one the newest."""
         found = [launch for launch in self._here() if launch.name == name]
         serving = [launch for launch in found if launch.serves(self._questions.version)]
-        return (serving or found or [None])[-1]
+        best = serving or found
+        return best[-1] if best else None
 
     def _refuse(self, kind: str, name: str, loss: Loss) -> None:
         """Refuse a launch that may not be, or does not fit; call inside the ledger's transaction."""
