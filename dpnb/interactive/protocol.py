@@ -18,6 +18,8 @@ noise reduction     step by step    one answer, refined until it is good enough
 A launch has a name and is remembered by the ledger: launching again with the same name and arguments, in any kernel,
 gives the same mechanism and costs nothing.  Hidden noise is never stored, so above-threshold answers nothing new once
 its kernel is gone; what it has answered stays free.
+
+A new version of the table needs new launches, but for sub-sessions; launching under the same name ends the old one.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from dpnb.ledger.local_disk import is_local_disk
 MEMORY = ":memory:"
 APPLICATION_ID = 0x64706E62  # "dpnb"
 BUSY_SECONDS = 60.0
+CLOSING_SECONDS = 5.0
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -43,7 +44,7 @@ class DurableFile:
         self._process = os.getpid()
         self._connection = self._connect()
         self._identity = self._identity_now()
-        self.close = weakref.finalize(self, _close, self._connection, self._process)
+        self.close = weakref.finalize(self, _close, self._connection, self._process, self.lock)
         try:
             with self._translated():
                 self._check_layout(layout)
@@ -171,7 +172,13 @@ class DurableFile:
         raise LedgerError(f"ledger {self.path!r}: cannot be used ({error}); {remedy}") from None
 
 
-def _close(connection: sqlite3.Connection, process: int) -> None:
-    """Close, unless this is a fork: the file is the other process's."""
-    if os.getpid() == process:
-        connection.close()
+def _close(connection: sqlite3.Connection, process: int, lock: threading.RLock) -> None:
+    """Close, unless this is a fork: the file is the other process's.
+
+    Not while another thread uses the connection, as one may still do when the interpreter ends.
+    """
+    if os.getpid() == process and lock.acquire(timeout=CLOSING_SECONDS):
+        try:
+            connection.close()
+        finally:
+            lock.release()

@@ -172,6 +172,9 @@ AnyView = Plain | Shares | FromMoments | FromMean | Quantiles | Columns
 
 # --- as text ----------------------------------------------------------------------------------------------------------
 
+# Made once, at import: msgspec may crash where two threads need a type for the first time at once.
+_VIEWS: msgspec.json.Decoder[AnyView] = msgspec.json.Decoder(AnyView)
+
 
 def view_to_json(view: AnyView) -> str:
     """The view as JSON, the same text for equal views."""
@@ -186,10 +189,10 @@ def view_from_json(text: str) -> AnyView:
     PlanError
         The text is not a view.
     """
-    return decoded(text, AnyView)  # type: ignore[arg-type]  # a union is a type to msgspec
+    return decoded(text, _VIEWS)
 
 
-def decoded(text: str, kind: type[T]) -> T:
+def decoded(text: str, decoder: msgspec.json.Decoder[T]) -> T:
     """A value from its JSON.
 
     Raises
@@ -198,7 +201,7 @@ def decoded(text: str, kind: type[T]) -> T:
         The text is no such value.
     """
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise PlanError(
             f"plan: the text is not one that this version of dpnb knows ({error}); write one with to_json()"

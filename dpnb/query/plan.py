@@ -106,7 +106,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
         PlanError
             The text is not a plan.
         """
-        return decoded(text, Plan)
+        return decoded(text, _PLANS)
 
     @property
     def words(self) -> str:
@@ -126,6 +126,10 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.limits != Limits():
             text += f" ({limit_words(self.limits)})"
         return text
+
+
+_PLANS: msgspec.json.Decoder[Plan] = msgspec.json.Decoder(Plan)
+"""Made once, at import, with all that a plan may hold: see `aggregations`."""
 
 
 def column(name: str) -> Group:

@@ -96,7 +96,7 @@ def snapshot(session: Session) -> dict[str, Any]:
         "count": log.count,
         "releases": [line(one) for one in log.latest(RELEASES_SHOWN)],
         "cells": [_cell(cell, cost, log, session.name) for cell, cost in log.cells().items() if cost.loss != GDP(0)],
-        "refusals": [asdict(refusal) for refusal in log.refusals],
+        "refusals": [asdict(refusal) for refusal in list(log.refusals)],
     }
 
 

@@ -75,7 +75,7 @@ class Tree:
         with self._ledger.lock:
             for charge in self._ledger.charges(after=self._seen):
                 self._note(charge)
-            return self._launches
+            return dict(self._launches)  # a copy: other threads launch meanwhile
 
     def _note(self, charge: Charge) -> None:
         if charge.launch is not None:
@@ -93,7 +93,9 @@ class Tree:
         return self._inside(trunk)
 
     def _inside(self, trunk: str) -> list[Launch]:
-        return [launch for launch in self._launches.values() if self.path(launch.branch, trunk) is not None]
+        with self._ledger.lock:
+            launches = list(self._launches.values())
+        return [launch for launch in launches if self.path(launch.branch, trunk) is not None]
 
     def alive(self, trunk: str) -> list[Launch]:
         """Of these the ones that may still be asked."""

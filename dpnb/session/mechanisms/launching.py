@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from dpnb.session.account import settings_of
 from dpnb.session.mechanisms.mechanism import Mechanism, own_question
 from dpnb.session.mechanisms.partition import Partition
 from dpnb.session.mechanisms.reduction import NoiseReduction
-from dpnb.session.mechanisms.scan import Scan, scan_terms, terms_from
+from dpnb.session.mechanisms.scan import Scan, discard, drawn, scan_terms, terms_from
 from dpnb.session.mechanisms.sub_session import NOT_BACK, Sub, budget_from, charged_for, filter_for, one_way
 from dpnb.session.plain_words import Explanation
 from dpnb.session.questions import Questions
@@ -253,11 +252,9 @@ class Mechanisms:
         kind = filter_for(self._account, given, filter_)
         made = promise(kind, given)
         loss = charged_for(self._account.promise, made)
-        asked = {
-            "budget": given.to_json(),
-            "filter": kind,
-            "share": None if share is None else to_text(positive(share, name="share")),
-        }
+        # A share is of what is left at the time: another kernel that asks for the same share launches the same.
+        amount = to_text(positive(share, name="share")) if share is not None else given.to_json()
+        asked = {way if way == "share" else "budget": amount, "filter": kind}
         if dry_run:
             facts = [
                 ("what it keeps", f"{made.words}: a filter, odometers and a log of its own"),
@@ -288,11 +285,13 @@ class Mechanisms:
         terms = terms_from(threshold, **given)
         if dry_run:
             return self._preview(ABOVE_THRESHOLD, name, terms.to_json(), terms.loss, scan_terms(terms))
-        token = secrets.token_hex(16)
-        launch = self._launch(ABOVE_THRESHOLD, name, terms.to_json(), terms.loss, token=token)
-        made = self._attached(launch)
-        made.begin(fresh=launch.about["token"] == token)
-        return made
+        token, launch = drawn(terms, self._source), None
+        try:
+            launch = self._launch(ABOVE_THRESHOLD, name, terms.to_json(), terms.loss, token=token)
+        finally:
+            if launch is None or launch.about["token"] != token:  # refused, or launched before
+                discard(token)
+        return self._attached(launch)
 
     def noise_reduction(
         self, query: Query, *, name: str | None, first: Number | None, most: Number | None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import sys
 import threading
 from dataclasses import dataclass
@@ -143,6 +144,22 @@ def terms_from(
     return ScanTerms(line, None, GDP(positive(mu or 0, name="mu")), declared)
 
 
+def drawn(terms: ScanTerms, source: Source) -> str:
+    """Draw hidden noise for a launch, so that it is there before anybody can find the launch; the token of it."""
+    token = secrets.token_hex(16)
+    _hidden[_place(token)] = _Hidden(terms.begin(source), threading.RLock())
+    return token
+
+
+def discard(token: str) -> None:
+    """Throw the noise of a token away."""
+    _hidden.pop(_place(token), None)
+
+
+def _place(token: str) -> tuple[int, str]:
+    return os.getpid(), token
+
+
 def checked_threshold(threshold: Number) -> Fraction:
     """A threshold that can be shown.
 
@@ -215,12 +232,7 @@ class Scan(Mechanism):
         self._questions, self._source = questions, source
         self._terms = ScanTerms.from_json(dict(launch.about["asked"]))
         self._branch = branch_of(launch.id)
-        self._key = (os.getpid(), str(launch.about["token"]))
-
-    def begin(self, *, fresh: bool) -> None:
-        """Draw the hidden noise, once: in the process that wrote the launch, just after it did."""
-        if fresh:
-            _hidden[self._key] = _Hidden(self._terms.begin(self._source), threading.RLock())
+        self._key = _place(str(launch.about["token"]))
 
     @property
     def terms(self) -> str:  # type: ignore[override]
