@@ -32,6 +32,7 @@ CREATE TABLE charges (
     measurement TEXT, result_hash TEXT NOT NULL
 );
 CREATE INDEX charges_by_question ON charges (version, branch, question);
+CREATE INDEX charges_by_branch ON charges (branch);
 """
 
 

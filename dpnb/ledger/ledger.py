@@ -159,9 +159,9 @@ class Ledger:
             *(version, branch, question),
         )
 
-    def on_branch(self, branch: str) -> list[Charge]:
-        """Rows of one branch, in order."""
-        return self._select("WHERE branch = ? ORDER BY id", branch)
+    def on_branch(self, branch: str, after: int = 0) -> list[Charge]:
+        """Rows of one branch with a larger id than `after`, in order."""
+        return self._select("WHERE branch = ? AND id > ? ORDER BY id", branch, after)
 
     def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
         """The rows with these ids, in order."""

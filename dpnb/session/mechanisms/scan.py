@@ -97,7 +97,7 @@ class ScanTerms:
         return cls(threshold, terms, terms.loss)
 
     def begin(self, source: Source) -> Core:
-        """Draw the hidden noise; after the charge."""
+        """Draw the hidden noise."""
         if self.laplace is None:
             return GaussianScan(GDP.from_squared(self.loss.parts[0]), self.questions or 1, source=source)
         one = self.laplace
@@ -232,6 +232,7 @@ class Scan(Mechanism):
         self._questions, self._source = questions, source
         self._terms = ScanTerms.from_json(dict(launch.about["asked"]))
         self._branch = branch_of(launch.id)
+        self._counted = (0, 0, 0)  # the last row that was counted, and how many answers and hits up to it
         self._key = _place(str(launch.about["token"]))
 
     @property
@@ -260,8 +261,12 @@ class Scan(Mechanism):
 
     def _so_far(self) -> tuple[int, int]:
         """How many questions were answered, and how many of them were above."""
-        said = [row.said for row in self._account.ledger.on_branch(self._branch) if row.said is not None]
-        return len(said), sum(bool(one["above"]) for one in said)
+        ledger = self._account.ledger
+        with ledger.lock:
+            for row in ledger.on_branch(self._branch, after=self._counted[0]):
+                _, asked, hits = self._counted
+                self._counted = row.id, asked + 1, hits + bool(row.said and row.said["above"])
+            return self._counted[1:]
 
     @property
     def summary(self) -> str:
