@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.odometers import OdometerContract, SumOdometerContract
+from dpnb.accounting.filters import BasicFilter, GDPFilter, RDPFilter, ZCDPFilter
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
@@ -20,6 +21,7 @@ from dpnb.accounting.odometers import (
     MixtureOdometer,
     RDPAccumulator,
     RenyiTracker,
+    SpentAccumulator,
     ZCDPAccumulator,
 )
 from dpnb.errors import ConversionError, InvalidValueError
@@ -241,3 +243,29 @@ def test_tracker_lies_between_the_sum_and_twice_the_sum_and_an_increment(history
 def test_parameters_out_of_range_are_refused(make: Callable[[], Any], named: str) -> None:
     with pytest.raises(InvalidValueError, match=rf"^{named} must .*got .*; "):
         make()
+
+
+@pytest.mark.parametrize(
+    ("filter_", "losses", "words"),
+    [
+        (GDPFilter(1), [GDP("0.3"), GDP("0.4")], "GDP that was fixed beforehand and is at least mu 0.5."),
+        (GDPFilter(1, 1e-6), [GDP("0.3", 1e-8)], "is at least mu 0.3 and delta 1e-8."),
+        (
+            ZCDPFilter(1, 1e-6),
+            [ZCDP("0.1", 1e-7), GDP("0.2")],
+            "ZCDP that was fixed beforehand and is at least rho 0.12",
+        ),
+        (RDPFilter({8: 1}), [GDP("0.1")], "RDP that was fixed beforehand and is at least"),
+        (BasicFilter(1, 1e-6), [ApproxDP("0.1", 1e-7)] * 2, "is at least epsilon 0.2 and delta 2e-7."),
+    ],
+)
+def test_what_a_filter_has_spent_is_read_with_every_component(filter_: Any, losses: list[Any], words: str) -> None:
+    assert "nothing" in SpentAccumulator(filter_).statement().lower()
+    for loss in losses:
+        filter_ = filter_.step(loss)
+    spent = SpentAccumulator(filter_)
+    assert words in spent.statement()
+    assert (spent.reading, spent.spent) == ("accumulator", filter_.spent)
+    assert spent.bound > 0
+    with pytest.raises(ConversionError):
+        spent.step(losses[0])
