@@ -20,6 +20,8 @@ from dpnb.session.tree import Launch
 if TYPE_CHECKING:
     from dpnb.session.session import Session
 
+PARTS_TOLD = 50
+
 Child = Callable[[Launch, Key], "Session"]
 
 
@@ -45,6 +47,7 @@ class Partition(Mechanism, Mapping[Key, "Session"]):
         self._keys, self._child = keys, child
         self._children: dict[Key, Session] = {}
         self._most = int(launch.about["parts per unit"])
+        self._places = {branch_of(launch.id, (key,)).partition(" ")[2]: place for place, key in enumerate(keys)}
 
     @property
     def terms(self) -> str:  # type: ignore[override]
@@ -99,18 +102,18 @@ class Partition(Mechanism, Mapping[Key, "Session"]):
 
     @property
     def parts(self) -> list[dict[str, Any]]:
-        """Parts that were asked, with what each was charged relative to the largest."""
+        """Parts that were asked, with what each was charged relative to the largest; of very many the largest."""
         state = self._account.sync()
         if isinstance(state.filter, RogersFilter):
             return []
         asked, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.about["by"]
-        named = {branch_of(self.id, (key,)).partition(" ")[2]: key for key in self._keys}
-        largest = max((parts[0] for parts in asked.values()), default=0)
+        told = sorted(asked.items(), key=lambda item: item[1], reverse=True)[:PARTS_TOLD]
+        largest = told[0][1][0] if told else 0
         return [
             {
-                "name": f"{by} {named[part]}",
+                "name": f"{by} {self._keys[self._places[part]]}",
                 "value": decimal_up(sums[0] / largest) if largest else 0.0,
                 "text": cost_up(kind.with_parts(sums)),
             }
-            for part, sums in sorted(asked.items(), key=lambda item: self._keys.index(named[item[0]]))
+            for part, sums in sorted(told, key=lambda item: self._places[item[0]])
         ]
