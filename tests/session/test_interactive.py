@@ -19,6 +19,16 @@ def test_what_was_launched_is_listed_a_line_each(tmp_path: Path) -> None:
     ]
 
 
+def test_in_a_rehearsal_everything_says_that_it_is_one() -> None:
+    schema = {"site": dpnb.Categories(["a", "b"]), "x": dpnb.Bounded(0, 5)}
+    session = dpnb.Session.rehearse(name="mock", budget=dpnb.Budget.gdp(1), schema=schema)
+    inside = (session.partition("site")["a"], session.delegate(mu="0.1", name="sub"))
+    scan = session.above_threshold(10, name="scan", epsilon="0.1", values=True)
+    said = [scan.ask(session.frame.count()), *(one.frame.count().release(mu="0.1") for one in inside)]
+    said += [session.noise_reduction(session.frame["x"].sum(), first="0.1").step(), *inside]
+    assert all(repr(one).startswith("REHEARSAL") for one in said)
+
+
 class TestSubSession(InteractiveContract):
     kind, at_launch = "sub-session", True
 
