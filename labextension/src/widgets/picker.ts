@@ -40,7 +40,12 @@ function render({ model, el }: RenderProps<IState>): () => void {
     }
     // The kernel also replaces the output, so that a closed notebook shows the answer; this view may be the new one.
     if (state.phase === 'answered' && Date.now() - (model.get('asked_at') ?? 0) < WAITED) {
-      requestAnimationFrame(() => view.focusAnswer());
+      requestAnimationFrame(() => {
+        // Whoever was quick enough to press Refine has the keyboard at the slider already.
+        if (!view.isAsking) {
+          view.focusAnswer();
+        }
+      });
     }
   };
   const renew = (): void => {
