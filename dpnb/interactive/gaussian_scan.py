@@ -16,7 +16,7 @@ from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import Source
 
-__all__ = ["GaussianScan", "Reading"]
+__all__ = ["GaussianScan", "Reading", "gaussian_margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +125,30 @@ class GaussianScan(OnlyOnce):
             measurement = measure([total], sigma=sigma, source=self._source)
         return Reading(_noisy_sum(measurement) >= threshold, measurement)
 
-    def margin(self, beta: Number) -> float:
-        """How far |S - T|/C must be for all n answers to be right at once, but for a chance beta.
-
-        Raises
-        ------
-        InvalidValueError
-            beta is out of its range.
-        """
-        each = 2 * failure_probability(beta, name="beta", example="0.05") / self._queries
-        sigma = sigma_for(self._queries, self._loss)
-        # Rounding to the output grid moves a noisy sum by at most 2^-21 sigma.
-        return (fixed_radius([sigma], alpha=each) if each < 1 else 0.0) + sigma * 2.0**-20
-
     def __repr__(self) -> str:
         return f"GaussianScan(loss={self._loss!r}, queries={self._queries}, used={self.used})"
+
+
+def gaussian_margin(loss: GDP, queries: int, beta: Number) -> float:
+    """How far |S - T|/C must be for all of a scan's answers to be right at once, but for a chance beta.
+
+    Parameters
+    ----------
+    loss : GDP
+    queries : int
+        As for `GaussianScan`.
+    beta : Number
+        In [1e-300, 1).
+
+    Raises
+    ------
+    InvalidValueError
+        A number is out of its range.
+    """
+    each = 2 * failure_probability(beta, name="beta", example="0.05") / whole_count(queries, "queries")
+    sigma = sigma_for(queries, loss)
+    # Rounding to the output grid moves a noisy sum by at most 2^-21 sigma.
+    return (fixed_radius([sigma], alpha=each) if each < 1 else 0.0) + sigma * 2.0**-20
 
 
 def _noisy_sum(measurement: Measurement) -> Fraction:

@@ -124,7 +124,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
     """
     try:
         content = None if stored["measurement"] is None else json.loads(stored["measurement"])
-        measured = content is not None and "values" in content
+        values = content if content is not None and "values" in content else None
         keys = (content or {}).get("keys")
         return Charge(
             id=stored["id"],
@@ -141,11 +141,11 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
             looks=tuple(json.loads(stored["looks"])),
             state=stored["state"],
-            measurement=Measurement.from_json(content) if content is not None and measured else None,
+            measurement=None if values is None else Measurement.from_json(values),
             keys=None if keys is None else tuple(tuple(key) for key in keys),
             cell=stored["cell"],
             launch=None if stored["launch"] is None else json.loads(stored["launch"]),
-            said=None if measured else content,
+            said=content if values is None else None,
         )
     except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerError(

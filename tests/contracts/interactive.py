@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +24,27 @@ SECRETS = (Prepared, pd.DataFrame, np.ndarray, scan.AboveThreshold, scan.Gaussia
 """What must not be reachable without an underscore: rows, and hidden noise."""
 
 
-class InteractiveContract:
+class InteractiveContract(ABC):
     """Subclass it, and say how one is launched, how the same name is misused, and how it is asked."""
 
     kind: str
     at_launch: bool
 
+    @abstractmethod
     def launch(self, session: dpnb.Session) -> Any:
         """A mechanism called ``"it"``; the same every time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def launch_otherwise(self, session: dpnb.Session) -> Any:
         """Another one of the same name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def launch_too_much(self, session: dpnb.Session) -> Any:
         """One that costs, at launch or when asked, more than there is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
         """A question of it, other ones for other numbers; the answer as a value that can be compared."""
-        raise NotImplementedError
 
     @pytest.fixture
     def session(self, tmp_path: Path) -> dpnb.Session:

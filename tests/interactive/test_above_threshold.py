@@ -33,7 +33,7 @@ from dpnb.interactive.above_threshold import (
     from_lattice,
     on_lattice,
 )
-from dpnb.interactive.gaussian_scan import GaussianScan
+from dpnb.interactive.gaussian_scan import GaussianScan, gaussian_margin
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
@@ -337,7 +337,7 @@ def test_beta_and_alpha_that_are_no_probability_are_refused(bad: Any) -> None:
     with pytest.raises(InvalidValueError, match="alpha"):
         terms.value_half_width(bad)
     with pytest.raises(InvalidValueError, match="beta"):
-        GaussianScan(GDP(1), 5, source=NotPrivateSeededSource(1)).margin(bad)
+        gaussian_margin(GDP(1), 5, bad)
 
 
 @pytest.mark.parametrize("bad", [0, 1.5, True, None])
@@ -509,7 +509,7 @@ def test_a_scans_answers_beyond_the_margin_are_right_as_often_as_stated() -> Non
     source, runs, wrong = NotPrivateSeededSource(20260412), 400, 0
     for _ in range(runs):
         scan = GaussianScan(GDP("0.5"), 10, source=source)
-        total = math.floor(-scan.margin(0.2) * 10**6)
+        total = math.floor(-gaussian_margin(scan.loss, scan.queries, 0.2) * 10**6)
         wrong += any(scan.ask(total, sensitivity=10**6, threshold=Fraction(0)).above for _ in range(10))
     assert stats.binomtest(wrong, runs, 0.2, alternative="greater").pvalue > ALARM
     assert wrong > 0.1 * runs

@@ -140,7 +140,7 @@ class Mechanisms:
                     plan, view, target_from(rho=squared / 2), inside=branch_of(launch.id)
                 ),
             )
-        return Scan(launch, self._questions, self._releases, self._source)
+        return Scan(launch, self._questions, self._releases)
 
     # --- launching ----------------------------------------------------------------------------------------------
 

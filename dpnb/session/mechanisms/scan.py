@@ -18,11 +18,11 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 from dpnb.accounting.exact import Number, exact, from_text, positive, shown_up, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.answer.comparison import Comparison
+from dpnb.answer.crossing import Crossing
 from dpnb.answer.faces import cost_up
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
 from dpnb.interactive.above_threshold import AboveThreshold, Terms, from_lattice
-from dpnb.interactive.gaussian_scan import GaussianScan
+from dpnb.interactive.gaussian_scan import GaussianScan, gaussian_margin
 from dpnb.interactive.protocol import Charged, State
 from dpnb.ledger import Charge, branch_of
 from dpnb.ledger.charge import digest
@@ -96,10 +96,15 @@ class ScanTerms:
         terms = Terms(epsilon, int(stored["hits"]), bool(stored["counts only"]), bool(stored["values"]))
         return cls(threshold, terms, terms.loss)
 
+    @property
+    def gaussian(self) -> GDP:
+        """The loss of Gaussian noise."""
+        return GDP.from_squared(self.loss.parts[0])
+
     def begin(self, source: Source) -> Core:
         """Draw the hidden noise."""
         if self.laplace is None:
-            return GaussianScan(GDP.from_squared(self.loss.parts[0]), self.questions or 1, source=source)
+            return GaussianScan(self.gaussian, self.questions or 1, source=source)
         one = self.laplace
         return AboveThreshold(one.epsilon, one.hits, monotone=one.monotone, values=one.values, source=source)
 
@@ -177,11 +182,10 @@ def checked_threshold(threshold: Number) -> Fraction:
 def scan_terms(terms: ScanTerms) -> list[tuple[str, str]]:
     """What the terms mean, as facts."""
     if terms.laplace is None:
-        core = GaussianScan(GDP.from_squared(terms.loss.parts[0]), terms.questions or 1, source=_NoSource())
-        far = core.margin(ALPHA)
+        declared = terms.questions or 1
         return [
-            ("questions", f"{terms.questions}, declared; every answer may come with its noisy value"),
-            ("reliable", _reliable(far, terms.questions or 1)),
+            ("questions", f"{declared}, declared; every answer may come with its noisy value"),
+            ("reliable", _reliable(gaussian_margin(terms.gaussian, declared, ALPHA), declared)),
         ]
     asked = 100
     far = float(terms.laplace.margin(asked, ALPHA))
@@ -205,15 +209,6 @@ def _hits(most: int) -> str:
     return "one was" if most == 1 else f"{most} were"
 
 
-class _NoSource:
-    """For figures that need no noise."""
-
-    private = False
-
-    def words(self, n: int) -> Any:
-        raise RequestError("a preview draws no noise")
-
-
 class Scan(Mechanism):
     """Questions against a threshold; see :meth:`Session.above_threshold`.
 
@@ -222,14 +217,13 @@ class Scan(Mechanism):
     launch : Launch
     questions : Questions
     releases : Releases
-    source : Source
     """
 
     charged: ClassVar[Charged] = "at launch"
 
-    def __init__(self, launch: Launch, questions: Questions, releases: Releases, source: Source) -> None:
+    def __init__(self, launch: Launch, questions: Questions, releases: Releases) -> None:
         super().__init__(launch, releases)
-        self._questions, self._source = questions, source
+        self._questions = questions
         self._terms = ScanTerms.from_json(dict(launch.about["asked"]))
         self._branch = branch_of(launch.id)
         self._counted = (0, 0, 0)  # the last row that was counted, and how many answers and hits up to it
@@ -244,9 +238,9 @@ class Scan(Mechanism):
         return f"{line}, until {_hits(self._terms.laplace.hits)} above; answers below cost nothing more."
 
     @property
-    def answers(self) -> list[Comparison]:
+    def answers(self) -> list[Crossing]:
         """What was answered so far, in any kernel; free."""
-        return [self._comparison(row) for row in self._account.ledger.on_branch(self._branch)]
+        return [self._crossing(row) for row in self._account.ledger.on_branch(self._branch)]
 
     @property
     def state(self) -> State:
@@ -276,7 +270,7 @@ class Scan(Mechanism):
         of = f"{hits} above" if self._terms.laplace is None else f"{hits} of {self._terms.laplace.hits} hits"
         return f"{of}, {count}; {cost_up(self._terms.loss)}"
 
-    def ask(self, query: Any, threshold: Number | None = None) -> Comparison:
+    def ask(self, query: Any, threshold: Number | None = None) -> Crossing:
         """Whether a count or sum is above the threshold; the same question again gives the same answer, free.
 
         Parameters
@@ -305,7 +299,7 @@ class Scan(Mechanism):
             raise
         self._releases.log.asked(row, live.asking_cell())
         self._releases.changed()
-        return self._comparison(row)
+        return self._crossing(row)
 
     def _answered(self, plan: Plan, query: LinearQuery, line: Fraction) -> Charge:
         """The row of a question: found, or answered and written."""
@@ -389,10 +383,10 @@ class Scan(Mechanism):
         width = float(core.terms.value_half_width(ALPHA) * sensitivity * unit)
         return {"above": True, "value": to_text(value), "half width": width}
 
-    def _comparison(self, row: Charge) -> Comparison:
+    def _crossing(self, row: Charge) -> Crossing:
         said = row.said or {}
         value = said.get("value")
-        return Comparison(
+        return Crossing(
             question_words(Plan.from_json(row.plan), Plain()),
             float(from_text(said["threshold"])),
             bool(said["above"]),

@@ -9,7 +9,7 @@ from dpnb.answer.faces import STYLE, notice_html
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Crossing:
     """Whether a count or sum is above a threshold, by noisy comparison.
 
     Parameters
