@@ -19,6 +19,7 @@ from dpnb.query.plan import Plan
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits
+from dpnb.query.unit_vectors import UnitVectors
 
 Mask = NDArray[np.bool_]
 
@@ -29,11 +30,6 @@ CHUNK = 2**21
 BIG = 2**62
 """Sums that may be larger are Python integers."""
 
-SCALING_MARGIN = 2.0**-40
-SUMMING_MARGIN = 2.0**-52
-"""A unit's vector is scaled down to a little less than the allowed norm: the doubles that scale it are off by less than
-the first, and a sum of n squares is off by less than n times the second."""
-
 
 def execute(query: LinearQuery, table: Prepared, schema: Schema) -> NDArray[np.int64] | NDArray[np.object_]:
     """Sum what the rows that count give, cell by cell.
@@ -43,21 +39,20 @@ def execute(query: LinearQuery, table: Prepared, schema: Schema) -> NDArray[np.i
     array of int, shape (measured cells * slots,)
         The slots of the first cell, of the second, ...; exact: int64, or Python integers where one needs more bits.
     """
+    if query.clip_squared is not None:
+        return unit_vectors(query, table, schema).sums()
     with np.errstate(all="ignore"):
         rows = Rows(table, schema)
         cells = cell_codes(query.plan, rows)
         chosen = counted_rows(query.plan.where, query.given, cells, query.limits, rows, table)
         cells = cells[chosen]
-        if query.clip_squared is not None:
-            sums = _clipped(query, rows, table, chosen, cells)
-        else:
-            sums = np.concatenate(
-                [
-                    _weighted(_sums(feature, query.cells, rows, table, chosen, cells), feature.weight)
-                    for feature in query.features
-                ],
-                axis=1,
-            )
+        sums = np.concatenate(
+            [
+                _weighted(_sums(feature, query.cells, rows, table, chosen, cells), feature.weight)
+                for feature in query.features
+            ],
+            axis=1,
+        )
         return (sums if query.only is None else sums[list(query.only)]).ravel()
 
 
@@ -163,9 +158,7 @@ def _sums(
 ) -> Integers:
     """Sums of one feature, shape (cells, slots), before weighting."""
     if isinstance(feature, Present):
-        order = np.lexsort((cells, table.units[chosen]))
-        first = order[starts_of([table.units[chosen][order], cells[order]])]
-        return cell_sums(None, cells[first], count)[:, None]
+        return cell_sums(None, cells[_first_of_unit(table, chosen, cells)], count)[:, None]
     if isinstance(feature, Nodes):
         leaves, known = _leaves(feature, rows, chosen)
         counts = cell_sums(None, (cells * feature.leaves + leaves)[known], count * feature.leaves)
@@ -225,61 +218,55 @@ def _weighted(sums: Integers, weight: int) -> NDArray[np.int64] | NDArray[np.obj
 # --- unit by unit ----------------------------------------------------------------------------------------------------
 
 
-def _clipped(
-    query: LinearQuery, rows: Rows, table: Prepared, chosen: Integers | slice, cells: Integers
-) -> NDArray[np.int64] | NDArray[np.object_]:
-    """The sums when each unit's vector of row features is scaled down, toward zero, to the allowed norm.
-
-    Where a sum could need more than 62 bits, everything is in Python integers.
-    """
-    units, allowed = table.units[chosen], query.clip_squared or 0
-    most = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
-    kind = np.int64 if (len(units) + 1) * max(most, math.isqrt(allowed)) < BIG else object
-    whole = np.zeros((query.cells, query.slots), kind)
-    entries: list[tuple[Integers, Integers, NDArray[Any]]] = []
-    start = 0
-    for feature in query.features:
-        if isinstance(feature, Present):
-            whole[:, start] = (
-                _sums(feature, query.cells, rows, table, chosen, cells)[:, 0].astype(kind) * feature.weight
-            )
+def unit_vectors(query: LinearQuery, table: Prepared, schema: Schema) -> UnitVectors:
+    """What each unit adds to a question, clipped to what the question's limits allow: :func:`execute` unit by unit."""
+    with np.errstate(all="ignore"):
+        rows = Rows(table, schema)
+        cells = cell_codes(query.plan, rows)
+        chosen = counted_rows(query.plan.where, query.given, cells, query.limits, rows, table)
+        cells = cells[chosen]
+        everything = list(range(len(query.features)))
+        if query.clip_squared is None:
+            vectors = _vectors(query, everything, rows, table, chosen, cells)
         else:
-            for at, place, value in _entries(feature, rows, table, chosen):
-                slot = cells[at] * query.slots + start + place
-                entries.append((units[at], slot, value.astype(kind) * feature.weight))
-        start += feature.slots
-    owner, slot, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
-    order = np.lexsort((slot, owner))
-    owner, slot, value = owner[order], slot[order], value[order]
-    first = starts_of([owner, slot])
-    if len(first):
-        owner, slot, value = owner[first], slot[first], np.add.reduceat(value, first)
-        np.add.at(whole.reshape(-1), slot, _scaled_down(owner, value, allowed))
-    return whole
+            present = [place for place in everything if isinstance(query.features[place], Present)]
+            others = [place for place in everything if place not in present]
+            vectors = _vectors(query, others, rows, table, chosen, cells).shortened(query.clip_squared)
+            vectors = vectors.joined(_vectors(query, present, rows, table, chosen, cells)) if present else vectors
+        return vectors if query.only is None else vectors.taken(query.only, query.slots)
 
 
-def _scaled_down(owner: Integers, value: NDArray[Any], allowed: int) -> NDArray[Any]:
-    """Entries of vectors, grouped by owner, with those of too long vectors scaled down toward zero."""
-    starts = starts_of([owner])
-    sizes = np.diff(np.r_[starts, len(owner)])
-    values = value.astype(np.float64)
-    squares = np.add.reduceat(values**2, starts)
-    margin = SCALING_MARGIN + SUMMING_MARGIN * sizes
-    # Surely short enough by the doubles; if not, by the integers themselves.
-    long = squares * (1 + 4 * margin) > allowed
-    for place in np.flatnonzero(long & (squares * (1 - 4 * margin) <= allowed)).tolist():
-        part = value[starts[place] : starts[place] + sizes[place]].tolist()
-        long[place] = sum(entry * entry for entry in part) > allowed
-    factor = math.sqrt(allowed) * (1 - margin) / np.sqrt(np.maximum(squares, 1.0))
-    shrunk = np.trunc(values * np.repeat(factor, sizes))
-    exact = shrunk.astype(np.int64) if value.dtype == np.int64 else np.array([int(x) for x in shrunk], object)
-    return np.where(np.repeat(long, sizes), exact, value)
+def _vectors(
+    query: LinearQuery,
+    places: list[int],
+    rows: Rows,
+    table: Prepared,
+    chosen: Integers | slice,
+    cells: Integers,
+) -> UnitVectors:
+    """The vectors of some features.  Where a sum could need more than 62 bits, everything is in Python integers."""
+    units = table.units[chosen]
+    most = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
+    kind = np.int64 if (len(units) + 1) * max(most, math.isqrt(query.clip_squared or 0)) < BIG else object
+    parts: list[tuple[Integers, Integers, NDArray[Any]]] = []
+    first = np.cumsum([0, *(feature.slots for feature in query.features)]).tolist()
+    for number in places:
+        feature = query.features[number]
+        for at, place, value in _entries(feature, rows, table, chosen, cells):
+            slot = cells[at] * query.slots + first[number] + place
+            parts.append((units[at], slot, value.astype(kind) * feature.weight))
+    owners, slots, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    width = query.cells * query.slots
+    return UnitVectors.summed(owners, slots, values, width, query.l2_sensitivity_squared)
 
 
 def _entries(
-    feature: Ones | Value | Nodes, rows: Rows, table: Prepared, chosen: Integers | slice
+    feature: Ones | Value | Nodes | Present, rows: Rows, table: Prepared, chosen: Integers | slice, cells: Integers
 ) -> list[tuple[Integers, Integers, Integers]]:
     """What single rows add: places among the chosen rows, slots of the feature, values."""
+    if isinstance(feature, Present):
+        at = _first_of_unit(table, chosen, cells)
+        return [(at, np.zeros(len(at), np.int64), np.ones(len(at), np.int64))]
     if isinstance(feature, Nodes):
         leaves, known = _leaves(feature, rows, chosen)
         at = np.flatnonzero(known)
@@ -298,3 +285,10 @@ def _entries(
     if isinstance(feature, Ones):
         return [(at, slot[at], np.ones(len(at), np.int64))]
     return [(at, slot[at], (_steps(feature, rows, table)[chosen] - feature.centre)[at])]
+
+
+def _first_of_unit(table: Prepared, chosen: Integers | slice, cells: Integers) -> Integers:
+    """One of the chosen rows for each unit and cell in which it has some."""
+    units = table.units[chosen]
+    order = np.lexsort((cells, units))
+    return np.asarray(order[starts_of([units[order], cells[order]])])

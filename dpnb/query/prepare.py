@@ -168,7 +168,9 @@ def _prepare(
             table.codes[name] = codes_of(values, column)
         else:
             table.codes[name], table.texts[name] = texts(values)
-    table = table.taken(np.flatnonzero(units >= 0))
+    # Rows in the order of their units, which makes what is done unit by unit quick; nothing depends on positions.
+    known = np.flatnonzero(units >= 0)
+    table = table.taken(known[np.argsort(units[known], kind="stable")])
     if most is not None:
         crowded = np.flatnonzero((np.bincount(table.units) > most)[table.units]) if table.rows else table.units[:0]
         kept = np.ones(table.rows, np.bool_)
