@@ -87,16 +87,16 @@ class UnitVectors:
     @property
     def sizes(self) -> Integers:
         """Entries of each vector."""
-        return np.diff(np.r_[self.starts, len(self.slots)])
+        return np.asarray(np.diff(np.r_[self.starts, len(self.slots)]))
 
     def squares(self) -> Floats:
-        """The square of each vector's norm, rounded up; exact where no vector of this question can need a longer sum."""
+        """The square of each vector's norm, rounded up; exact where no vector of the question can need more bits."""
         if not len(self.owners):
             return np.zeros(0)
         found = np.asarray(np.add.reduceat(self.values.astype(np.float64) ** 2, self.starts))
         if self.longest_squared < EXACT:
             return found
-        return found * (1 + (self.sizes + 3) * (2 * SUMMING_MARGIN))
+        return np.asarray(found * (1 + (self.sizes + 3) * (2 * SUMMING_MARGIN)))
 
     def shortened(self, allowed_squared: int) -> UnitVectors:
         """The vectors, those that are longer than allowed scaled down toward zero."""

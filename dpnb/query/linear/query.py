@@ -18,8 +18,9 @@ from dpnb.query.unit import Limits, PrivacyUnit, limits_in_force
 FINEST_WEIGHT = 2**8
 """The smallest weight of a joint question before common factors are taken out: shares are met within 1 in 250."""
 
-CLIPPED_WEIGHT = 2**20
-"""Of everything where units are scaled down: rounding toward zero then takes off a millionth of a row, not a row."""
+FINE = 2**20
+"""Steps that the largest row of every feature has at least where units are scaled down: rounding toward zero then takes
+off a millionth of a row, not a row."""
 
 MOST_NUMBERS = 20_000_000
 """In one answer: a few hundred megabytes."""
@@ -80,8 +81,25 @@ class LinearQuery:
         return tuple(node for node in dict.fromkeys(needed[0]) if all(node in nodes for nodes in needed))
 
 
-def linear_query(plan: Plan, schema: Schema, unit: PrivacyUnit, only: tuple[int, ...] | None = None) -> LinearQuery:
+def linear_query(
+    plan: Plan,
+    schema: Schema,
+    unit: PrivacyUnit,
+    only: tuple[int, ...] | None = None,
+    *,
+    divisible: bool = False,
+) -> LinearQuery:
     """Compile a plan, to be measured in all of its cells or in some.
+
+    Parameters
+    ----------
+    plan : Plan
+    schema : dict
+    unit : PrivacyUnit
+    only : tuple of int, optional
+        Places of the cells.
+    divisible : bool
+        A unit's vector may be scaled down later, to what the unit can still pay: steps are made fine enough for that.
 
     Raises
     ------
@@ -114,7 +132,10 @@ def linear_query(plan: Plan, schema: Schema, unit: PrivacyUnit, only: tuple[int,
             f"{plan.words}: asks for {numbers:,} noisy numbers at once; {MOST_NUMBERS:,} are the most; ask for fewer "
             "groups by keys=[...], or for something simpler of them (a quantile takes some thousands a group)"
         )
-    weights = _weights(shares, _reach(features, limits, cells), CLIPPED_WEIGHT if scaled_down else 1)
+    weights = _weights(shares, _reach(features, limits, cells))
+    if scaled_down or (divisible and not isinstance(single, Discovery)):
+        fineness = _fineness(features, weights)
+        weights = [weight * fineness for weight in weights]
     features = [replace(feature, weight=weight) for feature, weight in zip(features, weights, strict=True)]
     measured = cells if only is None else len(only)
     reach = [bound * weight**2 for bound, weight in zip(_reach(features, limits, measured), weights, strict=True)]
@@ -135,8 +156,14 @@ def _reach(features: list[Feature], limits: Limits, cells: int) -> list[Fraction
     ]
 
 
-def _weights(shares: list[Fraction], reach: list[Fraction], common: int) -> list[int]:
-    """Integers w for which w^2 reach is as good as proportional to the shares, with a given common factor.
+def _fineness(features: list[Feature], weights: list[int]) -> int:
+    """The factor by which every feature gets steps that are fine enough to be scaled down."""
+    coarsest = min(weight * math.isqrt(part.limit_squared) for part, weight in zip(features, weights, strict=True))
+    return max(1, FINE // coarsest)
+
+
+def _weights(shares: list[Fraction], reach: list[Fraction]) -> list[int]:
+    """Integers w without a common factor for which w^2 reach is as good as proportional to the shares.
 
     What a feature is charged is its own (weight^2 reach)/sigma^2, and these add up to mu squared.
     """
@@ -144,4 +171,4 @@ def _weights(shares: list[Fraction], reach: list[Fraction], common: int) -> list
     least = min(squared)
     weights = [math.isqrt(round(FINEST_WEIGHT**2 * value / least)) for value in squared]
     divisor = math.gcd(*weights)
-    return [weight // divisor * common for weight in weights]
+    return [weight // divisor for weight in weights]
