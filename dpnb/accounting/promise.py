@@ -46,6 +46,7 @@ from dpnb.accounting.filters import (
     SumFilter,
     ZCDPFilter,
 )
+from dpnb.accounting.individual import worst_case_of
 from dpnb.accounting.losses import GDP, ApproxDP, Loss, loss_from_json
 from dpnb.errors import InvalidValueError
 
@@ -202,7 +203,7 @@ def shown_bound(bound: Fraction) -> str:
     return f"{float(shown_up(decimal_up(bound), 6)):.6g}"
 
 
-def promise(name: str, budget: Budget) -> Promise:
+def promise(name: str, budget: Budget, *, individual: bool = False) -> Promise:
     """The promise that `budget` makes, kept by the filter of that name.
 
     Parameters
@@ -211,12 +212,18 @@ def promise(name: str, budget: Budget) -> Promise:
         One of `FILTERS`.
     budget : Budget
         In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.
+    individual : bool
+        Each unit keeps to the budget by itself (:mod:`dpnb.accounting.individual`); the filter then is the public worst
+        case.
 
     Raises
     ------
     InvalidValueError
         Another name, or a filter that cannot keep such a budget.
     """
+    if individual:
+        made = promise(name, budget)
+        return replace(made, start=worst_case_of(made.start))
     given: object = name
     if not isinstance(given, str) or given not in FILTERS:
         raise InvalidValueError(

@@ -201,6 +201,7 @@ def _whys(preview: Preview) -> dict[str, str]:
     return {
         **({"expected error": why("unknown-error-size")} if _expected(preview) == "unknown" else {}),
         **({} if preview.fits else {"headroom after": why("budget-exceeded")}),
+        **({"takes part": why("left-out")} if preview.who else {}),
     }
 
 
@@ -253,9 +254,11 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
     if preview.assumption:
         facts.append(("this rests on", preview.assumption))
     facts.append(("contribution", preview.contribution))
+    if preview.who:
+        facts.append(("takes part", preview.who))
     if preview.fits:
         facts.append(("headroom after", f"{floor_percent(preview.headroom_after)} of the budget"))
-        if preview.times is not None:
+        if preview.times is not None and not preview.who:
             facts.append(("affordable", f"{preview.times:,} time{'s' if preview.times != 1 else ''} at this cost"))
         if preview.refining:
             facts.append(("refining later", preview.refining))

@@ -54,6 +54,8 @@ class Figures:
         Whether all intervals hold at once with that confidence, or each by itself.
     notice : str or None
         Says loudly if the answer is not real or not private.
+    about : str or None
+        Whom it is about, if that may not be everybody.
     sources : tuple of frozenset
         For each group, the measurements that it rests on.
     anytime : Estimate or None
@@ -70,6 +72,7 @@ class Figures:
     confidence: float
     simultaneous: bool = False
     notice: str | None = None
+    about: str | None = None
     sources: Sources = field(default=(), repr=False)
     anytime: Estimate | None = field(default=None, repr=False)
     refined: bool = False
@@ -170,6 +173,7 @@ class Figures:
             confidence=self.confidence,
             simultaneous=self.simultaneous,
             notice=self.notice,
+            about=self.about,
             **{**kept, **changes},
         )
 
@@ -246,6 +250,7 @@ class Figures:
             refined=refined,
             sources=together,
             notice=self.notice or other.notice,
+            about=self.about or other.about,
         )
 
     # --- faces -------------------------------------------------------------------------------------------------
@@ -312,6 +317,8 @@ class Figures:
             outside = (self.cells.value < self.cells.low) | (self.cells.value > self.cells.high)
         if outside.any():
             found.append(("outside", "an estimate outside its interval is noise: the truth cannot be there"))
+        if self.about is not None:
+            found.append(("left-out", self.about))
         return found
 
 

@@ -56,6 +56,8 @@ class Preview:
         What the expected errors rest on.
     notice : str or None
         Says loudly if the session is not real or not private.
+    who : str or None
+        Who would take part, where each unit has a budget of its own.
     """
 
     words: str
@@ -77,6 +79,7 @@ class Preview:
     refining: str | None
     assumption: str | None
     notice: str | None
+    who: str | None = None
 
     @property
     def expected_error(self) -> float | None:

@@ -33,6 +33,18 @@ class Units(Aggregation, frozen=True, tag="units"):
     """Privacy units with at least one row."""
 
 
+class Active(Units, frozen=True, tag="active"):
+    """Privacy units that can still pay for this count, under individual accounting.
+
+    Parameters
+    ----------
+    moment : str
+        What the analyst calls the moment; another one is another question.
+    """
+
+    moment: str
+
+
 class Sum(Aggregation, frozen=True, tag="sum"):
     """Sum of a bounded expression."""
 
@@ -96,7 +108,7 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
     delta: str
 
 
-Single = Count | Units | Sum | Mean | Ratio | Moments | Tree
+Single = Count | Units | Active | Sum | Mean | Ratio | Moments | Tree
 Measured = Single | Joint | Discovery
 
 # --- what is read off ------------------------------------------------------------------------------------------------

@@ -5,7 +5,10 @@ See `dpnb.mechanisms.threshold` for what may then be released.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number
 from dpnb.query.execute import counted_rows
@@ -16,11 +19,23 @@ from dpnb.query.linear.query import LinearQuery
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Key, Schema
 
+Active = Callable[[Integers, NDArray[np.float64]], NDArray[np.bool_]]
 
-def present_groups(query: LinearQuery, table: Prepared, schema: Schema) -> tuple[list[tuple[Key, ...]], Integers]:
+
+def present_groups(
+    query: LinearQuery, table: Prepared, schema: Schema, active: Active | None = None
+) -> tuple[list[tuple[Key, ...]], Integers]:
     """Every group that some unit has, in an order that no row decides, with its number of units.
 
     A unit counts in at most as many groups as its limits say, chosen by a hash of its name and the group's own key.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    table : Prepared
+    schema : dict
+    active : callable, optional
+        Of units and of the squares of what each adds, which is its number of groups, says which of them take part.
     """
     with np.errstate(all="ignore"):
         rows = Rows(table, schema)
@@ -33,6 +48,9 @@ def present_groups(query: LinearQuery, table: Prepared, schema: Schema) -> tuple
             contents = (contents * MULTIPLIER + numbers[code]) % PRIME
         chosen = counted_rows(query.plan.where, (), cells, query.limits, rows, table, contents=contents)
         pairs = np.unique(np.vstack([table.units[chosen], codes[:, chosen]]), axis=1)
+        if active is not None:
+            units, each = np.unique(pairs[0], return_counts=True)
+            pairs = pairs[:, np.repeat(active(units, each.astype(np.float64)), each)]
         groups, sizes = np.unique(pairs[1:], axis=1, return_counts=True)
         found = [
             tuple(keys[code] for code, (_, keys) in zip(group, levels, strict=True)) for group in groups.T.tolist()

@@ -118,7 +118,7 @@ class UnitVectors:
         """
         norms = np.sqrt(self.squares())
         long = norms * (1 + 4 * SCALING_MARGIN) > radii
-        return self._scaled(long, radii / np.maximum(norms, 1.0))
+        return self._scaled(long, np.minimum(radii / np.maximum(norms, 1.0), 1.0))
 
     def _scaled(self, long: NDArray[np.bool_], factors: Floats) -> UnitVectors:
         factors = factors * (1 - SCALING_MARGIN - SUMMING_MARGIN * self.sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnb.query.aggregations import (
+    Active,
     AnyView,
     Columns,
     Count,
@@ -45,6 +46,8 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"{'shares' if isinstance(view, Shares) else 'count'} of {words(node)}"
         case Count():
             return "shares of rows" if isinstance(view, Shares) else "count of rows"
+        case Active(moment):
+            return f"count of privacy units that can still pay for it, {moment!r}"
         case Units():
             return "shares of privacy units" if isinstance(view, Shares) else "count of privacy units"
         case Sum(AsNumber(condition)) if isinstance(view, Plain):

@@ -11,6 +11,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, from_text, to_text
 from dpnb.accounting.filters import RogersFilter
+from dpnb.accounting.individual import WorstCase
 from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.parallel import NOTHING, PartSums, Place
@@ -18,7 +19,7 @@ from dpnb.accounting.promise import AnyFilter, Promise, promise
 from dpnb.errors import BudgetExceeded, ConversionError, DpnbError, LedgerError, RequestError
 from dpnb.ledger import TRUNK, Ledger, branch_of
 from dpnb.query.schema import Key
-from dpnb.session.comparison import Comparison, stepped
+from dpnb.session.comparison import Comparison, costed, stepped
 from dpnb.session.timeline import Timeline
 from dpnb.session.tree import Launch, Tree
 
@@ -42,6 +43,9 @@ class State:
         None once something was launched whose loss no time-uniform odometer counts.
     parts, times : PartSums
         What the parts of partitions were charged, in the filter's kind of loss and in the odometer's.
+    left_out : int or None
+        Under individual accounting the first row from which somebody may have been left out; None while everybody
+        surely took part in everything.
     seen : int
     """
 
@@ -49,6 +53,7 @@ class State:
     odometer: MixtureOdometer | None
     parts: PartSums = NOTHING
     times: PartSums = NOTHING
+    left_out: int | None = None
     seen: int = 0
 
 
@@ -88,6 +93,7 @@ class Account:
         self._around, self._place = around, place
         self._start, self._public_size = odometer, public_size
         self._paid: dict[int, float] = {}
+        self._by_version: dict[str, Fraction] = {}  # under individual accounting: the worst case of each
         self._state = State(promise.start, odometer)
         self._comparison = Comparison.before_anything(promise, odometer, public_size)
         self._timeline = Timeline()
@@ -102,6 +108,8 @@ class Account:
         about: Mapping[str, str],
         filter_: str = "gdp",
         public_size: int | None = None,
+        *,
+        individual: bool = False,
     ) -> Account:
         """The account of a session, on a new ledger or an old one.
 
@@ -116,6 +124,8 @@ class Account:
             Which filter keeps the budget.
         public_size : int, optional
             A new ledger keeps it for the odometer that needs a public bound.
+        individual : bool
+            Each unit keeps to the budget by itself.
 
         Raises
         ------
@@ -124,7 +134,7 @@ class Account:
         LedgerError
             The file was made for another promise, is no ledger, or cannot be used.
         """
-        made = promise(filter_, budget)
+        made = promise(filter_, budget, individual=individual)
         pledge = {**about, "budget": json.dumps(budget.to_json()), "filter": filter_}
         ledger = Ledger(path, pledge, settings_of(made, public_size))
         try:
@@ -245,11 +255,68 @@ class Account:
                     continue
                 (filter_, parts), cost = stepped(before.filter, before.parts, path, self.promise.enters(charge.loss))
                 self._paid[charge.id] = before.filter.share(cost)
-                odometer, times = before.odometer, before.times
-                if odometer is not None:
+                odometer, times, left_out = before.odometer, before.times, before.left_out
+                if isinstance(before.filter, WorstCase) and isinstance(filter_, WorstCase):
+                    counted = before.filter.counted(cost).parts[0]
+                    self._by_version[charge.version] = self._by_version.get(charge.version, Fraction(0)) + counted
+                    if odometer is not None:  # of the worst case up to the budget: see `Comparison.after`
+                        odometer, times = _timed(odometer, times, (), filter_.spent - before.filter.spent)
+                    if left_out is None and not before.filter.surely(cost):
+                        left_out = charge.id
+                elif odometer is not None:
                     odometer, times = _timed(odometer, times, path, charge.loss)
-                self._state = State(filter_, odometer, parts, times, charge.id)
+                self._state = State(filter_, odometer, parts, times, left_out, charge.id)
             return self._state
+
+    # --- where each unit keeps to the budget by itself ----------------------------------------------------------
+
+    @property
+    def individual(self) -> bool:
+        """Whether each unit keeps to the budget by itself."""
+        return isinstance(self.promise.start, WorstCase)
+
+    @property
+    def left_out(self) -> int | None:
+        """The first row of the ledger from which somebody may have been left out; None while nobody was, surely."""
+        return self._whole.sync().left_out
+
+    def surely(self, loss: Loss) -> bool:
+        """Whether everybody surely takes part in a question that would be charged this; always without such units.
+
+        A function of the ledger alone.
+        """
+        whole = self._whole
+        state = whole.sync()
+        if not isinstance(state.filter, WorstCase):
+            return True
+        path = self.tree.path(self.trunk, whole.trunk) or ()
+        _, cost = costed(state.filter, state.parts, path, self.promise.enters(loss))
+        return state.left_out is None and state.filter.surely(cost)
+
+    def refuse_nobody(self, question: str, version: str) -> None:
+        """Refuse a question that nobody can take part in: other versions of the table took all that anybody has.
+
+        What somebody paid for a version of the table is not known in another one, where their rows may be others; so
+        the worst case is counted for everybody.  A function of the ledger alone; call inside its transaction.
+
+        Raises
+        ------
+        BudgetExceeded
+        """
+        whole = self._whole
+        state = whole.sync()
+        if isinstance(state.filter, WorstCase):
+            elsewhere = sum((cost for of, cost in whole._by_version.items() if of != version), Fraction(0))
+            if elsewhere >= state.filter.budget.parts[0]:
+                raise BudgetExceeded(
+                    f"{question}: {state.filter.rule}, and other versions of the table took all of it at worst; nobody "
+                    f"is left to ask of version {version!r}; nothing was charged"
+                )
+
+    @property
+    def _whole(self) -> Account:
+        """The account that pays for this one, if it is a part's."""
+        return self if self._around is None else self._around._whole
 
     def admit(self, question: str, loss: GDP, known: GDP) -> None:
         """Let the filter decide; call inside the ledger's transaction, before the charge is written.

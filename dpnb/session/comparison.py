@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.filters import RDPFilter, RogersFilter
+from dpnb.accounting.individual import WorstCase
 from dpnb.accounting.interleaving import why_not_parallel
 from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.odometers import (
@@ -33,7 +34,7 @@ from dpnb.accounting.parallel import NOTHING, PartSums, Place
 from dpnb.accounting.promise import FILTERS, AnyFilter, Promise, promise
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["OF_EPSILONS", "Comparison", "Standing", "stepped"]
+__all__ = ["OF_EPSILONS", "Comparison", "Standing", "costed", "stepped"]
 
 OF_EPSILONS = ("rogers", "basic")
 """Odometers that turn each answer into an epsilon first."""
@@ -115,7 +116,8 @@ class Comparison:
             Known when the ledger was made; Rogers' odometer needs it.
         """
         standings = {own.name: Standing(own, own.start)}
-        for name in FILTERS:
+        # Where each unit keeps to the budget by itself, what is public is the worst case, and no other filter is asked.
+        for name in () if isinstance(own.start, WorstCase) else FILTERS:
             try:
                 made = own if name == own.name else promise(name, own.budget)
             except InvalidValueError:
@@ -134,6 +136,12 @@ class Comparison:
             return replace(self, seen=number)
         standings = {name: standing.after(number, loss, path) for name, standing in self.standings.items()}
         last = loss if loss else self.last
+        before, now = self.standings[self.enforced].filter, standings[self.enforced].filter
+        if isinstance(before, WorstCase) and isinstance(now, WorstCase):
+            # No unit has spent more than the worst case up to the budget, and every odometer grows with what is spent:
+            # so the reading at that sum holds for each unit, although some pay later than it does.
+            grown = now.spent - before.spent
+            return replace(self, standings=standings, odometers=dict(self._stepped(grown)), last=last, seen=number)
         if not path:
             return replace(self, standings=standings, odometers=dict(self._stepped(loss)), last=last, seen=number)
         return self._after_part(number, loss, path, standings, last)
@@ -183,14 +191,25 @@ def stepped(
     ConversionError
         The filter cannot count it, in parts or at all.
     """
+    parts, cost = costed(filter_, parts, path, loss)
+    return (filter_.step(cost), parts), cost
+
+
+def costed(filter_: AnyFilter, parts: PartSums, path: Sequence[Place], loss: Loss) -> tuple[PartSums, Loss]:
+    """The sums of parts after a loss, and what it costs the filter, whether that admits it or not.
+
+    Raises
+    ------
+    ConversionError
+        The filter cannot count it, in parts or at all.
+    """
     if not path:
-        return (filter_.step(loss), parts), loss
+        return parts, loss
     if isinstance(filter_, RogersFilter):
         raise ConversionError(f"partition: {why_not_parallel(filter_)}")
     counted = filter_.counted(loss)
     parts, grown = parts.after(path, counted.parts)
-    cost = counted.with_parts(grown)
-    return (filter_.step(cost), parts), cost
+    return parts, counted.with_parts(grown)
 
 
 def _odometers(

@@ -143,6 +143,13 @@ _WARNINGS = [
         "a delta.",
     ),
     Explained(
+        "left-out",
+        "Who takes part",
+        "Each person has a budget of their own and pays only for the questions that touch them; who cannot pay for one "
+        "is left out of it or counts in part, and since who and how many these are would give somebody away, nobody is "
+        "told: an answer is about those who took part, and its interval covers the noise and not who was left out.",
+    ),
+    Explained(
         "accumulator",
         "Odometer, accumulator",
         "Says that everything so far is inside any budget that was fixed beforehand and is at least this; it says "

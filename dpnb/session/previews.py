@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dpnb.accounting.losses import GDP
+from dpnb.accounting.individual import WorstCase
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.promise import AnyFilter
 from dpnb.answer.estimates.expected import RANK, in_rank
 from dpnb.answer.estimates.noisy import Cells
 from dpnb.answer.estimates.outputs import outputs_of
@@ -27,8 +29,10 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         question = questions.question(plan, view, target.groups)
         rows = questions.rows(question)
         total = questions.resolve(question, target, rows)
-        cost = question.missing(total)
-        if cost.mu_squared:
+        cost, alone = question.missing(total), questions.stands_alone(question, total)
+        if alone:
+            cost = question.alone(total)
+        elif cost.mu_squared:
             refuse_after_final(question, target)
         before, promise = account.filter, account.promise
         expected = questions.errors(question, target, rows)
@@ -58,7 +62,20 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         refining=promise.refining,
         assumption=_assumption(question, rows, errors, total),
         notice=notice,
+        who=_who(before, counted, alone=alone),
     )
+
+
+def _who(before: AnyFilter, cost: Loss, *, alone: bool) -> str | None:
+    """Who would take part, where each unit has a budget of its own: a function of the ledger alone."""
+    if not isinstance(before, WorstCase):
+        return None
+    if alone:
+        return "those who can still pay for it: some may be left out, so it is not combined with earlier looks"
+    times = before.times(cost)
+    if times is None:
+        return "everybody, surely: this is known already"
+    return f"everybody, surely; and so they would in {times - 1:,} more like it"
 
 
 def explain(questions: Questions, plan: Plan, view: AnyView) -> tuple[str, list[tuple[str, str]]]:

@@ -68,6 +68,10 @@ class Question:
         aggregation = self.query.plan.aggregation
         return from_text(aggregation.delta) if isinstance(aggregation, Discovery) else Fraction(0)
 
+    def alone(self, total: GDP) -> GDP:
+        """What a look that is combined with no other must cost for the cells to be known as well as by `total`."""
+        return GDP.from_squared(total.mu_squared, self.discovery_delta)
+
     def missing(self, total: GDP) -> GDP:
         """What a release must cost so that the cells are known as well as by `total`."""
         squared = max(total.mu_squared - self.known.mu_squared, Fraction(0))
@@ -116,9 +120,26 @@ class Questions:
         """All looks at a question that the ledger has."""
         if isinstance(query.plan.aggregation, Discovery):
             return Refinement()  # which groups there are may differ from look to look: nothing can be combined
-        return self.refinement_of(
-            query, self.account.ledger.looks(self.version, self.account.trunk, question_of(query.plan))
-        )
+        return self.refinement_of(query, self.looks(query.plan))
+
+    def looks(self, plan: Plan) -> list[Charge]:
+        """The looks at a question that can be combined: those in which everybody surely took part.
+
+        Where each unit has a budget of its own, a later look may be of fewer units than an earlier one, and one that
+        was clipped of less of them.  Their sums are then different quantities, and their weighted mean would be a third
+        one that nobody asked about; so such a look stands alone.  Which looks these are follows from the ledger alone.
+        """
+        looks, until = self.all_looks(plan), self.account.left_out
+        return looks if until is None else [look for look in looks if look.id < until]
+
+    def all_looks(self, plan: Plan) -> list[Charge]:
+        """Every look at a question."""
+        return self.account.ledger.looks(self.version, self.account.trunk, question_of(plan))
+
+    def stands_alone(self, question: Question, total: GDP) -> bool:
+        """Whether a look that makes the question known as well as by `total` would stand alone: see `looks`."""
+        missing = question.missing(total)
+        return bool(missing.mu_squared) and not self.account.surely(missing)
 
     def refinement_of(self, query: LinearQuery, charges: list[Charge]) -> Refinement:
         """What some rows of the ledger say about a question."""

@@ -7,6 +7,7 @@ draw noise, write the answer, show it.  A crash in between can waste budget; it 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from fractions import Fraction
 from typing import NoReturn
 
@@ -14,7 +15,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
 from dpnb.answer.estimates import Estimate, estimate
 from dpnb.answer.estimates.outputs import outputs_of
-from dpnb.errors import DpnbError, PlanError, RequestError
+from dpnb.errors import BudgetExceeded, DpnbError, PlanError, RequestError
 from dpnb.interactive.refinement import Floats, Look, Refinement, first_tau
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import digest
@@ -32,13 +33,19 @@ from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import live
 from dpnb.session.account import Account
+from dpnb.session.individual import Individuals
 from dpnb.session.log import Log
-from dpnb.session.questions import Keys, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
+from dpnb.session.questions import Keys, Question, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
 from dpnb.session.target import Request, Target
 
 FAILED = (
     "the question failed after it was charged; the charge stands and nothing was released; "
     "asking with the same arguments takes up the same charge"
+)
+
+LEFT_OUT = (
+    "about those who could still pay for it: each has a budget of their own, and some may be left out; who and how many "
+    "is private"
 )
 
 Asked = Callable[[Plan, AnyView], Callable[..., Answer]]
@@ -58,12 +65,20 @@ class Releases:
     asked : callable
     changed : callable
         Called when something was charged or answered.
+    individuals : Individuals, optional
+        What each unit has paid, where each has a budget of its own.
     """
 
     def __init__(
-        self, questions: Questions, source: Source, notice: str | None, asked: Asked, changed: Callable[[], None]
+        self,
+        questions: Questions,
+        source: Source,
+        notice: str | None,
+        asked: Asked,
+        changed: Callable[[], None],
+        individuals: Individuals | None = None,
     ) -> None:
-        self._questions, self._source, self.notice = questions, source, notice
+        self._questions, self._source, self.notice, self._individuals = questions, source, notice, individuals
         self._asked, self.changed = asked, changed
         self.log = Log(questions.account, self.answer_of)
 
@@ -79,20 +94,22 @@ class Releases:
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
-    def release(self, plan: Plan, view: AnyView, target: Target, *, inside: str = "") -> Answer:
+    def release(self, plan: Plan, view: AnyView, target: Target, *, inside: str = "", combined: bool = False) -> Answer:
         """Answer a question and charge what that adds; the identical request gives the very same answer, free.
 
-        What is new is refused once the session, or the mechanism on the branch `inside`, has ended.
+        What is new is refused once the session, or the mechanism on the branch `inside`, has ended; with `combined`
+        also a look that would stand alone.
         """
-        charge = self._charge(plan, view, target, inside)
-        if charge.sigma is not None and charge.measurement is None:
-            only = only_of(self._questions.tables.compile(plan), target.groups)
-            charge = self._answer_charge(self._questions.tables.compile(plan, only), charge, charge.sigma)
+        with self._individuals.lock if self._individuals is not None else nullcontext():
+            charge = self._charge(plan, view, target, inside, combined)
+            if charge.sigma is not None and charge.measurement is None:
+                only = only_of(self._questions.tables.compile(plan), target.groups)
+                charge = self._answer_charge(self._questions.tables.compile(plan, only), charge, charge.sigma)
         self.log.asked(charge, live.asking_cell())
         self.changed()
         return self.answer_of(charge)
 
-    def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str) -> Charge:
+    def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
         text, request = plan.to_json(), target.to_json(view)
         account, version = self._questions.account, self._questions.version
@@ -106,16 +123,22 @@ class Releases:
             refinement = question.refinement
             total = self._questions.resolve(question, target, self._questions.rows(question))
             loss = question.missing(total)
+            alone = self._questions.stands_alone(question, total)
+            if alone:
+                _refuse_alone(question, target, combined)
+                loss, refinement = question.alone(total), Refinement()
             if not loss.mu_squared and not refinement.looks:
                 raise RequestError(f"{question.words}: {target.words} measures nothing; ask for more")
             sigma = tau = None
             if loss.mu_squared:
-                refuse_after_final(question, target)
-                account.admit(question.words, loss, question.known)
+                if not alone:
+                    refuse_after_final(question, target)
+                account.refuse_nobody(question.words, version)
+                account.admit(question.words, loss, GDP(0) if alone else question.known)
                 sigma = sigma_for(question.measured.l2_sensitivity_squared, loss)
                 tau = refinement.tau if refinement.looks else None if target.final else first_tau(sigma, target.alpha)
             same = question_of(plan)
-            looks = [] if isinstance(plan.aggregation, Discovery) else ledger.looks(version, account.trunk, same)
+            looks = [] if alone or isinstance(plan.aggregation, Discovery) else self._questions.looks(plan)
             return ledger.reserve(
                 key=key,
                 branch=account.trunk,
@@ -144,9 +167,11 @@ class Releases:
     def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:
         source = query.plan.source
         rows, schema = self._questions.tables.rows(source), self._questions.tables.schema(source)
+        units = self._individuals
         if not isinstance(query.plan.aggregation, Discovery):
-            return measure(execute(query, rows, schema), sigma=sigma, source=self._source), None
-        keys, counts = present_groups(query, rows, schema)
+            sums = execute(query, rows, schema) if units is None else units.sums(charge, query)
+            return measure(sums, sigma=sigma, source=self._source), None
+        keys, counts = present_groups(query, rows, schema) if units is None else units.groups(charge, query)
         groups = query.l2_sensitivity_squared  # each of which a unit changes by one
         places, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
         return released, tuple(keys[place] for place in places)
@@ -171,10 +196,9 @@ class Releases:
         return self._questions.refinement(query).known(query.l2_sensitivity_squared)
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """Everything known of a question, combined, at 95%."""
+        """Everything known of a question, combined, at 95%; the latest look where none can be combined."""
         query = self._questions.tables.compile(plan)
-        account, version = self._questions.account, self._questions.version
-        looks = account.ledger.looks(version, account.trunk, question_of(plan))
+        looks = self._questions.looks(plan) or self._questions.all_looks(plan)[-1:]
         if not looks or isinstance(plan.aggregation, Discovery):
             return None
         refinement = self._questions.refinement_of(query, looks)
@@ -227,6 +251,7 @@ class Releases:
             confidence=float(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
+            about=self._about(looks),
             sources=_sources(refinement, looks, view),
             anytime=shown(refinement, refinement.anytime_radius(alpha)),
             refined=refined,
@@ -241,6 +266,11 @@ class Releases:
             read=lambda other: self._reread(query, request, other, looks, cost=cost, known=known, time=time),
             past=lambda: self._past(query, request, looks),
         )
+
+    def _about(self, looks: list[Charge]) -> str | None:
+        """Whom an answer is about, if that may not be everybody: a function of the ledger alone."""
+        first = self._questions.account.left_out
+        return LEFT_OUT if first is not None and any(look.id >= first for look in looks) else None
 
     def _past(self, query: LinearQuery, request: Request, looks: list[Charge]) -> tuple[Answer, ...]:
         """The answer after each look, by the rules of an answer; made of what is released, without a row."""
@@ -278,6 +308,28 @@ class Releases:
         refuse_shares_apart(view, self._questions.refinement_of(query, looks))
         other = Request(request.confidence, view, request.simultaneous, request.groups)
         return self._shaped(query, other, looks, cost=cost, known=known, time=time)
+
+
+def _refuse_alone(question: Question, target: Target, combined: bool) -> None:
+    """Refuse a look that cannot be combined with earlier ones, where only a combined one would do.
+
+    Raises
+    ------
+    RequestError
+        Some groups are to be known better than others.
+    BudgetExceeded
+        A refinement goes on only while everybody surely takes part.
+    """
+    if target.groups:
+        raise RequestError(
+            f"groups: some units may be left out of a further look at the {question.words}, so it is not combined with "
+            "earlier ones; ask for these groups alone, as in groupby(..., keys=[...])"
+        )
+    if combined:
+        raise BudgetExceeded(
+            f"{question.words}: is refined only while everybody surely takes part; a further look might leave somebody "
+            "out and would stand alone; nothing was charged"
+        )
 
 
 def _refuse_refining(**_: object) -> NoReturn:

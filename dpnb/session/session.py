@@ -17,17 +17,17 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.promise import AnyFilter
-from dpnb.errors import PlanError
+from dpnb.errors import PlanError, RequestError
 from dpnb.interactive.protocol import Charged, State
 from dpnb.ledger import MEMORY, Ledger, branch_of
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
-from dpnb.query.aggregations import AnyView
+from dpnb.query.aggregations import Active, AnyView, Plain
 from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
 from dpnb.query.part import part_from_json, table_of
 from dpnb.query.plan import Plan
 from dpnb.query.plan import Source as Rows
-from dpnb.query.schema import ColumnType, Key
+from dpnb.query.schema import ColumnType, Key, encodable
 from dpnb.session import live, plain_words, rehearsal, state, still
 from dpnb.session.account import Account
 from dpnb.session.arguments import (
@@ -39,6 +39,7 @@ from dpnb.session.arguments import (
     discovery_delta,
     ledger_path,
 )
+from dpnb.session.individual import Individuals, checked_accounting
 from dpnb.session.mechanisms import Launches, Mechanisms, Sub
 from dpnb.session.plain_words import Explanation
 from dpnb.session.query import Query
@@ -88,6 +89,15 @@ class Session(Launches):
         ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"`` or
         ``"basic"`` (Rogers et al. 2016).  All but the first need a budget in epsilon and delta; the last two count an
         epsilon for each answer, so that refining an answer costs more there than asking once.
+    accounting : str
+        ``"worst-case"``: every question costs everybody the same, and is refused when the budget does not cover it.
+        ``"individual"``: each unit has the whole budget for itself and pays only for what touches it, so that a
+        question about one region costs the people of others nothing, and questions go on without end; who cannot pay
+        is left out, and nobody is told whether or who.  Under ``filter="gdp"`` or ``"zcdp"``.
+    on_exhausted : str, optional
+        What becomes of a unit that cannot pay for a question, under individual accounting.  ``"skip"`` (the default):
+        it is left out of that question, and may return for a cheaper one.  ``"drop"``: it is out for good.  ``"clip"``:
+        it counts with as much as it can still pay for.
     not_private_test_seed : int, optional
         Replaces the noise by a repeatable sequence.  Nothing is private then, and everything says so.
 
@@ -105,6 +115,9 @@ class Session(Launches):
     notice: str | None = None
     """Says loudly that answers are not real or not private; None for a real session."""
 
+    _individuals: Individuals | None = None
+    """What each unit has paid, where each has a budget of its own."""
+
     def __init__(
         self,
         table: Any,
@@ -121,6 +134,8 @@ class Session(Launches):
         version: str = "1",
         ledger: str | os.PathLike[str] | None = None,
         filter: str = "gdp",
+        accounting: str = "worst-case",
+        on_exhausted: str | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
         self.name = checked_name(name)
@@ -136,13 +151,19 @@ class Session(Launches):
             rows_per_group=max_rows_per_group,
             norm=max_norm_per_unit,
         )
+        exhausted = checked_accounting(accounting, on_exhausted)
+        self._tables.divisible = exhausted == "clip"
         source: Source = SystemSource()
         if not_private_test_seed is not None:
             seed = checked_seed(not_private_test_seed)
             source, self.notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, self.name)
         self._tables.read(table)
-        account = Account.opened(path, self.budget, self._about(), filter, self.public_size)
+        about = self._about() if exhausted is None else {**self._about(), "accounting": f"individual, {exhausted}"}
+        individual = exhausted is not None
+        account = Account.opened(path, self.budget, about, filter, self.public_size, individual=individual)
+        if exhausted is not None:
+            self._individuals = Individuals(self._tables, account, self.version, exhausted)
         self._open(account, source, _identity(path, id(self)), changed=lambda: live.used(self))
         live.used(self)
 
@@ -157,6 +178,7 @@ class Session(Launches):
             self.notice,
             asked=lambda plan, view: Query(plan, view, self).release,
             changed=changed,
+            individuals=self._individuals,
         )
         self._mechanisms = Mechanisms(
             self._questions, self._releases, source, self._sub_session, self._part_of, self._part_words
@@ -237,6 +259,34 @@ class Session(Launches):
             raise PlanError(f"table: must be one of the session's; got {name!r}; there is {known}")
         unit = self._tables.units[name].column
         return Frame(Scope(self._rows_of(name), self._tables.schemas, unit, self._query, self._discovery))
+
+    def active(self, moment: str, *, table: str = "") -> Query:
+        """How many privacy units can still pay, under individual accounting: a question like any other.
+
+        Privately counted and not free: it charges those that it counts, and whoever cannot pay for it is not counted.
+
+        Parameters
+        ----------
+        moment : str
+            A name for now, such as ``"after the fit"``.  The same name asked with the same budget gives the recorded
+            count again, free, also in a later kernel; another moment needs another name.
+        table : str
+            Whose units, where the session has several tables.
+
+        Raises
+        ------
+        RequestError
+            The session accounts for the worst case, in which everybody takes part in everything; or the name is none.
+        """
+        if not self._account.individual:
+            raise RequestError(
+                "active: under accounting='worst-case' everybody takes part in every question; ask .frame.units() for "
+                "how many there are"
+            )
+        given: object = moment
+        if not isinstance(given, str) or not given or not encodable(given):
+            raise RequestError(f"active: needs a name for the moment, a non-empty str; got {moment!r}")
+        return self._query(Plan(Active(given), source=self._rows_of(table)), Plain())
 
     def _rows_of(self, name: str) -> Rows:
         """A table by its name, or what this session sees of it."""
@@ -371,6 +421,7 @@ class Part(_Child):
         self.name = f"{outer.name}: {self._part_words}"
         self.budget, self.public_size = outer.budget, None
         self._about_part, self._key = launch.about, key
+        self._individuals = outer._individuals
         account = outer._account.of_part(launch, (key,))
         self._open(account, outer._source, self._identity, changed=outer._releases.changed)
 

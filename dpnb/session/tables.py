@@ -30,7 +30,14 @@ class Tables:
     schemas : dict of str to dict
         By table; the name is empty for the only one.
     units : dict of str to PrivacyUnit
+
+    Attributes
+    ----------
+    divisible : bool
+        Whether a unit may add a fraction of what its rows say, as under ``on_exhausted="clip"``.
     """
+
+    divisible = False
 
     def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
         self.schemas = schemas
@@ -101,7 +108,7 @@ class Tables:
 
     def compile(self, plan: Plan, only: tuple[int, ...] | None = None) -> LinearQuery:
         """The linear query of a plan, of all of its cells or of some."""
-        return linear_query(plan, self.schema(plan.source), self.unit(plan.source), only)
+        return linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
 
     def rows(self, source: Source) -> Prepared:
         """Prepared rows of a table, join or part: a private value.  A join or part is made when first asked about."""

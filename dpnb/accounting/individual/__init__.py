@@ -4,9 +4,11 @@
 name                     file         what it is                                          Feldman and Zrnic 2021
 =======================  ===========  ==================================================  ============================
 losses_of_linear_query   losses       what a unit loses in a noisy sum                    Example 2.7
+losses_of_squares        losses       the same as mu squared, of squared norms            Example 2.7
 remaining_of             losses       what a unit has left                                Algorithm 3
 IndividualFilter         filter       a unit that cannot pay sits out ("skip", "drop")    Algorithm 3; Theorem 1.2
 NormFilter               norm_filter  a unit is clipped to what it has left               Algorithm 7
+WorstCase                worst_case   what is public: the unit that pays everything       section 4.2
 norm_budget_variance     formulas     the noise that makes a norm budget rho-zCDP         Corollary 4.7
 norm_budget_radius       formulas     how far such a noisy sum may be off                 Corollary 4.7
 worst_case_rounds        formulas     the rounds that everybody can pay for               section 4.2
@@ -41,18 +43,22 @@ from dpnb.accounting.individual.formulas import (
     rho_of_filtered_descent,
     worst_case_rounds,
 )
-from dpnb.accounting.individual.losses import losses_of_linear_query, remaining_of
+from dpnb.accounting.individual.losses import losses_of_linear_query, losses_of_squares, remaining_of
 from dpnb.accounting.individual.norm_filter import NormFilter
+from dpnb.accounting.individual.worst_case import WorstCase, worst_case_of
 
 __all__ = [
     "IndividualFilter",
     "NormFilter",
     "OnExhausted",
+    "WorstCase",
     "losses_of_linear_query",
+    "losses_of_squares",
     "norm_budget_radius",
     "norm_budget_variance",
     "remaining_of",
     "rho_of_descent",
     "rho_of_filtered_descent",
+    "worst_case_of",
     "worst_case_rounds",
 ]

@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.individual.losses import remaining_of
 from dpnb.accounting.individual.rounding import Floats, plus_up
-from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
+from dpnb.accounting.individual.units import (
+    GREATEST,
+    Places,
+    budget_as_double,
+    changed,
+    per_unit,
+    read_only,
+    unit_count,
+)
 from dpnb.errors import InvalidValueError
 
 __all__ = ["IndividualFilter", "OnExhausted"]
@@ -85,18 +93,20 @@ class IndividualFilter:
         """
         return remaining_of(self._spent, budget=self.budget)
 
-    def step(self, losses: ArrayLike) -> tuple[Self, NDArray[np.bool_]]:
+    def step(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, NDArray[np.bool_]]:
         """The filter after a question, and who takes part in it.
 
         Parameters
         ----------
-        losses : array_like, shape (units,)
+        losses : array_like, shape (units,) or that of `of`
             What each unit would lose if it took part, finite, >= 0, never under-counted.
+        of : int array, optional
+            Places of the units whose losses these are, each once; the others lose nothing.
 
         Returns
         -------
         filter : IndividualFilter
-        active : ndarray of bool, shape (units,)
+        active : ndarray of bool, of the shape of `losses`
             The units to sum over.  SENSITIVE, and so is their number.
 
         Raises
@@ -104,14 +114,39 @@ class IndividualFilter:
         InvalidValueError
             A loss is not finite or is negative (the text is constant), or the shape differs.
         """
-        charges = per_unit(losses, "losses", len(self._spent))
-        after = plus_up(self._spent, charges)
-        active = self._inside & (after <= budget_as_double(self.budget, name="budget"))
+        places = slice(None) if of is None else of
+        before = self._spent[places]
+        after = plus_up(before, per_unit(losses, "losses", len(before)))
+        active = self._inside[places] & (after <= budget_as_double(self.budget, name="budget"))
         state = copy(self)
-        object.__setattr__(state, "_spent", read_only(np.where(active, after, self._spent)))
+        object.__setattr__(state, "_spent", changed(self._spent, places, np.where(active, after, before)))
         if self.mode == "drop":
-            object.__setattr__(state, "_inside", read_only(active.copy()))
+            object.__setattr__(state, "_inside", changed(self._inside, places, active))
         return state, active
+
+    def charge(self, losses: ArrayLike, of: Places | None = None) -> Self:
+        """The filter after a question in which everybody took part, because everybody surely could pay for it.
+
+        For when the worst case of all questions together is within the budget: `step` would leave out nobody either,
+        but for the last digits by which its sums are rounded up.  And for what has to be counted although it may be
+        more than there was.
+
+        Parameters
+        ----------
+        losses, of
+            As for `step`.
+
+        Raises
+        ------
+        InvalidValueError
+            As `step`.
+        """
+        places = slice(None) if of is None else of
+        before = self._spent[places]
+        after = plus_up(before, per_unit(losses, "losses", len(before)))
+        state = copy(self)
+        object.__setattr__(state, "_spent", changed(self._spent, places, np.minimum(after, GREATEST)))
+        return state
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, IndividualFilter):

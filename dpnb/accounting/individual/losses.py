@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnb.accounting.exact import Number, exact, shown
-from dpnb.accounting.individual.rounding import Floats, minus_down, squares_up
+from dpnb.accounting.individual.rounding import Floats, minus_down, squares_up, times_up
 from dpnb.accounting.individual.units import budget_as_double, per_unit, positive_literal
 from dpnb.errors import InvalidValueError
 
-__all__ = ["losses_of_linear_query", "remaining_of"]
+__all__ = ["losses_of_linear_query", "losses_of_squares", "remaining_of"]
 
 
 def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1) -> Floats:
@@ -46,6 +46,35 @@ def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1
         raise InvalidValueError(f"order must be at least 1, got {shown(order)}; give 1 for zCDP or a Renyi order")
     losses = squares_up(per_unit(norms, "norms"), alpha / (2 * scale**2))
     return np.minimum(losses, np.finfo(np.float64).max)
+
+
+def losses_of_squares(squares: ArrayLike, *, sigma: Number) -> Floats:
+    """What each unit loses in a sum of per-unit vectors with Gaussian noise, as mu squared: ||v||^2/sigma^2.
+
+    Parameters
+    ----------
+    squares : array_like, shape (units,)
+        Square of the L2 norm of each unit's contribution, finite, >= 0, never below the true one.
+    sigma : Number
+        Standard deviation of the noise, drawn once for the sum, > 0; a float is its literal binary value.
+
+    Returns
+    -------
+    ndarray, shape (units,)
+        Rounded up and capped like :func:`losses_of_linear_query`, at whose order 2 it is.  SENSITIVE.
+
+    Raises
+    ------
+    InvalidValueError
+        A square is not finite or is negative (the text is constant), or sigma <= 0.
+
+    References
+    ----------
+    .. [1] Feldman and Zrnic 2021, Example 2.7; a unit's pair of tables differs by ||v||/sigma in the sense of Gaussian
+       differential privacy (Smith and Thakurta 2022, Theorem 1).
+    """
+    scale = positive_literal(sigma, name="sigma")
+    return np.minimum(times_up(per_unit(squares, "squares"), 1 / scale**2), np.finfo(np.float64).max)
 
 
 def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:

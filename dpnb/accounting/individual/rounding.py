@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
 
-__all__ = ["Floats", "minus_down", "plus_up", "root_down", "squares_up"]
+__all__ = ["Floats", "minus_down", "plus_up", "root_down", "root_up", "squares_up", "times_up"]
 
 Floats = NDArray[np.float64]
 _UP, _DOWN = np.float64(np.inf), np.float64(-np.inf)
@@ -41,12 +41,14 @@ def squares_up(values: Floats, factor: Fraction = Fraction(1)) -> Floats:
 
     Mantissas and exponents are kept apart until the end, so that nothing overflows or vanishes on the way.
     """
-    shift = factor.numerator.bit_length() - factor.denominator.bit_length()
-    mantissa = np.full_like(values, binary_up(factor / Fraction(2) ** shift))  # in (1/2, 2]
     parts, exponents = np.frexp(values)
-    product = _times_up(_times_up(parts, parts), mantissa)
-    # Beyond 10^6 every double has overflowed or vanished already.
-    return _shifted_up(product, 2 * exponents + np.int32(max(-(10**6), min(10**6, shift))))
+    return _scaled_up(_times_up(parts, parts), 2 * exponents, factor)
+
+
+@np.errstate(all="ignore")
+def times_up(values: Floats, factor: Fraction) -> Floats:
+    """The numbers factor v, rounded up, a few units of the last place at most."""
+    return _scaled_up(*np.frexp(values), factor)
 
 
 @np.errstate(all="ignore")
@@ -60,6 +62,21 @@ def root_down(values: Floats) -> Floats:
     above = (square > parts) | ((square == parts) & (error > 0))
     roots: Floats = np.ldexp(np.where(above, np.nextafter(root, _DOWN), root), (exponents - odd) // 2)
     return roots
+
+
+@np.errstate(all="ignore")
+def root_up(values: Floats) -> Floats:
+    """The square roots, rounded up, a unit of the last place at most."""
+    root = root_down(values)
+    return np.where(squares_up(root) < values, np.nextafter(root, _UP), root)
+
+
+def _scaled_up(parts: Floats, exponents: NDArray[np.int32], factor: Fraction) -> Floats:
+    """The numbers factor parts 2^exponents, rounded up; mantissas and exponents apart, so that nothing overflows."""
+    shift = factor.numerator.bit_length() - factor.denominator.bit_length()
+    mantissa = np.full_like(parts, binary_up(factor / Fraction(2) ** shift))  # in (1/2, 2]
+    # Beyond 10^6 every double has overflowed or vanished already.
+    return _shifted_up(_times_up(parts, mantissa), exponents + np.int32(max(-(10**6), min(10**6, shift))))
 
 
 def _sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:

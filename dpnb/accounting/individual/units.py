@@ -16,13 +16,24 @@ from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_neg
 from dpnb.accounting.individual.rounding import Floats
 from dpnb.errors import InvalidValueError
 
-__all__ = ["budget_as_double", "per_unit", "positive_literal", "read_only", "unit_count"]
+__all__ = [
+    "GREATEST",
+    "Places",
+    "budget_as_double",
+    "changed",
+    "per_unit",
+    "positive_literal",
+    "read_only",
+    "unit_count",
+]
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 # A loss is capped at the largest double; budgets below this bound refuse a capped loss as they would the true one.
 _GREATEST_BUDGET = Fraction(2) ** 1000
 _EXACT_INTEGERS = 2.0**53
+GREATEST = np.finfo(np.float64).max
+Places = NDArray[np.int64]
 
 
 def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
@@ -90,6 +101,13 @@ def read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """The same array, which from now on cannot be written to."""
     array.setflags(write=False)
     return array
+
+
+def changed(array: NDArray[_Scalar], places: Places | slice, values: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """A copy with other values at some places, read-only."""
+    copied = array.copy()
+    copied[places] = values
+    return read_only(copied)
 
 
 def _literal(value: Number) -> Fraction:

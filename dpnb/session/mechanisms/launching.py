@@ -137,7 +137,7 @@ class Mechanisms:
                 self._releases,
                 said,
                 lambda squared: self._releases.release(
-                    plan, view, target_from(rho=squared / 2), inside=branch_of(launch.id)
+                    plan, view, target_from(rho=squared / 2), inside=branch_of(launch.id), combined=True
                 ),
             )
         return Scan(launch, self._questions, self._releases)
@@ -184,11 +184,21 @@ class Mechanisms:
         """Refuse a launch that may not be, or does not fit; call inside the ledger's transaction."""
         account = self._account
         account.tree.refuse_ended(account.trunk, self._questions.version)
+        if loss:
+            self._refuse_for_everybody(kind, name)
         why = why_not_interleaved(account.filter)
         if why is not None:
             raise RequestError(f"{kind} {name}: {why}")
         if loss:
             account.admit_launch(f"{kind} {name}", loss)
+
+    def _refuse_for_everybody(self, kind: str, name: str) -> None:
+        """Refuse what is paid for by everybody beforehand, where each unit pays only for what touches it."""
+        if self._account.individual:
+            raise RequestError(
+                f"{kind} {name}: would be paid by everybody at its launch, also by those whom nothing in it touches; "
+                "under accounting='individual' ask the questions themselves, of which each costs only those it touches"
+            )
 
     def _found_or_charged(
         self, kind: str, name: str, asked: Mapping[str, Any], loss: Loss, more: Mapping[str, Any]
@@ -218,6 +228,7 @@ class Mechanisms:
     ) -> Explanation:
         """What a launch would cost, by the very rules of a launch."""
         checked = _checked_name(name, kind)
+        self._refuse_for_everybody(kind, checked)
         title = f"{kind} {checked}"
         with self._account.ledger.transaction():
             if self._found(kind, checked, json.loads(json.dumps(asked))) is not None:

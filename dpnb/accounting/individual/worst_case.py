@@ -1,0 +1,119 @@
+"""What is public under individual accounting: how the unit stands that every question touches in full.
+
+Each unit keeps to the budget by itself, so no question is refused.  The sum of the worst cases, up to the budget, is
+never below what any unit has spent: while it is within the budget everybody surely takes part; from where it would
+exceed it on, somebody may be left out, and nobody can be told whether.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Self, TypeVar
+
+from dpnb.accounting.filters import GDPFilter, SumFilter, ZCDPFilter
+from dpnb.accounting.losses import GDP, ZCDP, Loss
+from dpnb.errors import BudgetExceeded, InvalidValueError
+
+__all__ = ["WorstCase", "WorstCaseGDP", "WorstCaseZCDP", "worst_case_of"]
+
+L = TypeVar("L", bound=Loss)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class WorstCase(SumFilter[L], Generic[L]):
+    """Adds up the worst cases, up to the budget, and refuses nothing but a delta that does not fit.
+
+    Every unit's own losses keep to the budget, whatever is asked (Feldman and Zrnic 2021, Theorem 4.3; for Gaussian
+    noise Smith and Thakurta 2022, Theorem 1, applied to the two tables that differ in that unit).  Deltas, of which
+    every question has its own for everybody alike, are added up and refused as everywhere.
+
+    Notes
+    -----
+    `headroom`, `affordable` and `times` are about everybody: what is left for the unit that pays for everything in
+    full, and how many more questions everybody surely takes part in.  Once the sum of the worst cases has reached the
+    budget it stays there, also for questions that are cheaper than the one that passed it.
+    """
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether the losses' deltas fit; a unit that cannot pay the rest is left out of the question instead."""
+        return (self.spent + self.counted(loss)).delta <= self.budget.delta
+
+    def surely(self, loss: Loss) -> bool:
+        """Whether everybody can surely pay for a question: the worst cases of all together are within the budget."""
+        return (self.spent + self.counted(loss)).within(self.budget)
+
+    def step(self, loss: Loss) -> Self:
+        """After a question, whoever took part in it.
+
+        Raises
+        ------
+        BudgetExceeded
+            Its delta does not fit.
+        """
+        total = self.spent + self.counted(loss)
+        if total.delta > self.budget.delta:
+            raise BudgetExceeded(self._refusal(loss))
+        capped = tuple(min(part, whole) for part, whole in zip(total.parts, self.budget.parts, strict=True))
+        return self._after(total.with_parts(capped))
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing is left for the unit that pays for everything in full."""
+        return not any(
+            whole - part
+            for name, part, whole in zip(self.budget.names, self.spent.parts, self.budget.parts, strict=True)
+            if name != "delta"
+        )
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class WorstCaseGDP(WorstCase[GDP], GDPFilter):
+    """Of a budget in Gaussian differential privacy."""
+
+    @property
+    def rule(self) -> str:
+        """What holds for each unit, in words."""
+        return f"for each unit by itself, {super().rule}"
+
+    @property
+    def unit_budget(self) -> Fraction:
+        """What each unit may lose in all, as mu squared."""
+        return self.budget.mu_squared
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class WorstCaseZCDP(WorstCase[ZCDP], ZCDPFilter):
+    """Of a budget in zero-concentrated differential privacy."""
+
+    @property
+    def rule(self) -> str:
+        """What holds for each unit, in words."""
+        return f"for each unit by itself, {super().rule}"
+
+    @property
+    def unit_budget(self) -> Fraction:
+        """What each unit may lose in all, as mu squared: twice the rho of a Gaussian answer."""
+        return 2 * self.budget.rho
+
+
+def worst_case_of(filter_: object) -> WorstCaseGDP | WorstCaseZCDP:
+    """What is public where each unit keeps to a fresh filter's budget by itself.
+
+    Raises
+    ------
+    InvalidValueError
+        Individual accounting is proved for sums of mu squared and of rho; the filter is of another kind.
+    """
+    if isinstance(filter_, GDPFilter):
+        gaussian = object.__new__(WorstCaseGDP)
+        gaussian._start(filter_.budget)
+        return gaussian
+    if isinstance(filter_, ZCDPFilter):
+        concentrated = object.__new__(WorstCaseZCDP)
+        concentrated._start(filter_.budget)
+        return concentrated
+    raise InvalidValueError(
+        f"accounting: 'individual' is proved for filter='gdp' and filter='zcdp'; got {type(filter_).__name__}; take "
+        "one of these"
+    )

@@ -1,0 +1,260 @@
+"""What each unit has paid, where every unit has a budget of its own: kept in memory, rebuilt from ledger and table.
+
+A question charges unit u what it could learn of u alone, ||v(u)||^2/sigma^2 as mu squared, where v(u) is what u adds to
+it; who cannot pay is left out, or adds only as much as it can pay for (Feldman and Zrnic 2021, Algorithms 3 and 7).
+
+Why that keeps the session's promise.  Take two tables that differ in unit u.  Who else takes part in a question, and
+with what, depends on their own rows and on what was released, so it is the same for both tables; the exact sums differ
+by what u adds, or by nothing while u is left out.  So given the past, each answer is (||v(u)||/sigma)-Gaussian for that
+pair, u's filter keeps the sum of squares within the budget, and Smith and Thakurta 2022, Theorem 1, applied to the pair
+gives mu0-GDP (for a budget in rho: Feldman and Zrnic 2021, Theorem 4.3, gives rho-zCDP).  The bound holds for every u.
+
+A question is charged in the ledger, at its worst case, before any row is read; what each unit pays follows from the row
+of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether
+the question was answered or not.  State is for one version of the table; what other versions were charged, everybody
+is charged at the worst case, since a unit's rows may have been others there.
+
+Everything here is SENSITIVE and none of it may be shown: who takes part, how many, what anybody has paid.  Nothing is
+stored, and no decision outside depends on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb.accounting.exact import binary_up
+from dpnb.accounting.individual import IndividualFilter, NormFilter, losses_of_squares
+from dpnb.accounting.individual.rounding import root_up
+from dpnb.accounting.individual.worst_case import WorstCaseGDP, WorstCaseZCDP
+from dpnb.accounting.losses import Loss
+from dpnb.accounting.parallel import NOTHING, PartSums
+from dpnb.errors import InvalidValueError
+from dpnb.ledger import Charge
+from dpnb.query.aggregations import Active, Discovery
+from dpnb.query.contribution import Integers
+from dpnb.query.discover import present_groups
+from dpnb.query.execute import unit_vectors
+from dpnb.query.linear import LinearQuery
+from dpnb.query.plan import Plan
+from dpnb.query.schema import Key
+from dpnb.query.unit_vectors import Floats, Sums, UnitVectors
+from dpnb.session.account import Account
+from dpnb.session.comparison import costed
+from dpnb.session.questions import only_of
+from dpnb.session.tables import Tables
+from dpnb.session.target import Request
+
+OnExhausted = Literal["skip", "drop", "clip"]
+
+NO_CLIP = 2**400
+"""Of a question's own norm: what a unit can add is bounded by the plan already."""
+
+Units = IndividualFilter | NormFilter
+Groups = tuple[list[tuple[Key, ...]], Integers]
+
+
+@dataclass(frozen=True, repr=False)
+class Paid:
+    """What one unit had to do with one row of the ledger.  For that unit alone.
+
+    Parameters
+    ----------
+    charge : Charge
+    asked : float
+        What taking part in full would have cost it, as mu squared; 0 if the question did not touch it.
+    paid : float
+        What it was charged, as mu squared, rounded up.
+    """
+
+    charge: Charge
+    asked: float
+    paid: float
+
+
+@dataclass(frozen=True, repr=False)
+class _State:
+    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
+
+    units: Units
+    worst: WorstCaseGDP | WorstCaseZCDP
+    parts: PartSums = NOTHING
+    seen: int = 0
+
+
+class _Till:
+    """Where the units pay for one question.
+
+    Parameters
+    ----------
+    units : IndividualFilter or NormFilter
+        Before the question; replaced by how they stand after it.
+    sigma : float
+    surely : bool
+        Everybody can surely pay.
+    """
+
+    def __init__(self, units: Units, sigma: float, surely: bool) -> None:
+        self.units, self._sigma, self._surely = units, sigma, surely
+        self.owners: Integers = np.zeros(0, np.int64)
+        self.asked: Floats = np.zeros(0)
+
+    def active(self, owners: Integers, squares: Floats) -> NDArray[np.bool_]:
+        """Who takes part in full, of those whom the question touches; the others are left out."""
+        self._note(owners, squares)
+        if self._surely:
+            self.units = self.units.charge(self.asked, of=owners)
+            return np.ones(len(owners), np.bool_)
+        step = self.units.step if isinstance(self.units, IndividualFilter) else self.units.step_in_full
+        self.units, active = step(self.asked, of=owners)
+        return active
+
+    def sums(self, vectors: UnitVectors) -> Sums:
+        """What the vectors of those who take part add up to, as far as each can pay for its own."""
+        if self._surely or isinstance(self.units, IndividualFilter):
+            return vectors.sums(self.active(vectors.owners, vectors.squares()))
+        self._note(vectors.owners, vectors.squares())
+        norms = root_up(self.asked)
+        self.units, allowed = self.units.step(norms, of=vectors.owners)
+        radii = np.nextafter(allowed * self._sigma, 0.0)
+        return vectors.within(np.where(allowed < norms, radii, np.inf)).sums()
+
+    def _note(self, owners: Integers, squares: Floats) -> None:
+        self.owners, self.asked = owners, losses_of_squares(squares, sigma=self._sigma)
+
+
+class Individuals:
+    """The units of one session's tables, and what each has paid.
+
+    Parameters
+    ----------
+    tables : Tables
+    account : Account
+        Of the session itself; its parts share the units.
+    version : str
+        Of the tables.
+    on_exhausted : str
+        ``"skip"``, ``"drop"`` or ``"clip"``: see `Session`.
+    """
+
+    def __init__(self, tables: Tables, account: Account, version: str, on_exhausted: OnExhausted) -> None:
+        self._tables, self._account, self._version, self._mode = tables, account, version, on_exhausted
+        self._state: _State | None = None
+        self.lock = threading.RLock()
+        """To be held from a charge to its answer, so that rows are taken in the order in which they were charged."""
+
+    def sums(self, charge: Charge, query: LinearQuery) -> Sums:
+        """The exact sums of a row of the ledger, over those who can pay for it."""
+        sums: Sums = self._answered(charge, query)
+        return sums
+
+    def groups(self, charge: Charge, query: LinearQuery) -> Groups:
+        """The groups that somebody has of those who can pay for a row of the ledger, with their numbers of units."""
+        groups: Groups = self._answered(charge, query)
+        return groups
+
+    def paid_by(self, unit: int) -> list[Paid]:
+        """What one unit paid for each row of the ledger.  For that unit alone.
+
+        Parameters
+        ----------
+        unit : int
+            Its number in the prepared tables.
+        """
+        state, rows = self._fresh(), []
+        for charge in self._account.ledger.charges():
+            before = float(state.units.spent[unit])
+            state, _, till = self._after(state, charge, None)
+            asked = 0.0 if till is None else float(till.asked[till.owners == unit].sum())
+            rows.append(Paid(charge, asked, float(state.units.spent[unit]) - before))
+        return rows
+
+    # --- one row after the other --------------------------------------------------------------------------------
+
+    def _answered(self, charge: Charge, query: LinearQuery) -> Any:
+        with self.lock:
+            state = self._state
+            if state is None or state.seen >= charge.id:  # first in this kernel, or a row that was left unanswered
+                state = self._fresh()
+            for earlier in self._account.ledger.charges(after=state.seen):
+                if earlier.id < charge.id:
+                    state, _, _ = self._after(state, earlier, None)
+            state, answered, _ = self._after(state, charge, query)
+            self._state = state
+            return answered
+
+    def _fresh(self) -> _State:
+        worst = self._account.promise.start
+        if not isinstance(worst, WorstCaseGDP | WorstCaseZCDP):  # a session has seen to it
+            raise TypeError(type(worst).__name__)
+        tables = [self._tables.rows(name) for name in self._tables.schemas]
+        count = max((int(table.units.max(initial=-1)) + 1 for table in tables), default=0)
+        if self._mode == "clip":
+            return _State(NormFilter(NO_CLIP, worst.unit_budget, count), worst)
+        return _State(IndividualFilter(worst.unit_budget, count, self._mode), worst)
+
+    def _after(
+        self, state: _State, charge: Charge, query: LinearQuery | None
+    ) -> tuple[_State, Sums | Groups | None, _Till | None]:
+        """How the units stand after a row, what it measures exactly, and where they paid."""
+        path = self._account.tree.path(charge.branch, self._account.trunk)
+        if path is None or not charge.loss:
+            return replace(state, seen=charge.id), None, None
+        parts, cost = costed(state.worst, state.parts, path, self._account.promise.enters(charge.loss))
+        worst = state.worst.step(cost)
+        if charge.version != self._version or charge.sigma is None:
+            everybody = np.full(len(state.units.spent), binary_up(_mu_squared(state.worst, cost)))
+            return _State(state.units.charge(everybody), worst, parts, charge.id), None, None
+        till = _Till(state.units, charge.sigma, state.worst.surely(cost))
+        answered = self._measured(till, self._compiled(charge) if query is None else query)
+        return _State(till.units, worst, parts, charge.id), answered, till
+
+    def _compiled(self, charge: Charge) -> LinearQuery:
+        plan = Plan.from_json(charge.plan)
+        query = self._tables.compile(plan)
+        only = only_of(query, Request.from_json(charge.request).groups)
+        return query if only is None else self._tables.compile(plan, only)
+
+    def _measured(self, till: _Till, query: LinearQuery) -> Sums | Groups:
+        source = query.plan.source
+        rows, schema = self._tables.rows(source), self._tables.schema(source)
+        if isinstance(query.plan.aggregation, Discovery):
+            return present_groups(query, rows, schema, till.active)
+        vectors = unit_vectors(query, rows, schema)
+        if isinstance(query.plan.aggregation, Active):  # a part of a unit cannot be active
+            return vectors.sums(till.active(vectors.owners, vectors.squares()))
+        return till.sums(vectors)
+
+
+def _mu_squared(worst: WorstCaseGDP | WorstCaseZCDP, cost: Loss) -> Any:
+    """A loss of the filter's kind as mu squared."""
+    return cost.parts[0] if isinstance(worst, WorstCaseGDP) else 2 * worst.counted(cost).rho
+
+
+def checked_accounting(accounting: object, on_exhausted: object) -> OnExhausted | None:
+    """How units are accounted for one by one; None for the worst case of all alike.
+
+    Raises
+    ------
+    InvalidValueError
+        An argument is none of its values, or `on_exhausted` is given without individual accounting.
+    """
+    if accounting not in ("worst-case", "individual"):
+        raise InvalidValueError(f"accounting: must be 'worst-case' or 'individual'; got {accounting!r}")
+    if accounting == "worst-case":
+        if on_exhausted is not None:
+            raise InvalidValueError(
+                f"on_exhausted: says what becomes of a unit that cannot pay, under accounting='individual'; got "
+                f"{on_exhausted!r} with accounting='worst-case', which refuses the question instead; leave it out"
+            )
+        return None
+    if on_exhausted is None:
+        return "skip"
+    for mode in get_args(OnExhausted):
+        if on_exhausted == mode:
+            return mode  # type: ignore[no-any-return]
+    raise InvalidValueError(f"on_exhausted: must be 'skip', 'drop' or 'clip'; got {on_exhausted!r}; 'skip' is usual")
