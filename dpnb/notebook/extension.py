@@ -9,7 +9,7 @@ from IPython.display import display
 
 from dpnb.answer.faces import FAINT, STYLE, why
 from dpnb.errors import DpnbError
-from dpnb.notebook import ladder, panel, place, snapshot, tracebacks
+from dpnb.notebook import ladder, panel, place, progress, snapshot, tracebacks
 from dpnb.notebook.completion import complete
 from dpnb.notebook.magics import DpnbMagics
 from dpnb.session import Session, live, state, still
@@ -31,6 +31,7 @@ def load(shell: Any) -> None:
     formatter.for_type(Session, _gauges)
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
     live.tell_cells_by(place.asking_cell)
+    live.show_progress_by(progress.Line)
     panel.install(snapshot.sessions, snapshot.log)
     live.subscribe(panel.publish)
 
@@ -39,6 +40,7 @@ def unload(shell: Any) -> None:
     """Turn the live faces and the magics off again."""
     live.unsubscribe(panel.publish)
     live.tell_cells_by(None)
+    live.show_progress_by(None)
     for where in ("line", "cell"):
         shell.magics_manager.magics[where].pop("dpnb", None)
     for command in ("%dpnb", "%%dpnb"):
