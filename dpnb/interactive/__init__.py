@@ -4,6 +4,7 @@
 `protocol`           what every one of them can do, and how each is charged
 `refinement`         one linear query measured again and again: each look pays only for what it adds
 `stopping`           when an answer is good enough
+`descent`            where noisy gradients lead, and when they lead no further
 `only_once`          what must not exist twice: secret noise with a count of its answers
 `gaussian_scan`      sums against thresholds with Gaussian noise, for a declared number of questions
 `above_threshold`    the sparse vector technique on exact integers with exact noise

@@ -13,6 +13,7 @@ sub-session         at launch       a part of the budget, with a filter and odom
 partition           step by step    one child for each key; the growth of the largest is paid
 above-threshold     at launch       a stream of questions against a threshold, up to so many positive answers
 noise reduction     step by step    one answer, refined until it is good enough
+gradient descent    step by step    a regression, fitted by noisy gradients
 ==================  ==============  ==================================================================================
 
 A launch has a name and is remembered by the ledger: launching again with the same name and arguments, in any kernel,

@@ -7,12 +7,13 @@ are all of its quantiles.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
 from dpnb.errors import PlanError
 from dpnb.query.expressions.nodes import Expression
+from dpnb.query.schema import Key
 
 T = TypeVar("T")
 
@@ -85,10 +86,72 @@ class Tree(Aggregation, frozen=True, tag="tree"):
     column: Expression
 
 
+Family = Literal["linear", "logistic", "poisson", "multinomial"]
+"""Of regressions that are fitted step by step."""
+
+
+class Model(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A regression; `dpnb.query.regression` says what its terms are.
+
+    Parameters
+    ----------
+    family : str
+    outcome : expression
+    columns : tuple of expression
+        Numbers, brought to -1 to 1 by their bounds.
+    categories : tuple of expression
+        Categories and conditions, as an indicator of each value but the first.
+    """
+
+    family: Family
+    outcome: Expression
+    columns: tuple[Expression, ...] = ()
+    categories: tuple[Expression, ...] = ()
+
+
+Coefficients = tuple[float, ...]
+"""Of a model whose columns are brought to -1 to 1: class by class, and in each the intercept first."""
+
+
+class Gradient(Aggregation, frozen=True, tag="gradient"):
+    """Gradients of a regression's loss: of each unit the sum over its rows, scaled down to a norm.
+
+    Parameters
+    ----------
+    model : Model
+    at : tuple of tuple of float
+        The coefficients at which they are taken; each tuple gives a gradient of its own.
+    clip : float
+        The norm to which a unit's gradient is scaled down, each by itself.
+    """
+
+    model: Model
+    at: tuple[Coefficients, ...]
+    clip: float
+
+
+class Misfit(Aggregation, frozen=True, tag="misfit"):
+    """How badly a regression predicts, from 0 to 1 a row: count and centred sum.
+
+    Parameters
+    ----------
+    model : Model
+    at : tuple of float
+        Its coefficients.
+    """
+
+    model: Model
+    at: Coefficients
+
+
+Joinable = Count | Units | Sum | Mean | Ratio | Moments | Tree
+"""What can be measured in one charge with other things."""
+
+
 class Weighted(msgspec.Struct, frozen=True):
     """A part of a joint question, and its share of the charge relative to the other parts."""
 
-    aggregation: Count | Units | Sum | Mean | Ratio | Moments | Tree
+    aggregation: Joinable
     weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -108,7 +171,7 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
     delta: str
 
 
-Single = Count | Units | Active | Sum | Mean | Ratio | Moments | Tree
+Single = Count | Units | Active | Sum | Mean | Ratio | Moments | Tree | Gradient | Misfit
 Measured = Single | Joint | Discovery
 
 # --- what is read off ------------------------------------------------------------------------------------------------
@@ -154,6 +217,22 @@ class Quantiles(View, frozen=True, tag="quantiles"):
     single: bool = False
 
 
+class PerTerm(View, frozen=True, tag="per term"):
+    """The numbers of a gradient, by name: chain by chain, class by class, and in each the intercept first.
+
+    Parameters
+    ----------
+    terms : tuple of str
+    classes : tuple of Key
+        Of a multinomial regression.
+    chains : int
+    """
+
+    terms: tuple[str, ...]
+    classes: tuple[Key, ...] = ()
+    chains: int = 1
+
+
 SingleView = Plain | FromMoments | FromMean | Quantiles
 """What can be read off one part of a joint question."""
 
@@ -180,7 +259,7 @@ class Columns(View, frozen=True, tag="columns"):
     title: str = ""
 
 
-AnyView = Plain | Shares | FromMoments | FromMean | Quantiles | Columns
+AnyView = Plain | Shares | FromMoments | FromMean | Quantiles | Columns | PerTerm
 
 # --- as text ----------------------------------------------------------------------------------------------------------
 

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb.query import grid
+from dpnb.query import gradient, grid
 from dpnb.query.contribution import Integers, first_groups, first_in_groups, starts_of
-from dpnb.query.expressions.evaluate import Rows, combined_codes
-from dpnb.query.expressions.kinds import Category, Truth, step_of
+from dpnb.query.expressions.evaluate import Rows, combined_codes, level_codes
 from dpnb.query.expressions.nodes import Column, Expression, Lookup
-from dpnb.query.linear.features import BRANCHING, Feature, Nodes, Ones, Present, Value
+from dpnb.query.linear.features import BRANCHING, Feature, Missed, Nodes, Ones, Present, Slopes, Value
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.plan import Plan
 from dpnb.query.prepare import Prepared
@@ -60,6 +59,9 @@ def execute(
         rows = Rows(table, schema)
         cells = cell_codes(query.plan, rows)
         chosen = counted_rows(query.plan.where, query.given, cells, query.limits, rows, table)
+        slopes = query.features[0]
+        if isinstance(slopes, Slopes):
+            return gradient.total(slopes, rows, table.units, chosen)
         cells = cells[chosen]
         kept = None if active is None else _kept(query, rows, table, chosen, cells, active)
         sums = np.concatenate(
@@ -126,21 +128,6 @@ def cell_codes(plan: Plan, rows: Rows) -> Integers:
     return combined_codes([codes for codes, _ in levels], [size for _, size in levels])[0]
 
 
-def level_codes(node: Expression, rows: Rows) -> tuple[Integers, int]:
-    """The place of each row's value among the public ones, -1 for none; and how many there are."""
-    kind = rows.kind(node)
-    if isinstance(kind, Category):
-        return rows.codes(node).astype(np.int64), len(kind.values)
-    if isinstance(kind, Truth):
-        true, false = rows.truth(node)
-        return np.where(true, 1, np.where(false, 0, -1)), 2
-    numbers = rows.numbers(node)
-    low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
-    step = step_of(node)
-    codes = np.where(np.isnan(numbers) | (numbers < low) | (numbers > high), low - step, numbers) - low
-    return codes.astype(np.int64) // step, (high - low) // step + 1
-
-
 def cell_sums(values: Integers | None, cells: Integers, count: int) -> Integers:
     """Exact sums of `values` (of ones for None) by cell, for up to 2**31 rows.
 
@@ -165,7 +152,7 @@ def cell_sums(values: Integers | None, cells: Integers, count: int) -> Integers:
 
 
 def _sums(
-    feature: Ones | Value | Nodes | Present,
+    feature: Feature,
     count: int,
     rows: Rows,
     table: Prepared,
@@ -177,6 +164,8 @@ def _sums(
     if isinstance(feature, Present):
         first = _first_of_unit(table, chosen, cells)
         return cell_sums(None, cells[first if kept is None else first[kept[first]]], count)[:, None]
+    if isinstance(feature, Slopes):  # its own way, above
+        raise TypeError(type(feature).__name__)
     if isinstance(feature, Nodes):
         leaves, known = _leaves(feature, rows, chosen)
         known = known if kept is None else known & kept
@@ -218,6 +207,8 @@ def _there(given: tuple[Expression, ...], rows: Rows, chosen: Integers | slice) 
 
 
 def _steps(feature: Value, rows: Rows, table: Prepared) -> Integers:
+    if isinstance(feature, Missed):
+        return grid.to_grid(gradient.missed(feature, rows), feature)
     if isinstance(feature.of, Column) and feature.of.name in table.steps:
         return table.steps[feature.of.name]
     return grid.to_grid(rows.numbers(feature.of), feature)
@@ -245,7 +236,7 @@ def _kept(
     def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
         if isinstance(feature, Nodes):
             return _leaves(feature, rows, chosen)
-        if isinstance(feature, Present):
+        if isinstance(feature, Present | Slopes):
             return None, None
         number = _steps(feature, rows, table)[chosen] - feature.centre if isinstance(feature, Value) else None
         return number, _there(feature.given, rows, chosen)
@@ -266,6 +257,9 @@ def unit_vectors(query: LinearQuery, table: Prepared, schema: Schema) -> UnitVec
         rows = Rows(table, schema)
         cells = cell_codes(query.plan, rows)
         chosen = counted_rows(query.plan.where, query.given, cells, query.limits, rows, table)
+        slopes = query.features[0]
+        if isinstance(slopes, Slopes):
+            return gradient.vectors(slopes, rows, table.units, chosen, query.l2_sensitivity_squared)
         cells = cells[chosen]
         everything = list(range(len(query.features)))
         if query.clip_squared is None:
@@ -303,12 +297,14 @@ def _vectors(
 
 
 def _entries(
-    feature: Ones | Value | Nodes | Present, rows: Rows, table: Prepared, chosen: Integers | slice, cells: Integers
+    feature: Feature, rows: Rows, table: Prepared, chosen: Integers | slice, cells: Integers
 ) -> list[tuple[Integers, Integers, Integers]]:
     """What single rows add: places among the chosen rows, slots of the feature, values."""
     if isinstance(feature, Present):
         at = _first_of_unit(table, chosen, cells)
         return [(at, np.zeros(len(at), np.int64), np.ones(len(at), np.int64))]
+    if isinstance(feature, Slopes):  # likewise
+        raise TypeError(type(feature).__name__)
     if isinstance(feature, Nodes):
         leaves, known = _leaves(feature, rows, chosen)
         at = np.flatnonzero(known)

@@ -14,8 +14,7 @@ import numpy as np
 
 from dpnb.errors import PlanError
 from dpnb.query.contribution import first_groups
-from dpnb.query.execute import level_codes
-from dpnb.query.expressions.evaluate import Rows
+from dpnb.query.expressions.evaluate import Rows, level_codes
 from dpnb.query.expressions.kinds import MOST_KEYS, keys_of
 from dpnb.query.expressions.nodes import Expression
 from dpnb.query.expressions.words import words

@@ -9,9 +9,11 @@ from dpnb.query.aggregations import (
     AnyView,
     Count,
     Discovery,
+    Gradient,
     Joint,
     Mean,
     Measured,
+    Misfit,
     Moments,
     Plain,
     Ratio,
@@ -24,6 +26,7 @@ from dpnb.query.aggregations import (
 from dpnb.query.expressions.kinds import MOST_KEYS, Truth, keys_of, kind_of, number_of
 from dpnb.query.expressions.nodes import Column, Expression
 from dpnb.query.expressions.words import words
+from dpnb.query.regression import check_gradient
 from dpnb.query.schema import Key, Schema
 from dpnb.query.unit import Limits, limit_words
 from dpnb.query.wording import measured_words
@@ -148,6 +151,11 @@ def check_plan(plan: Plan, schema: Schema) -> None:
     parts = plan.aggregation.parts if isinstance(plan.aggregation, Joint) else (Weighted(plan.aggregation),)  # type: ignore[arg-type]
     for part in parts:
         _check_aggregation(part.aggregation, schema)
+    if isinstance(plan.aggregation, Gradient) and (plan.by or plan.limits.norm is not None):
+        raise PlanError(
+            f"{plan.words}: a gradient is of all rows together, and a unit's is scaled down to clip=; leave groups and "
+            "max_norm_per_unit out, or filter the rows by df[...]"
+        )
     names = [group.name for group in plan.by]
     for name in names:
         if names.count(name) > 1:
@@ -201,6 +209,8 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
             for node in categories:
                 if len(keys_of(node, schema) or ()) < 2:
                     raise PlanError(f"regress: {words(node)} must have at least two public values to tell apart")
+        case Gradient() | Misfit():
+            check_gradient(aggregation, schema)
         case Sum(node) | Mean(node) | Tree(node):
             number_of(node, schema, {Sum: "sum", Mean: "mean", Tree: "quantiles"}[type(aggregation)])
 

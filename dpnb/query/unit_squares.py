@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.query.contribution import Integers, starts_of
-from dpnb.query.linear.features import BRANCHING, Feature, Nodes, Present, Value
+from dpnb.query.linear.features import BRANCHING, Feature, Nodes, Present, Slopes, Value
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.unit_vectors import Floats, rounded_up
 
@@ -25,7 +25,10 @@ RowValues = Callable[[Feature], tuple[Integers | None, Mask | None]]
 
 def has_quick_squares(query: LinearQuery) -> bool:
     """Whether :func:`unit_squares` knows the question: of all cells, nothing scaled down, no split by categories."""
-    usual = all(isinstance(feature, Present | Nodes) or not feature.split.by for feature in query.features)
+    usual = all(
+        isinstance(feature, Present | Nodes) or (not isinstance(feature, Slopes) and not feature.split.by)
+        for feature in query.features
+    )
     return usual and query.only is None and query.clip_squared is None
 
 

@@ -10,9 +10,11 @@ from dpnb.query.aggregations import (
     Discovery,
     FromMean,
     FromMoments,
+    Gradient,
     Joint,
     Mean,
     Measured,
+    Misfit,
     Moments,
     Plain,
     Quantiles,
@@ -25,6 +27,7 @@ from dpnb.query.aggregations import (
 )
 from dpnb.query.expressions.nodes import AsNumber, Expression
 from dpnb.query.expressions.words import words
+from dpnb.query.regression import is_class, model_words
 
 
 def measured_words(aggregation: Measured, view: AnyView) -> str:
@@ -66,6 +69,11 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"{_quantile_words(view)} of {words(node)}"
         case Discovery():
             return "groups that enough privacy units have,"
+        case Gradient(model):
+            return f"gradient of the {model_words(model)}"
+        case Misfit(model):
+            what = "share of wrong predictions" if is_class(model) else "mean error (of the outcome's range)"
+            return f"{what} of a {model_words(model)}"
 
 
 def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
@@ -96,6 +104,8 @@ def unit_words(aggregation: Measured, view: AnyView) -> str | None:
             return "privacy units"
         case Count() | Sum(AsNumber()):
             return "rows"
+        case Gradient() | Misfit():
+            return None
         case Mean(AsNumber()) | Ratio() | Joint():
             return "rows" if isinstance(view, FromMean) else None
         case Moments(columns):

@@ -10,7 +10,7 @@
 ``knowledge``   what the ledger already knows of a question, and of how many rows there are
 ``rehearsal``   mock data drawn from the schema
 ``arguments``   the curator's arguments, checked before anything is opened
-``mechanisms``  what was launched in it: sub-sessions, partitions, scans, noise reductions
+``mechanisms``  what was launched in it: sub-sessions, partitions, scans, noise reductions, descents
 ``tree``        every launch of a ledger, and how its branches hang together
 ``account``     the promise and how it stands, rebuilt from the ledger
 ``comparison``  the same history through every filter and odometer

@@ -22,6 +22,7 @@ from dpnb.query.aggregations import (
     Joint,
     Mean,
     Measured,
+    Misfit,
     Moments,
     Shares,
     Single,
@@ -65,7 +66,7 @@ def rows_needed(plan: Plan, view: AnyView) -> Single | None:
     for aggregation, single in shown:
         if isinstance(aggregation, Joint | Discovery):
             continue
-        if isinstance(aggregation, Mean) or isinstance(single, Shares):
+        if isinstance(aggregation, Mean | Misfit) or isinstance(single, Shares):
             return aggregation
         if isinstance(aggregation, Moments) and isinstance(single, FromMoments) and single.statistic in ("mean", "var"):
             return aggregation

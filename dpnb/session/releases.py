@@ -190,6 +190,12 @@ class Releases:
         asked = [(charge, Request.from_json(charge.request)) for charge in charges if charge.plan == plan.to_json()]
         return [(charge, request) for charge, request in asked if request.view == view]
 
+    def asked_before(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
+        """The row of the identical request, if it was made before, in any kernel; nothing is charged or read."""
+        key = digest([self.version, self.account.trunk, plan.to_json(), target.to_json(view)])
+        with self.account.ledger.lock:  # not while another thread writes a row that may yet be undone
+            return self.account.ledger.find(key)
+
     def known(self, plan: Plan) -> GDP:
         """How well a question is known by now: what its looks cost together."""
         query = self._questions.tables.compile(plan)

@@ -21,7 +21,7 @@ from dpnb.errors import PlanError, RequestError
 from dpnb.interactive.protocol import Charged, State
 from dpnb.ledger import MEMORY, Ledger, branch_of
 from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
-from dpnb.query.aggregations import Active, AnyView, Plain
+from dpnb.query.aggregations import Active, AnyView, Model, Plain
 from dpnb.query.frame import Frame
 from dpnb.query.frame.frame import Scope
 from dpnb.query.part import part_from_json, table_of
@@ -40,7 +40,7 @@ from dpnb.session.arguments import (
     ledger_path,
 )
 from dpnb.session.individual import Individuals, checked_accounting
-from dpnb.session.mechanisms import Launches, Mechanisms, Sub
+from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
 from dpnb.session.plain_words import Explanation
 from dpnb.session.query import Query
 from dpnb.session.questions import Questions
@@ -258,7 +258,7 @@ class Session(Launches):
             known = ", ".join(map(repr, filter(None, self._tables.schemas))) or "a table without a name: write .frame"
             raise PlanError(f"table: must be one of the session's; got {name!r}; there is {known}")
         unit = self._tables.units[name].column
-        return Frame(Scope(self._rows_of(name), self._tables.schemas, unit, self._query, self._discovery))
+        return Frame(Scope(self._rows_of(name), self._tables.schemas, unit, self._query, self._discovery, self._fit))
 
     def active(self, moment: str, *, table: str = "") -> Query:
         """How many privacy units can still pay, under individual accounting: a question like any other.
@@ -298,6 +298,9 @@ class Session(Launches):
 
     def _discovery(self, delta: object) -> str:
         return discovery_delta(delta, self.budget)
+
+    def _fit(self, rows: Plan, model: Model, terms: tuple[str, ...], **given: Any) -> Descent | Explanation:
+        return self._mechanisms.descent(rows, model, terms, **given)
 
     @property
     def unit_words(self) -> str:

@@ -14,6 +14,7 @@ PARTITION = "partition"
 SUB_SESSION = "sub-session"
 ABOVE_THRESHOLD = "above-threshold"
 NOISE_REDUCTION = "noise reduction"
+GRADIENT_DESCENT = "gradient descent"
 
 
 @dataclass(frozen=True)

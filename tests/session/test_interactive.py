@@ -113,3 +113,25 @@ class TestNoiseReduction(InteractiveContract):
         for _ in range(number):
             it.step()
         return it.look(number)
+
+
+class TestDescent(InteractiveContract):
+    kind, at_launch = "gradient descent", False
+
+    def launch(self, session: dpnb.Session) -> Any:
+        return self.fit(session, "it", 0.05)
+
+    def launch_otherwise(self, session: dpnb.Session) -> Any:
+        return self.fit(session, "it", 0.06)
+
+    def launch_too_much(self, session: dpnb.Session) -> Any:
+        return self.fit(session, "much", 50)
+
+    def fit(self, session: dpnb.Session, name: str, mu: float) -> Any:
+        return session.frame.fit("x", on="site", family="linear", mu=mu, steps=9, size=200, chains=2, name=name)
+
+    def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
+        it.begin()
+        for _ in range(number):
+            it.step()
+        return it.step()

@@ -18,7 +18,9 @@ from dpnb.query.aggregations import (
     Discovery,
     FromMean,
     FromMoments,
+    Gradient,
     Mean,
+    Misfit,
     Moments,
     Quantiles,
     Ratio,
@@ -68,7 +70,9 @@ def _shown(view: AnyView, of_part: Callable[[int, AnyView], Estimate]) -> Estima
 def _estimate(aggregation: Single | Discovery, view: AnyView, part: Part, z: Cells, schema: Schema) -> Estimate:
     features, noisy = [feature for feature, _ in part], [sums for _, sums in part]
     match aggregation:
-        case Mean() if not isinstance(view, FromMean):
+        case Gradient():
+            return _slopes(noisy[0], z)
+        case Mean() | Misfit() if not isinstance(view, FromMean):
             return _mean(features, noisy, z)
         case Ratio():
             return _ratio(features, noisy, z)
@@ -90,6 +94,13 @@ def _linear(aggregation: Single | Discovery, feature: Feature, sums: Noisy, z: C
         low, high = (0.0 if feature.low >= 0 else low), (0.0 if feature.high <= 0 else high)
     value, reach = sums.single, z * sums.scale
     return Estimate.of(value, value - reach, value + reach, sums.scale).cut(low, high, value=False)
+
+
+def _slopes(sums: Noisy, z: Cells) -> Estimate:
+    """The numbers of a gradient side by side."""
+    scale = np.broadcast_to(sums.scale[:, None], sums.value.shape)
+    reach = z[:, None] * scale
+    return Estimate(sums.value, sums.value - reach, sums.value + reach, scale)
 
 
 def _mean(features: list[Feature], sums: list[Noisy], z: Cells) -> Estimate:

@@ -16,7 +16,9 @@ from dpnb.query.aggregations import (
     Discovery,
     FromMean,
     FromMoments,
+    Gradient,
     Mean,
+    Misfit,
     Moments,
     Plain,
     Quantiles,
@@ -101,6 +103,8 @@ def _direct(
     """Errors that are known without looking at earlier answers of the same question; shape (cells, outputs)."""
     units = [float(feature.unit) for feature in features]
     first = features[0]
+    if isinstance(aggregation, Gradient):
+        return np.repeat((radius * units[0])[:, None], first.slots, axis=1)
     if isinstance(first, Nodes):
         levels = view.at if isinstance(view, Quantiles) else (0.5,)
         return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
@@ -114,7 +118,7 @@ def _direct(
         # Largest at a share of 1, where the noise of all other groups counts.
         total = rows.sum()
         return np.asarray(radius * units[0] * math.sqrt(max(len(rows) - 1, 1)) / total)[:, None]
-    if isinstance(aggregation, Mean):
+    if isinstance(aggregation, Mean | Misfit):
         reach = float(_limit(features[1])) * units[1]
         # No interval is longer than the bounds are apart.
         return np.minimum(radius * math.hypot(units[1], reach * units[0]) / rows, reach)[:, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpnb.query.aggregations import AnyView, Columns, FromMoments, Quantiles
+from dpnb.query.aggregations import AnyView, Columns, FromMoments, PerTerm, Quantiles
 from dpnb.query.schema import Key
 
 
@@ -15,4 +15,9 @@ def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
             return "quantile", at
         case FromMoments("regression"):
             return "term", ("intercept", *view.labels[1:])
+        case PerTerm(terms, classes, chains):
+            one = [f"{key}: {term}" for key in classes for term in terms] if classes else list(terms)
+            return "term", tuple(
+                f"chain {n}: {name}" if chains > 1 else name for n in range(1, chains + 1) for name in one
+            )
     return None

@@ -6,6 +6,7 @@ for nothing, categories are codes with -1 for nothing, conditions are two masks,
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.query.expressions.dates import part_of
-from dpnb.query.expressions.kinds import Category, Kind, Moment, Number, Span, Truth, Words, kind_of
+from dpnb.query.expressions.kinds import Category, Kind, Moment, Number, Span, Truth, Words, kind_of, step_of
 from dpnb.query.expressions.nodes import (
     And,
     Apply,
@@ -337,6 +338,21 @@ def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
         distinct, dense = np.unique(pair, return_inverse=True)
         combined = dense.reshape(-1) - int(len(distinct) > 0 and distinct[0] < 0)
     return combined
+
+
+def level_codes(node: Expression, rows: Rows) -> tuple[NDArray[np.int64], int]:
+    """The place of each row's value among the public ones, -1 for none; and how many there are."""
+    kind = rows.kind(node)
+    if isinstance(kind, Category):
+        return rows.codes(node).astype(np.int64), len(kind.values)
+    if isinstance(kind, Truth):
+        true, false = rows.truth(node)
+        return np.where(true, 1, np.where(false, 0, -1)), 2
+    numbers = rows.numbers(node)
+    low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
+    step = step_of(node)
+    codes = np.where(np.isnan(numbers) | (numbers < low) | (numbers > high), low - step, numbers) - low
+    return codes.astype(np.int64) // step, (high - low) // step + 1
 
 
 def _column_name(node: Node) -> str:

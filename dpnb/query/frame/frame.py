@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from dpnb.errors import PlanError
-from dpnb.query.aggregations import AnyView, Discovery, FromMoments, Measured, Moments, Plain
+from dpnb.query.aggregations import AnyView, Count, Discovery, FromMoments, Measured, Moments, Plain
 from dpnb.query.expressions.kinds import Category, Truth, kind_of
 from dpnb.query.expressions.nodes import And, Column, Expression, renamed
 from dpnb.query.expressions.words import words
 from dpnb.query.frame.expressed import Expressed
 from dpnb.query.frame.groupby import GroupBy, aggregated
 from dpnb.query.frame.lookup import looked_up
+from dpnb.query.frame.model import model_of
 from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.series import Series
 from dpnb.query.frame.spelling import as_number, group_key_table, literal, measured
@@ -24,6 +25,10 @@ from dpnb.query.unit import Limits, limits_from
 
 Q = TypeVar("Q")
 """What a finished question becomes; a session makes its queries of it."""
+
+
+def _no_session(*_: object, **__: object) -> NoReturn:
+    raise PlanError("fit: needs a session, which pays for each step; ask session.frame")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,8 @@ class Scope(Generic[Q]):
         Turns a plan and a view into a question; given by the session.
     discovery : callable
         Turns what an analyst gave as ``delta=`` into the plan's text; given by the session.
+    fit : callable
+        Launches the fit of a regression to some rows; given by the session.
     """
 
     source: Source
@@ -49,6 +56,7 @@ class Scope(Generic[Q]):
     unit: str | None
     ask: Callable[[Plan, AnyView], Q]
     discovery: Callable[[object], str]
+    fit: Callable[..., Any] = _no_session
 
     def same_table(self, other: Scope[Q]) -> bool:
         """Whether columns of both belong to the same rows: one session, and one table or join."""
@@ -204,7 +212,7 @@ class Frame(Refusing, Generic[Q]):
         if self._limits != Limits() or right._limits != Limits():
             raise PlanError("merge: .limit() the join, not the tables that go into it")
         source = Joined(scope.source, other.source, (suffixes[0], suffixes[1]))
-        joined = Scope(source, scope.schemas, scope.unit, scope.ask, scope.discovery)
+        joined = Scope(source, scope.schemas, scope.unit, scope.ask, scope.discovery, scope.fit)
         columns: dict[str, Expression] = {}
         wheres: list[Expression] = []
         for side, (view, twin) in enumerate(((self, right), (right, self))):
@@ -332,6 +340,90 @@ class Frame(Refusing, Generic[Q]):
         columns, indicators = tuple(sorted(numbers, key=words)), tuple(sorted(categories, key=words))
         places = tuple((*columns, *indicators).index(node) for node in nodes)
         return self._question(Moments(columns, indicators), FromMoments("regression", places, tuple(labels)))
+
+    def fit(
+        self,
+        outcome: Any,
+        *,
+        on: Any,
+        family: str,
+        mu: Any,
+        steps: int,
+        name: str | None = None,
+        clip: Any = 1.0,
+        learning_rate: Any = None,
+        chains: int = 8,
+        size: int | None = None,
+        check_every: int | None = None,
+        check_mu: Any = None,
+        patience: int = 2,
+        start: Any = None,
+        dry_run: bool = False,
+    ) -> Any:
+        """Launch the fit of a regression by noisy gradients (Feldman and Zrnic 2021, Algorithms 6 and 7).
+
+        Nothing is charged now; ``.step()`` and ``.run()`` of what this returns are charged step by step.
+
+        A step releases the sum of all units' gradients, each scaled down to a norm of `clip`, with noise added once to
+        the sum, and divides it by a public number of units.  Inside, columns are brought to -1 to 1 by the schema's
+        bounds; coefficients are given in the columns' own units.  The same name and arguments give the same fit again,
+        its steps free, in any kernel.
+
+        Parameters
+        ----------
+        outcome : str or column
+            A number; for ``"logistic"`` a condition or a category of two values, of which the second is predicted; for
+            ``"poisson"`` a number of at least 0; for ``"multinomial"`` a category.
+        on : str, column, or list of them
+            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value but the
+            first.  Rows that lack any of the columns do not count.
+        family : str
+            ``"linear"``, ``"logistic"``, ``"poisson"`` or ``"multinomial"``.
+        mu : Number
+            Of ONE step, > 0; `steps` of them together cost mu times the root of their number.
+        steps : int
+            At most.
+        name : str, optional
+            The regression in words if left out.
+        clip : Number
+            The norm to which a unit's gradient, summed over its rows, is scaled down, in the scaled columns' units.
+        learning_rate : Number, optional
+            If left out, one at which no descent can overshoot, whatever the rows are.  It is slow where most rows are
+            far from their bounds, above all for ``"poisson"``: take a larger one then.
+        chains : int
+            Independent descents side by side, for intervals that cover the noise.  The cost does not depend on it.
+        size : int, optional
+            A public number of units, by which the sum is divided; the session's `public_size` if left out.
+        check_every : int, optional
+            After so many steps each, release how badly the coefficients predict, and stop when it does not get better.
+        check_mu : Number, optional
+            Of one check; `mu` if left out.
+        patience : int
+            How many checks in a row may be no better than the best, by more than their noise, before it stops.
+        start : mapping or coefficients, optional
+            Numbers by term in the columns' own units, or the ``.coefficients`` of another fit; 0 if left out.
+        dry_run : bool
+            Say what a step costs, how many the budget covers and how large the noise is, and launch nothing.
+
+        Returns
+        -------
+        Descent, or Explanation
+
+        Raises
+        ------
+        PlanError
+            A column does not go with the family, or stands twice.
+        RequestError
+            No public number of units is known, or the name was given to something else.
+        InvalidValueError
+            A number is out of its range.
+        """
+        nodes = [self._node(one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
+        model, terms = model_of(nodes[0], nodes[1:], family, self._schema, self._name)
+        rows = Plan(Count(), self._where, limits=self._limits, source=self._scope.source)
+        given = {"clip": clip, "learning_rate": learning_rate, "chains": chains, "size": size, "start": start}
+        checks = {"check_every": check_every, "check_mu": check_mu, "patience": patience}
+        return self._scope.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **given, **checks)
 
     def _node(self, one: object, verb: str) -> Expression:
         """The expression of a column that is given by name or as a column of this table."""

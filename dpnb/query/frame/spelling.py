@@ -19,13 +19,13 @@ from dpnb.query.aggregations import (
     Count,
     FromMean,
     FromMoments,
+    Joinable,
     Joint,
     Mean,
     Moments,
     Named,
     Plain,
     Quantiles,
-    Single,
     SingleView,
     Sum,
     Tree,
@@ -266,10 +266,10 @@ def joint(specs: Sequence[Spec], weights: Mapping[str, float]) -> tuple[Joint, C
 
     A count or mean of an expression whose moments are measured is read off those, and a count off its mean.
     """
-    single: dict[str, tuple[Single, SingleView]] = {name: measured(verb, node) for name, node, verb in specs}
+    single: dict[str, tuple[Joinable, SingleView]] = {name: measured(verb, node) for name, node, verb in specs}
     known = {aggregation for aggregation, _ in single.values()}
-    totals: dict[Single, float] = {}
-    placed: list[tuple[str, Single, SingleView]] = []
+    totals: dict[Joinable, float] = {}
+    placed: list[tuple[str, Joinable, SingleView]] = []
     for name, (aggregation, view) in single.items():
         node = getattr(aggregation, "column", None)
         if node is not None and isinstance(aggregation, Mean | Count) and Moments((node,)) in known:
@@ -285,7 +285,7 @@ def joint(specs: Sequence[Spec], weights: Mapping[str, float]) -> tuple[Joint, C
     return Joint(parts), Columns(tuple(Named(name, order.index(which), view) for name, which, view in placed))
 
 
-def measured(verb: str, node: Expression | None) -> tuple[Single, SingleView]:
+def measured(verb: str, node: Expression | None) -> tuple[Joinable, SingleView]:
     """What a verb measures, and what it reads off.
 
     Raises

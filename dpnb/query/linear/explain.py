@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dpnb.query.aggregations import Discovery, Joint, Moments, Single
+from dpnb.query.aggregations import Discovery, Joint, Misfit, Moments, Single
 from dpnb.query.expressions.words import words
-from dpnb.query.linear.features import Feature, Nodes, Ones, Present, Value
+from dpnb.query.linear.features import BY_UNIT, Feature, Missed, Nodes, Ones, Present, Slopes, Value
 from dpnb.query.linear.query import ANY_NUMBER, LinearQuery
 from dpnb.query.linear.sensitivity import cells_of_unit, longest_squared, rows_squared
 from dpnb.query.unit import Limits, PrivacyUnit, limit_words
@@ -22,11 +22,13 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     """What a unit contributes, what is clipped, and why the noise is this large; heading and text."""
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
     cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else ANY_NUMBER
-    if any(not isinstance(feature, Present) for feature in query.features):
+    if any(not isinstance(feature, BY_UNIT) for feature in query.features):
         facts.append(("worst case", _worst(query, cells)))
     if any(isinstance(feature, Present) for feature in query.features):
         many = cells_of_unit(query.limits, cells)
         facts.append(("worst case", f"a unit counts once in each of at most {many} groups: sqrt({many}) together"))
+    if any(isinstance(feature, Slopes) for feature in query.features):
+        facts.append(("worst case", "a gradient that is scaled down, however many rows the unit has"))
     if isinstance(query.plan.aggregation, Joint):
         total = sum(part.weight for part in query.plan.aggregation.parts)
         shares = (f"{part.weight / total:.0%}" for part in query.plan.aggregation.parts)
@@ -50,6 +52,8 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
     if isinstance(aggregation, Moments):
         of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
         return [f"1 a row, and at most 1 to each sum and product of {of}, brought to -1 ... 1"]
+    if isinstance(aggregation, Misfit):
+        return ["1 to the count for each row, and at most 0.5 to the sum of how badly rows are predicted, less 0.5"]
     return [_feature(feature) for feature in query.features[first : first + count]]
 
 
@@ -61,6 +65,9 @@ def _feature(feature: Feature) -> str:
             return "1 to the count for each row"
         case Nodes():
             return f"1 a row on each of {feature.levels} levels of a tree"
+        case Slopes():
+            each = f" to each of {feature.chains}" if feature.chains > 1 else ""
+            return f"a gradient of norm at most {feature.gradient.clip:g}{each}"
         case Value():
             reach = f"{float(feature.row_limit * feature.unit * feature.weight):.6g}"
             less = f" minus {feature.middle:.6g}" if feature.centre else ""
@@ -71,8 +78,15 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
     said = [
         f"{words(feature.of)} to {feature.low:g} ... {feature.high:g}"
         for feature in query.features
-        if isinstance(feature, Value | Nodes) and not (isinstance(feature, Nodes) and feature.whole)
+        if isinstance(feature, Value | Nodes)
+        and not isinstance(feature, Missed)
+        and not (isinstance(feature, Nodes) and feature.whole)
         if not any(isinstance(part, Moments) for part, _, _ in query.parts)
+    ]
+    said += [
+        f"what a unit's rows give together to a norm of {feature.gradient.clip:g}"
+        for feature in query.features
+        if isinstance(feature, Slopes)
     ]
     if unit.column is not None:
         said.append(f"what counts of one {unit.column}: {limit_words(query.limits)}")
@@ -93,6 +107,10 @@ def _worst(query: LinearQuery, cells: int) -> str:
 def _scale(feature: Feature, query: LinearQuery) -> str:
     scale = float(query.l2_sensitivity_squared) ** 0.5 * float(feature.unit)
     match feature:
+        case Missed():
+            return f"{scale:.4g} in the sum of how badly rows are predicted"
+        case Slopes():
+            return f"{scale:.4g} in each number of a gradient"
         case Value():
             return f"{scale:.4g} in the sum of {words(feature.of)}"
         case Nodes():

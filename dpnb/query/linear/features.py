@@ -7,15 +7,28 @@ multiplied afterwards, so that every feature of a question gets its share of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpnb.errors import PlanError
 from dpnb.query import grid
-from dpnb.query.aggregations import Count, Discovery, Mean, Moments, Ratio, Single, Sum, Tree, Units
+from dpnb.query.aggregations import (
+    Count,
+    Discovery,
+    Gradient,
+    Mean,
+    Misfit,
+    Moments,
+    Ratio,
+    Single,
+    Sum,
+    Tree,
+    Units,
+)
 from dpnb.query.expressions.kinds import keys_of, number_of
 from dpnb.query.expressions.nodes import Arithmetic, Expression, Literal
 from dpnb.query.expressions.words import words
+from dpnb.query.regression import Design, design
 from dpnb.query.schema import NARROWEST_RANGE, Schema
 
 BRANCHING = 4
@@ -24,6 +37,9 @@ charge is shared by the levels: noise of about 3 log_4(leaves)^2 = 1.56 ln(leave
 
 DEEPEST = 6
 """Levels below the root: 4,096 leaves."""
+
+CLIP_STEPS = 2**30
+"""Steps in the norm to which a unit's gradient is scaled down."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +220,66 @@ class Present:
         return Fraction(1, self.weight)
 
 
-Feature = Ones | Value | Nodes | Present
+@dataclass(frozen=True)
+class Missed(Value):
+    """A value that no expression gives: from 0 to 1 how badly a regression predicts `of` a row.
+
+    Parameters
+    ----------
+    misfit : Misfit
+    design : Design
+    """
+
+    misfit: Misfit = field(kw_only=True)
+    design: Design = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """The gradients of a unit's rows, each scaled down to the clip: what bounds it is the unit's, not a row's.
+
+    Parameters
+    ----------
+    gradient : Gradient
+    design : Design
+    weight : int
+    """
+
+    gradient: Gradient
+    design: Design
+    weight: int = 1
+
+    @property
+    def given(self) -> tuple[Expression, ...]:
+        """What every row that counts has."""
+        model = self.gradient.model
+        return (model.outcome, *model.columns, *model.categories)
+
+    @property
+    def chains(self) -> int:
+        """Number of gradients."""
+        return len(self.gradient.at)
+
+    @property
+    def slots(self) -> int:
+        """Numbers of all gradients."""
+        return self.chains * self.design.width
+
+    @property
+    def limit_squared(self) -> int:
+        """The square of the longest vector of a unit."""
+        return self.chains * CLIP_STEPS**2
+
+    @property
+    def unit(self) -> Fraction:
+        """What one integer step stands for."""
+        return Fraction(self.gradient.clip) / (CLIP_STEPS * self.weight)
+
+
+Feature = Ones | Value | Nodes | Present | Slopes
+
+BY_UNIT = (Present, Slopes)
+"""Of which no number of rows makes a unit add more."""
 
 
 def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Feature, ...]:
@@ -231,6 +306,13 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
             return _moments(aggregation, schema)
         case Tree(column):
             return (_nodes(column, schema),)
+        case Gradient(model):
+            return (Slopes(aggregation, design(model, schema)),)
+        case Misfit(model):
+            needed = (model.outcome, *model.columns, *model.categories)
+            half = 2 ** (grid.BITS - 2)  # of the 2**30 steps from 0 to 1
+            missed = Missed(model.outcome, 0.0, 1.0, half, needed, misfit=aggregation, design=design(model, schema))
+            return (Ones(needed), missed)
 
 
 def _value(node: Expression, schema: Schema, verb: str, given: tuple[Expression, ...] = ()) -> Value:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from dpnb.errors import PlanError
 from dpnb.query.aggregations import Discovery, Joint, Single, Weighted
 from dpnb.query.expressions.nodes import Expression
-from dpnb.query.linear.features import Feature, Nodes, Present, features_of
+from dpnb.query.linear.features import BY_UNIT, Feature, Nodes, Present, Slopes, features_of
 from dpnb.query.linear.sensitivity import cells_of_unit, clips, longest_squared
 from dpnb.query.plan import Plan, check_plan, group_keys
 from dpnb.query.schema import Key, Schema
@@ -125,7 +125,7 @@ def linear_query(
         parts.append((part.aggregation, len(features), len(found)))
         features += found
         shares += [Fraction(part.weight) / len(found)] * len(found)
-    scaled_down = clips(limits, cells) and not all(isinstance(feature, Present) for feature in features)
+    scaled_down = clips(limits, cells) and not all(isinstance(feature, BY_UNIT) for feature in features)
     numbers = max(1, len(keys)) * sum(feature.slots for feature in features)
     if numbers > MOST_NUMBERS:
         raise PlanError(
@@ -152,7 +152,9 @@ def _reach(features: list[Feature], limits: Limits, cells: int) -> list[Fraction
     """The square of the most that one unit can add to each feature, unweighted."""
     longest, present = longest_squared(limits, cells), cells_of_unit(limits, cells)
     return [
-        (Fraction(present) if isinstance(feature, Present) else longest) * feature.limit_squared for feature in features
+        (1 if isinstance(feature, Slopes) else present if isinstance(feature, Present) else longest)
+        * Fraction(feature.limit_squared)
+        for feature in features
     ]
 
 

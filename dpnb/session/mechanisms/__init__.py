@@ -8,9 +8,11 @@
 `partition`     one child for each key, paid for by the largest
 `scan`          questions against a threshold
 `reduction`     one answer, refined until it is good enough
+`descent`       a regression, fitted by noisy gradients; `descent_terms` checks what it is launched with
 ==============  ===============================================================================
 """
 
+from dpnb.session.mechanisms.descent import Descent
 from dpnb.session.mechanisms.launches import Launches
 from dpnb.session.mechanisms.launching import Mechanisms
 from dpnb.session.mechanisms.partition import Partition
@@ -18,4 +20,4 @@ from dpnb.session.mechanisms.reduction import NoiseReduction
 from dpnb.session.mechanisms.scan import Scan
 from dpnb.session.mechanisms.sub_session import Sub
 
-__all__ = ["Launches", "Mechanisms", "NoiseReduction", "Partition", "Scan", "Sub"]
+__all__ = ["Descent", "Launches", "Mechanisms", "NoiseReduction", "Partition", "Scan", "Sub"]

@@ -16,16 +16,20 @@ from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestErr
 from dpnb.ledger import branch_of, launch_of
 from dpnb.ledger.charge import digest
 from dpnb.mechanisms.randomness import Source
-from dpnb.query.aggregations import Discovery, view_from_json, view_to_json
+from dpnb.query.aggregations import Discovery, Model, view_from_json, view_to_json
 from dpnb.query.expressions.nodes import Column
 from dpnb.query.expressions.words import words
 from dpnb.query.frame.expressed import Expressed
 from dpnb.query.part import part_keys, parts_of_unit, parts_to_json
 from dpnb.query.plan import Group, Plan, question_words
 from dpnb.query.plan import Source as Rows
+from dpnb.query.regression import model_words
 from dpnb.query.schema import Key, encodable
+from dpnb.query.unit import limits_in_force
 from dpnb.session import live
 from dpnb.session.account import settings_of
+from dpnb.session.mechanisms.descent import Descent
+from dpnb.session.mechanisms.descent_terms import DescentTerms
 from dpnb.session.mechanisms.mechanism import Mechanism, own_question
 from dpnb.session.mechanisms.partition import Partition
 from dpnb.session.mechanisms.reduction import NoiseReduction
@@ -35,7 +39,7 @@ from dpnb.session.plain_words import Explanation
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
 from dpnb.session.target import target_from
-from dpnb.session.tree import ABOVE_THRESHOLD, NOISE_REDUCTION, PARTITION, SUB_SESSION, Launch
+from dpnb.session.tree import ABOVE_THRESHOLD, GRADIENT_DESCENT, NOISE_REDUCTION, PARTITION, SUB_SESSION, Launch
 
 if TYPE_CHECKING:
     from dpnb.session.query import Query
@@ -140,6 +144,8 @@ class Mechanisms:
                     plan, view, target_from(rho=squared / 2), inside=branch_of(launch.id), combined=True
                 ),
             )
+        if launch.kind == GRADIENT_DESCENT:
+            return Descent(launch, self._releases, self._questions.tables)
         return Scan(launch, self._questions, self._releases)
 
     # --- launching ----------------------------------------------------------------------------------------------
@@ -325,6 +331,32 @@ class Mechanisms:
         made: NoiseReduction = self._attached(self._launch(NOISE_REDUCTION, title, asked, GDP(0), first=start))
         made.begin()
         return made
+
+    def descent(
+        self, rows: Plan, model: Model, terms: tuple[str, ...], *, name: str | None, dry_run: bool, **given: Any
+    ) -> Descent | Explanation:
+        """A regression fitted by noisy gradients; see :meth:`Frame.fit`."""
+        tables = self._questions.tables
+        schema, limits = tables.schema(rows.source), limits_in_force(tables.unit(rows.source), rows.limits)
+        made = DescentTerms.checked(rows, model, terms, schema, limits, self._questions.public_size, given)
+        title = f"{model_words(model)}{rows.scope}"[:LONGEST_NAME] if name is None else name
+        if dry_run:
+            return self._preview_steps(GRADIENT_DESCENT, title, made.asked, made.facts(self._account))
+        found: Descent = self._attached(self._launch(GRADIENT_DESCENT, title, made.asked, GDP(0), **made.about))
+        found.begin()
+        return found
+
+    def _preview_steps(
+        self, kind: str, name: object, asked: Mapping[str, Any], facts: list[tuple[str, str]]
+    ) -> Explanation:
+        """What a launch that is charged step by step would cost, by the very rules of a launch."""
+        checked = _checked_name(name, kind)
+        with self._account.ledger.transaction():
+            if self._found(kind, checked, json.loads(json.dumps(asked))) is not None:
+                facts = [("launched", "before: it is found again, and its steps so far are free"), *facts]
+            else:
+                self._refuse(kind, checked, GDP(0))
+        return Explanation(f"{kind} {checked}", facts, self._releases.notice)
 
 
 class Launched(dict[str, Any]):

@@ -1,0 +1,166 @@
+"""What a gradient descent is launched with: the analyst's arguments checked, and what they will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from dpnb.accounting.exact import decimal_up, from_text, positive, shown_up, to_text
+from dpnb.accounting.losses import GDP
+from dpnb.answer.faces import cost_up
+from dpnb.answer.fitted import COVERS, NO_INTERVAL, start_from
+from dpnb.errors import InvalidValueError, RequestError
+from dpnb.query.aggregations import Gradient, Model
+from dpnb.query.plan import Plan, check_plan
+from dpnb.query.regression import Design, design
+from dpnb.query.schema import Schema, whole_number
+from dpnb.query.unit import Limits
+from dpnb.session.account import Account
+
+MOST_STEPS = 1_000_000
+MOST_CHAINS = 1000
+CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
+"""The most that a row's loss can bend, for terms of length 1; of Poisson regressions it is the largest prediction."""
+
+
+@dataclass(frozen=True)
+class DescentTerms:
+    """Checked arguments.
+
+    Parameters
+    ----------
+    asked : dict
+        As they were given: the same again is the same launch.
+    about : dict
+        What follows from them, decided at the launch: learning rate, public number of units, and start.
+    """
+
+    asked: dict[str, Any]
+    about: dict[str, Any]
+
+    @classmethod
+    def checked(
+        cls,
+        rows: Plan,
+        model: Model,
+        terms: tuple[str, ...],
+        schema: Schema,
+        limits: Limits,
+        public_size: int | None,
+        given: Mapping[str, Any],
+    ) -> DescentTerms:
+        """Check what an analyst gave.
+
+        Parameters
+        ----------
+        rows : Plan
+            Which rows.
+        model : Model
+        terms : tuple of str
+            What its terms are called.
+        schema : dict
+        limits : Limits
+            In force for a unit.
+        public_size : int, optional
+            Of the session.
+        given : mapping
+            The other arguments of `Frame.fit`.
+
+        Raises
+        ------
+        PlanError, RequestError, InvalidValueError
+        """
+        made = design(model, schema)
+        chains = _whole(given["chains"], "chains", MOST_CHAINS)
+        clip = decimal_up(positive(given["clip"], name="clip"))
+        start = start_from(given["start"], model.family, made, terms)
+        gradient = Gradient(model, (start or (0.0,) * made.width,) * chains, clip)
+        check_plan(msgspec.structs.replace(rows, aggregation=gradient), schema)
+        rate = None if given["learning_rate"] is None else positive(given["learning_rate"], name="learning_rate")
+        size = None if given["size"] is None else _whole(given["size"], "size", 2**53)
+        if size is None and public_size is None:
+            raise RequestError(
+                "fit: the sum over units is divided by a public number of them, never by how many there are, which is "
+                "private; give size=, or the session public_size="
+            )
+        mu = positive(given["mu"], name="mu")
+        every, check_mu = given["check_every"], given["check_mu"]
+        if every is None and check_mu is not None:
+            raise RequestError(f"check_mu: is of the checks after every check_every= steps; got {check_mu!r} alone")
+        asked = {
+            "rows": rows.to_json(),
+            "model": msgspec.to_builtins(model),
+            "terms": list(terms),
+            "mu": to_text(mu),
+            "steps": _whole(given["steps"], "steps", MOST_STEPS),
+            "clip": clip,
+            "learning rate": None if rate is None else to_text(rate),
+            "chains": chains,
+            "size": size,
+            "check every": None if every is None else _whole(every, "check_every", MOST_STEPS),
+            "check mu": None
+            if every is None
+            else to_text(mu if check_mu is None else positive(check_mu, name="check_mu")),
+            "patience": _whole(given["patience"], "patience", MOST_STEPS),
+            "start": None if start is None else list(start),
+        }
+        about = {
+            "rate": decimal_up(rate) if rate is not None else _safe_rate(model, made, limits),
+            "size": size or public_size,
+            "start": list(start or (0.0,) * made.width),
+        }
+        return cls(asked, about)
+
+    def facts(self, account: Account) -> list[tuple[str, str]]:
+        """What it will cost and what to expect: made without the table."""
+        asked, size, rate = self.asked, self.about["size"], self.about["rate"]
+        mu, steps, chains = from_text(asked["mu"]), asked["steps"], asked["chains"]
+        together = GDP.from_squared(mu**2 * steps)
+        times = account.filter.times(account.promise.enters(GDP(mu)))
+        covers = f"the budget covers {times:,} steps as it stands" if times is not None else "any number of them fits"
+        facts = [
+            (
+                "cost",
+                f"{cost_up(GDP(mu))} a step, charged before it is taken; nothing is reserved, nothing was charged",
+            ),
+            ("all steps", f"{steps:,} steps together {cost_up(together)}; {covers}"),
+        ]
+        if asked["check every"] is not None:
+            check = cost_up(GDP(from_text(asked["check mu"])))
+            many = steps // asked["check every"]
+            facts.append(("checks", f"{many:,} more, one after every {asked['check every']:,} steps, at {check} each"))
+        noise = asked["clip"] / float(mu) / size
+        facts += [
+            (
+                "noise",
+                f"standard deviation {shown_up(noise)} in each number of a step's mean gradient, which is the sum over "
+                f"units, each at most {asked['clip']:g} long, divided by {size:,}; with {chains} chains, each has "
+                f"{chains**0.5:.3g} times that and their mean just that",
+            ),
+            (
+                "learning rate",
+                f"{rate:.4g}, of columns brought to -1 to 1: a step's noise moves them by {noise * rate:.3g}",
+            ),
+            ("intervals", COVERS if chains > 1 else NO_INTERVAL),
+        ]
+        return facts
+
+
+def _safe_rate(model: Model, made: Design, limits: Limits) -> float:
+    """A learning rate at which no descent overshoots, whatever the rows are.
+
+    One over the largest curvature that a unit's loss can have; clipping only makes steps shorter.
+    """
+    curvature = CURVATURE.get(model.family, made.outcome[0] + made.outcome[1])
+    rows = min((bound for bound in (limits.rows, limits.rows_per_group) if bound is not None), default=1)
+    return 1 / (curvature * made.longest_squared * rows)
+
+
+def _whole(value: object, name: str, most: int) -> int:
+    number = whole_number(value)
+    if number is None or not 1 <= number <= most:
+        raise InvalidValueError(f"{name}: must be a whole number from 1 to {most:,}; got {value!r}")
+    return number
