@@ -83,11 +83,17 @@ class Paid:
 
 @dataclass(frozen=True, repr=False)
 class _State:
-    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
+    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come.
+
+    `surely` is true while everybody surely took part in everything.  Then no unit has spent more than `worst`, which
+    stops at the budget; from the first question on that goes beyond it, `worst` no longer tells who can pay, and least
+    of all in a part of a partition, where the next question may add nothing to it.
+    """
 
     units: Units
     worst: WorstCaseGDP | WorstCaseZCDP
     parts: PartSums = NOTHING
+    surely: bool = True
     seen: int = 0
 
 
@@ -220,14 +226,14 @@ class Individuals:
         if path is None or not charge.loss:
             return replace(state, seen=charge.id), None, None
         parts, cost = costed(state.worst, state.parts, path, self._account.promise.enters(charge.loss))
-        worst = state.worst.step(cost)
+        worst, surely = state.worst.step(cost), state.surely and state.worst.surely(cost)
         if charge.version != self._version or charge.sigma is None:
             everybody = np.full(len(state.units.spent), binary_up(_mu_squared(state.worst, cost)))
-            return _State(state.units.charge(everybody), worst, parts, charge.id), None, None
+            return _State(state.units.charge(everybody), worst, parts, surely, charge.id), None, None
         asked = self._compiled(charge) if query is None else query
-        till = _Till(state.units, charge.sigma, asked.l2_sensitivity_squared, surely=state.worst.surely(cost))
+        till = _Till(state.units, charge.sigma, asked.l2_sensitivity_squared, surely=surely)
         answered = self._measured(till, asked)
-        return _State(till.units, worst, parts, charge.id), answered, till
+        return _State(till.units, worst, parts, surely, charge.id), answered, till
 
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = Plan.from_json(charge.plan)
