@@ -67,6 +67,7 @@ oldest: chromium  ## the tests on the oldest dependencies that pyproject.toml al
 
 bench: $(VENV)/.test chromium  ## how fast accounting is, beside float sums and a peer; and how quickly the page follows
 	$(PY) tests/bench/accounting.py
+	$(PY) tests/bench/individual.py
 	$(ENV) $(PY) tests/bench/cockpit.py
 
 format: $(VENV)/.test  ## put Python and TypeScript into the house format

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from IPython.lib.pretty import pretty
 
-from dpnb.accounting.exact import to_text
+from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.answer.answer import Answer
 from dpnb.answer.estimates.expected import RANK
 from dpnb.answer.faces import (
@@ -72,12 +72,14 @@ def ladder(query: Query) -> dict[str, Any]:
     except DpnbError as error:
         return {**words, **nothing, **refusal(error)}
     presets = []
+    goes_on = query.session.accounting == "individual" and not query.session.headroom
+    of_what = "one person's whole budget" if goes_on else "what is left"
     for name, label, share in PRESETS:
-        most = share * query.session.headroom
+        most = share * (1.0 if goes_on else query.session.headroom)
         at = max((place for place, (_, step) in enumerate(steps) if step.cost_share <= most), default=None)
         if at is not None:
             presets.append(
-                {"id": name, "label": label, "meaning": f"at most {percent(share)} of what is left", "rung": at}
+                {"id": name, "label": label, "meaning": f"at most {percent(share)} of {of_what}", "rung": at}
             )
     return {
         **words,
@@ -100,6 +102,10 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     DpnbError
         There is none.
     """
+    if query.session.accounting == "individual" and not query.session.headroom:
+        # The worst case is used up, and questions go on: up to all that one unit ever had.
+        whole = _preview(query, mu=decimal_sqrt_down(query.session.budget.loss.mu_squared))
+        return [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(None, whole)]
     whole = _preview(query, share=ALL)
     if not whole.fits:
         raise BudgetExceeded(f"{query.words}: what is left cannot hold it, however little is asked for")
@@ -191,7 +197,7 @@ def _rung(target: dict[str, str], preview: Preview, best: Answer | None) -> dict
         "error": error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         "size": None if preview.expected_error is None else _finite(preview.expected_error),
         "share": _relative(preview, best),
-        "after": f"{floor_percent(preview.headroom_after)} left",
+        "after": f"{floor_percent(preview.headroom_after)} left" + (f"; asked of {preview.who}" if preview.who else ""),
         "left": preview.headroom_after,
         "times": f"{(preview.times or 1) - 1:,}",
     }

@@ -34,7 +34,7 @@ EXPLAINED = [explained._asdict() for explained in EXPLANATIONS]
 TARGET = "dpnb.state"
 """The comm target under which the browser finds this process."""
 
-VERSION = 3
+VERSION = 4
 """Of the contract with the browser."""
 
 LOG_ROWS = 500

@@ -5,21 +5,16 @@ See `dpnb.mechanisms.threshold` for what may then be released.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import NDArray
 
 from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number
-from dpnb.query.execute import counted_rows
+from dpnb.query.execute import Active, counted_rows
 from dpnb.query.expressions.evaluate import Rows, dense_codes
 from dpnb.query.expressions.kinds import Category, Truth, Words
 from dpnb.query.expressions.nodes import Column, Expression
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Key, Schema
-
-Active = Callable[[Integers, NDArray[np.float64]], NDArray[np.bool_]]
 
 
 def present_groups(
@@ -50,7 +45,8 @@ def present_groups(
         pairs = np.unique(np.vstack([table.units[chosen], codes[:, chosen]]), axis=1)
         if active is not None:
             units, each = np.unique(pairs[0], return_counts=True)
-            pairs = pairs[:, np.repeat(active(units, each.astype(np.float64)), each)]
+            taking_part = active(units, each.astype(np.float64))
+            pairs = pairs if taking_part is None else pairs[:, np.repeat(taking_part, each)]
         groups, sizes = np.unique(pairs[1:], axis=1, return_counts=True)
         found = [
             tuple(keys[code] for code, (_, keys) in zip(group, levels, strict=True)) for group in groups.T.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,12 @@ from dpnb.query.plan import Plan
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits
+from dpnb.query.unit_squares import has_quick_squares, unit_squares
 from dpnb.query.unit_vectors import UnitVectors
 
 Mask = NDArray[np.bool_]
+Active = Callable[[Integers, NDArray[np.float64]], Mask | None]
+"""Of units and the squares of their norms, rounded up, says which take part; None if it is public that all do."""
 
 CHUNK = 2**21
 """Rows added up at a time.  A row's value is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
@@ -30,16 +34,27 @@ BIG = 2**62
 """Sums that may be larger are Python integers."""
 
 
-def execute(query: LinearQuery, table: Prepared, schema: Schema) -> NDArray[np.int64] | NDArray[np.object_]:
+def execute(
+    query: LinearQuery, table: Prepared, schema: Schema, active: Active | None = None
+) -> NDArray[np.int64] | NDArray[np.object_]:
     """Sum what the rows that count give, cell by cell.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    table : Prepared
+    schema : dict
+    active : callable, optional
+        Of the units that have a row which counts and of the squares of their norms, rounded up, says which take part.
 
     Returns
     -------
     array of int, shape (measured cells * slots,)
         The slots of the first cell, of the second, ...; exact: int64, or Python integers where one needs more bits.
     """
-    if query.clip_squared is not None:
-        return unit_vectors(query, table, schema).sums()
+    if query.clip_squared is not None or (active is not None and not has_quick_squares(query)):
+        vectors = unit_vectors(query, table, schema)
+        return vectors.sums(None if active is None else active(vectors.owners, vectors.squares()))
     with np.errstate(all="ignore"):
         rows = Rows(table, schema)
         cells = cell_codes(query.plan, rows)
@@ -48,9 +63,10 @@ def execute(query: LinearQuery, table: Prepared, schema: Schema) -> NDArray[np.i
         if isinstance(slopes, Slopes):
             return gradient.total(slopes, rows, table.units, chosen)
         cells = cells[chosen]
+        kept = None if active is None else _kept(query, rows, table, chosen, cells, active)
         sums = np.concatenate(
             [
-                _weighted(_sums(feature, query.cells, rows, table, chosen, cells), feature.weight)
+                _weighted(_sums(feature, query.cells, rows, table, chosen, cells, kept), feature.weight)
                 for feature in query.features
             ],
             axis=1,
@@ -142,20 +158,25 @@ def _sums(
     table: Prepared,
     chosen: Integers | slice,
     cells: Integers,
+    kept: Mask | None = None,
 ) -> Integers:
-    """Sums of one feature, shape (cells, slots), before weighting."""
+    """Sums of one feature over the rows that are kept, shape (cells, slots), before weighting."""
     if isinstance(feature, Present):
-        return cell_sums(None, cells[_first_of_unit(table, chosen, cells)], count)[:, None]
+        first = _first_of_unit(table, chosen, cells)
+        return cell_sums(None, cells[first if kept is None else first[kept[first]]], count)[:, None]
     if isinstance(feature, Slopes):  # its own way, above
         raise TypeError(type(feature).__name__)
     if isinstance(feature, Nodes):
         leaves, known = _leaves(feature, rows, chosen)
+        known = known if kept is None else known & kept
         counts = cell_sums(None, (cells * feature.leaves + leaves)[known], count * feature.leaves)
         levels = [counts.reshape(count, feature.leaves)]
         for _ in range(feature.levels - 1):
             levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
         return np.concatenate(levels[::-1], axis=1)
     there = _there(feature.given, rows, chosen)
+    if kept is not None:
+        there = kept if there is None else there & kept
     slot, inside = _slots(feature, rows, chosen)
     if inside is not None:
         there = inside if there is None else there & inside
@@ -204,6 +225,27 @@ def _leaves(feature: Nodes, rows: Rows, chosen: Integers | slice) -> tuple[Integ
 def _weighted(sums: Integers, weight: int) -> NDArray[np.int64] | NDArray[np.object_]:
     largest = int(np.abs(sums).max(initial=1))
     return sums * weight if largest * weight < BIG else sums.astype(object) * weight
+
+
+def _kept(
+    query: LinearQuery, rows: Rows, table: Prepared, chosen: Integers | slice, cells: Integers, active: Active
+) -> Mask | None:
+    """Which of the chosen rows are of units that take part; None if it is public that all are."""
+    units = table.units[chosen]
+
+    def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
+        if isinstance(feature, Nodes):
+            return _leaves(feature, rows, chosen)
+        if isinstance(feature, Present | Slopes):
+            return None, None
+        number = _steps(feature, rows, table)[chosen] - feature.centre if isinstance(feature, Value) else None
+        return number, _there(feature.given, rows, chosen)
+
+    starts, squares = unit_squares(query, units, cells, values)
+    taking_part = active(units if query.limits.rows == 1 else units[starts], squares)
+    if taking_part is None or query.limits.rows == 1:
+        return taking_part
+    return np.repeat(taking_part, np.diff(np.r_[starts, len(units)]))
 
 
 # --- unit by unit ----------------------------------------------------------------------------------------------------

@@ -27,6 +27,13 @@ EXACT = 2**53
 """Doubles hold every integer up to here."""
 
 
+def rounded_up(squares: Floats, terms: Integers | int, longest_squared: int) -> Floats:
+    """Sums of so many squares of integers, in doubles, made no less than they are; where all are exact, as they are."""
+    if longest_squared < EXACT:
+        return squares
+    return np.asarray(squares * (1 + (np.asarray(terms) + 3) * (2 * SUMMING_MARGIN)))
+
+
 @dataclass(frozen=True, repr=False)
 class UnitVectors:
     """The vectors of the units that add something.  A private value: it has no repr, and none of it may be shown.
@@ -94,9 +101,7 @@ class UnitVectors:
         if not len(self.owners):
             return np.zeros(0)
         found = np.asarray(np.add.reduceat(self.values.astype(np.float64) ** 2, self.starts))
-        if self.longest_squared < EXACT:
-            return found
-        return np.asarray(found * (1 + (self.sizes + 3) * (2 * SUMMING_MARGIN)))
+        return rounded_up(found, self.sizes, self.longest_squared)
 
     def shortened(self, allowed_squared: int) -> UnitVectors:
         """The vectors, those that are longer than allowed scaled down toward zero."""

@@ -278,14 +278,14 @@ class Account:
     @property
     def left_out(self) -> int | None:
         """The first row of the ledger from which somebody may have been left out; None while nobody was, surely."""
-        return self._whole.sync().left_out
+        return self.whole.sync().left_out
 
     def surely(self, loss: Loss) -> bool:
         """Whether everybody surely takes part in a question that would be charged this; always without such units.
 
         A function of the ledger alone.
         """
-        whole = self._whole
+        whole = self.whole
         state = whole.sync()
         if not isinstance(state.filter, WorstCase):
             return True
@@ -303,7 +303,7 @@ class Account:
         ------
         BudgetExceeded
         """
-        whole = self._whole
+        whole = self.whole
         state = whole.sync()
         if isinstance(state.filter, WorstCase):
             elsewhere = sum((cost for of, cost in whole._by_version.items() if of != version), Fraction(0))
@@ -314,9 +314,9 @@ class Account:
                 )
 
     @property
-    def _whole(self) -> Account:
+    def whole(self) -> Account:
         """The account that pays for this one, if it is a part's."""
-        return self if self._around is None else self._around._whole
+        return self if self._around is None else self._around.whole
 
     def admit(self, question: str, loss: GDP, known: GDP) -> None:
         """Let the filter decide; call inside the ledger's transaction, before the charge is written.

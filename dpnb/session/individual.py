@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
 from dpnb.accounting.individual import IndividualFilter, NormFilter, losses_of_squares
-from dpnb.accounting.individual.rounding import root_up
 from dpnb.accounting.individual.worst_case import WorstCaseGDP, WorstCaseZCDP
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.parallel import NOTHING, PartSums
@@ -38,11 +37,11 @@ from dpnb.ledger import Charge
 from dpnb.query.aggregations import Active, Discovery
 from dpnb.query.contribution import Integers
 from dpnb.query.discover import present_groups
-from dpnb.query.execute import unit_vectors
+from dpnb.query.execute import execute, unit_vectors
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan
 from dpnb.query.schema import Key
-from dpnb.query.unit_vectors import Floats, Sums, UnitVectors
+from dpnb.query.unit_vectors import EXACT, Floats, Sums
 from dpnb.session.account import Account
 from dpnb.session.comparison import costed
 from dpnb.session.questions import only_of
@@ -53,6 +52,12 @@ OnExhausted = Literal["skip", "drop", "clip"]
 
 NO_CLIP = 2**400
 """Of a question's own norm: what a unit can add is bounded by the plan already."""
+
+ROOT_MARGIN = 2.0**-50
+"""Above what a root and a product of doubles can be off."""
+
+FEW = 2**12
+"""Different squares of norms, of which the losses are looked up."""
 
 Units = IndividualFilter | NormFilter
 Groups = tuple[list[tuple[Key, ...]], Integers]
@@ -78,11 +83,17 @@ class Paid:
 
 @dataclass(frozen=True, repr=False)
 class _State:
-    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
+    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come.
+
+    `surely` is true while everybody surely took part in everything.  Then no unit has spent more than `worst`, which
+    stops at the budget; from the first question on that goes beyond it, `worst` no longer tells who can pay, and least
+    of all in a part of a partition, where the next question may add nothing to it.
+    """
 
     units: Units
     worst: WorstCaseGDP | WorstCaseZCDP
     parts: PartSums = NOTHING
+    surely: bool = True
     seen: int = 0
 
 
@@ -94,37 +105,47 @@ class _Till:
     units : IndividualFilter or NormFilter
         Before the question; replaced by how they stand after it.
     sigma : float
+    longest_squared : int
+        No square of a norm is larger.
     surely : bool
         Everybody can surely pay.
     """
 
-    def __init__(self, units: Units, sigma: float, surely: bool) -> None:
-        self.units, self._sigma, self._surely = units, sigma, surely
+    def __init__(self, units: Units, sigma: float, longest_squared: int, *, surely: bool) -> None:
+        self.units, self._sigma, self._longest_squared, self._surely = units, sigma, longest_squared, surely
         self.owners: Integers = np.zeros(0, np.int64)
         self.asked: Floats = np.zeros(0)
+        self.radii, self.short = np.zeros(len(units.spent)), np.zeros(len(units.spent), np.bool_)
+        """Of those who can pay for a part: to which norm their vectors are to be scaled down."""
 
-    def active(self, owners: Integers, squares: Floats) -> NDArray[np.bool_]:
-        """Who takes part in full, of those whom the question touches; the others are left out."""
+    def active(self, owners: Integers, squares: Floats) -> NDArray[np.bool_] | None:
+        """Who takes part in full, of those whom the question touches; None if it is public that all do."""
         self._note(owners, squares)
         if self._surely:
             self.units = self.units.charge(self.asked, of=owners)
-            return np.ones(len(owners), np.bool_)
+            return None
         step = self.units.step if isinstance(self.units, IndividualFilter) else self.units.step_in_full
         self.units, active = step(self.asked, of=owners)
         return active
 
-    def sums(self, vectors: UnitVectors) -> Sums:
-        """What the vectors of those who take part add up to, as far as each can pay for its own."""
+    def full(self, owners: Integers, squares: Floats) -> NDArray[np.bool_] | None:
+        """Who takes part in full; the others with what they can pay for: see `radii`."""
         if self._surely or isinstance(self.units, IndividualFilter):
-            return vectors.sums(self.active(vectors.owners, vectors.squares()))
-        self._note(vectors.owners, vectors.squares())
-        norms = root_up(self.asked)
-        self.units, allowed = self.units.step(norms, of=vectors.owners)
-        radii = np.nextafter(allowed * self._sigma, 0.0)
-        return vectors.within(np.where(allowed < norms, radii, np.inf)).sums()
+            return self.active(owners, squares)
+        self._note(owners, squares)
+        self.units, allowed = self.units.step_squares(self.asked, of=owners)
+        short = allowed < self.asked
+        self.radii[owners[short]] = np.nextafter(np.sqrt(allowed[short]) * self._sigma * (1 - ROOT_MARGIN), 0.0)
+        self.short[owners[short]] = True
+        return np.asarray(~short)
 
     def _note(self, owners: Integers, squares: Floats) -> None:
-        self.owners, self.asked = owners, losses_of_squares(squares, sigma=self._sigma)
+        self.owners = owners
+        if self._longest_squared > FEW:
+            self.asked = losses_of_squares(squares, sigma=self._sigma, rough=self._longest_squared >= EXACT)
+        else:  # as of counts: every loss that there can be
+            table = losses_of_squares(np.arange(self._longest_squared + 1.0), sigma=self._sigma)
+            self.asked = table[squares.astype(np.int64)]
 
 
 class Individuals:
@@ -205,13 +226,14 @@ class Individuals:
         if path is None or not charge.loss:
             return replace(state, seen=charge.id), None, None
         parts, cost = costed(state.worst, state.parts, path, self._account.promise.enters(charge.loss))
-        worst = state.worst.step(cost)
+        worst, surely = state.worst.step(cost), state.surely and state.worst.surely(cost)
         if charge.version != self._version or charge.sigma is None:
             everybody = np.full(len(state.units.spent), binary_up(_mu_squared(state.worst, cost)))
-            return _State(state.units.charge(everybody), worst, parts, charge.id), None, None
-        till = _Till(state.units, charge.sigma, state.worst.surely(cost))
-        answered = self._measured(till, self._compiled(charge) if query is None else query)
-        return _State(till.units, worst, parts, charge.id), answered, till
+            return _State(state.units.charge(everybody), worst, parts, surely, charge.id), None, None
+        asked = self._compiled(charge) if query is None else query
+        till = _Till(state.units, charge.sigma, asked.l2_sensitivity_squared, surely=surely)
+        answered = self._measured(till, asked)
+        return _State(till.units, worst, parts, surely, charge.id), answered, till
 
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = Plan.from_json(charge.plan)
@@ -224,10 +246,11 @@ class Individuals:
         rows, schema = self._tables.rows(source), self._tables.schema(source)
         if isinstance(query.plan.aggregation, Discovery):
             return present_groups(query, rows, schema, till.active)
-        vectors = unit_vectors(query, rows, schema)
-        if isinstance(query.plan.aggregation, Active):  # a part of a unit cannot be active
-            return vectors.sums(till.active(vectors.owners, vectors.squares()))
-        return till.sums(vectors)
+        if self._mode != "clip" or isinstance(query.plan.aggregation, Active):  # no part of a unit is active
+            return execute(query, rows, schema, till.active)
+        sums = execute(query, rows, schema, till.full)
+        others = unit_vectors(query, rows.taken(np.flatnonzero(till.short[rows.units])), schema)
+        return np.asarray(sums + others.within(till.radii[others.owners]).sums())
 
 
 def _mu_squared(worst: WorstCaseGDP | WorstCaseZCDP, cost: Loss) -> Any:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, shown_up
+from dpnb.accounting.individual import WorstCase
 from dpnb.accounting.promise import FILTERS, shown_bound
 from dpnb.answer.faces import STYLE, cost_up, facts_html, floor_percent, notice_html
 from dpnb.query.schema import Bounded, Categories
+from dpnb.session import individual_words
 
 if TYPE_CHECKING:
     from dpnb.session.session import Session
@@ -65,13 +67,16 @@ def of_session(session: Session, spent: str) -> Explanation:
     comparison, promise, filter_ = account.comparison, account.promise, account.filter
     label, source = FILTERS[promise.name]
     facts = [("the promise", _promise(session))]
-    facts.append(
-        (
-            "the filter",
-            f"{label} keeps the promise ({source}). Spent: {spent}; {floor_percent(filter_.headroom)} is left. It "
-            "refuses what does not fit, before anything is read, and a refusal costs nothing.",
-        )
+    kept = (
+        f"Spent: {spent}; {floor_percent(filter_.headroom)} is left. It refuses what does not fit, before anything is "
+        "read, and a refusal costs nothing."
     )
+    if isinstance(filter_, WorstCase):
+        kept = f"It is kept {individual_words.keeps(filter_)}. Spent at most: {spent}."
+    facts.append(("the filter", f"{label} keeps the promise ({source}). {kept}"))
+    takes_part = individual_words.who(account)
+    if takes_part is not None:
+        facts.append(("who takes part", takes_part))
     said = account.paused
     if said is None:
         said = (
@@ -83,7 +88,7 @@ def of_session(session: Session, spent: str) -> Explanation:
     facts.append(
         ("so far, against a budget", f"{inside} That says nothing about a moment chosen because of an answer.")
     )
-    if comparison.last is not None:
+    if comparison.last is not None and takes_part is None:
         times = filter_.times(promise.enters(comparison.last))
         more = f"{times:,} more question{'' if times == 1 else 's'} like the last one"
         facts.append(("what is left", f"{more} ({cost_up(comparison.last)})."))

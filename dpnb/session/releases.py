@@ -44,8 +44,8 @@ FAILED = (
 )
 
 LEFT_OUT = (
-    "about those who could still pay for it: each has a budget of their own, and some may be left out; who and how many "
-    "is private"
+    "about those who could still pay for it: each has a budget of their own, and some may be left out; who and how "
+    "many is private"
 )
 
 Asked = Callable[[Plan, AnyView], Callable[..., Answer]]

@@ -309,13 +309,21 @@ class Session(Launches):
 
     @property
     def spent(self) -> Loss:
-        """The loss charged so far, by every kernel that uses the ledger, in the kind in which the filter counts."""
+        """The loss charged so far, by every kernel that uses the ledger, in the kind in which the filter counts.
+
+        Under individual accounting that of a unit which every question touched in full, up to the budget.
+        """
         return self._account.filter.spent
 
     @property
     def headroom(self) -> float:
-        """Share of the budget that is left, from 0 to 1, rounded down."""
+        """Share of the budget that is left, 0 to 1, rounded down; under individual accounting in the worst case."""
         return self._account.filter.headroom
+
+    @property
+    def accounting(self) -> str:
+        """``"worst-case"`` or ``"individual"``."""
+        return "individual" if self._account.individual else "worst-case"
 
     @property
     def filter(self) -> AnyFilter:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, shown_down, shown_up
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
+from dpnb.accounting.individual import WorstCase
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
 from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
 from dpnb.accounting.promise import FILTERS, AnyFilter, shown_bound
 from dpnb.answer.faces import ceil_percent, cost_up, floor_percent
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
-from dpnb.session import rehearsal
+from dpnb.session import individual_words, rehearsal
 from dpnb.session.account import Account
 from dpnb.session.comparison import OF_EPSILONS, Comparison, Standing
 from dpnb.session.explanations import explained
@@ -57,7 +58,7 @@ def snapshot(session: Session) -> dict[str, Any]:
     account = session._account
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
     log = session._releases.log
-    left, spent = f"{floor_percent(filter_.headroom)} left", spent_words(filter_, account.budget)
+    left, spent = individual_words.left(account), spent_words(filter_, account.budget)
     paused = account.paused
     label, source = FILTERS[account.promise.name]
     return {
@@ -72,11 +73,12 @@ def snapshot(session: Session) -> dict[str, Any]:
         "gauges": [
             {
                 "id": "headroom",
-                "label": "Headroom",
+                "label": individual_words.WORST_CASE if account.individual else "Headroom",
                 "kind": "remaining",
                 "value": filter_.headroom,
                 "text": left,
-                "description": (
+                "description": individual_words.who(account)
+                or (
                     f"The {label} filter has {floor_percent(filter_.headroom)} of the budget left and refuses what "
                     f"does not fit. {source}."
                 ),
@@ -88,6 +90,7 @@ def snapshot(session: Session) -> dict[str, Any]:
             _odometer(name, odometer, paused, session.told_of) for name, odometer in comparison.odometers.items()
         ],
         "paused": paused,
+        "individual": individual_words.who(account),
         "mechanisms": session._mechanisms.told(),
         "spent": spent,
         "ledger": _ledger_name(session),
@@ -109,9 +112,11 @@ def _filter(standing: Standing, comparison: Comparison) -> dict[str, Any]:
         words = f"would have refused question {standing.refused}"
         return {**line, "value": 0.0, "text": words, "description": f"{source}. It {words}."}
     headroom = standing.filter.headroom
-    text = f"{floor_percent(headroom)} left"
+    each = isinstance(standing.filter, WorstCase)
+    text = f"{floor_percent(headroom)} left{' in the worst case' if each else ''}"
     if comparison.last is not None:
-        text += f"; {standing.times(comparison.last):,} more like the last"
+        more = "more for everybody like the last" if each else "more like the last"
+        text += f"; {standing.times(comparison.last):,} {more}"
     description = f"{source}. It {'keeps' if enforced else 'could keep'} this promise, {standing.promise.words}."
     return {**line, "value": headroom, "text": text, "description": description}
 
@@ -166,6 +171,7 @@ def unreadable(session: Session, error: DpnbError) -> dict[str, Any]:
         "filter": session._account.promise.name,
         **{name: [] for name in UNREADABLE},
         "paused": None,
+        "individual": None,
         "spent": "not known",
         "ledger": _ledger_name(session),
         "timeline": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
 from typing import Any
 
@@ -9,6 +10,7 @@ from dpnb.accounting.odometers import Reading
 from dpnb.answer.faces import FAINT, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
+TEXT_WIDTH = 110
 EACH_FILTER = "Same promise, each filter"
 MECHANISMS = "Interactive mechanisms"
 READINGS: dict[Reading, str] = {
@@ -25,6 +27,8 @@ def text(state: dict[str, Any]) -> str:
     for gauge in state["gauges"]:
         filled = round(gauge["value"] * 20)
         lines.append(f"  {gauge['label']:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge['text']}")
+    if state["individual"]:
+        lines.append(textwrap.fill(state["individual"], TEXT_WIDTH, initial_indent="  ", subsequent_indent="  "))
     if state["next"]:
         return "\n".join([*lines, "  Nothing was asked yet.  What to do next:", *_steps(state)])
     lines.append(f"  {EACH_FILTER}:")
@@ -52,9 +56,15 @@ def html(state: dict[str, Any]) -> str:
     meters = "".join(_meter(gauge) for gauge in state["gauges"])
     return (
         f'<div style="{STYLE}">{notice_html(state["notice"])}<div><b>{escape(state["name"])}</b> '
-        f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}{_next(state)}{_lists(state)}'
+        f'<span style="{FAINT}">{escape(state["promise"])}</span></div>{meters}{_who(state)}{_next(state)}'
+        f"{_lists(state)}"
         f'<div style="{FAINT}">{escape(state["spent"])}; {as_of_now()}</div></div>'
     )
+
+
+def _who(state: dict[str, Any]) -> str:
+    """Who takes part, where that is not everybody in everything."""
+    return f"<div>{escape(state['individual'])}</div>" if state["individual"] else ""
 
 
 def _next(state: dict[str, Any]) -> str:

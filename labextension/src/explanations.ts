@@ -1,6 +1,6 @@
 import { element, type IView, setText, Views } from './dom';
 import { Fold } from './fold';
-import { type IExplanation, type ISession, PAUSED } from './snapshot';
+import { type IExplanation, type ISession, LEFT_OUT, PAUSED } from './snapshot';
 import { explanationNodeId } from './why';
 
 /** How long an explanation that was asked for stands out, in milliseconds. */
@@ -70,8 +70,9 @@ export class ExplanationsView {
 }
 
 /** The explanations that something about a session links to. */
-function named({ warning, paused, refusals }: ISession): (string | null)[] {
-  return [warning, paused === null ? null : PAUSED, ...refusals.map(refusal => refusal.explanation)];
+function named({ warning, paused, individual, refusals }: ISession): (string | null)[] {
+  const said = [paused === null ? null : PAUSED, individual === null ? null : LEFT_OUT];
+  return [warning, ...said, ...refusals.map(refusal => refusal.explanation)];
 }
 
 function explanationEntry(): IView<Entry> {

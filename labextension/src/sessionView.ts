@@ -6,7 +6,7 @@ import { MechanismsView } from './mechanisms';
 import { NextSteps } from './nextSteps';
 import { NoticeView } from './notice';
 import { OdometersView } from './odometers';
-import { type IGauge, type ISession, PAUSED } from './snapshot';
+import { type IGauge, type ISession, LEFT_OUT, PAUSED } from './snapshot';
 import { TimelineView } from './timeline';
 import type { ISessionTools } from './tools';
 
@@ -24,6 +24,7 @@ export class SessionView implements IView<ISession> {
   private readonly _promise = element('p', 'dpnb-promise');
   private readonly _dials = element('div', 'dpnb-gauges');
   private readonly _gauges = new Views(this._dials, gaugeHost);
+  private readonly _who = new NoticeView('dpnb-who', 'status');
   private readonly _spent = element('p', 'dpnb-spent');
   private readonly _next: NextSteps;
   private readonly _mechanisms = new MechanismsView();
@@ -39,7 +40,8 @@ export class SessionView implements IView<ISession> {
   constructor(tools: ISessionTools | null) {
     this._next = new NextSteps(tools);
     this._log = tools && new LogView(tools);
-    this.node.append(this._name, this._notice.node, this._promise, this._dials, this._spent, this._next.node);
+    this.node.append(this._name, this._notice.node, this._promise, this._dials, this._who.node);
+    this.node.append(this._spent, this._next.node);
     this.node.append(this._mechanisms.node, this._timeline.node, this._filters.node);
     if (this._log) {
       this.node.append(this._log.node);
@@ -57,6 +59,7 @@ export class SessionView implements IView<ISession> {
     setText(this._name, session.name);
     this._notice.update({ text: session.notice, explanation: session.warning });
     setText(this._promise, session.promise);
+    this._who.update({ text: session.individual, explanation: LEFT_OUT });
     setText(this._spent, `Spent: ${session.spent}`);
     setText(this._ledger, `Ledger: ${session.ledger}`);
     this._gauges.update(session.gauges);

@@ -8,10 +8,13 @@
 import { haveText, haveTextOrNull, isCount, isFields, isListOf, isNumber, isNumberOrNull, isShare } from './guards';
 
 /** Of the contract that this browser understands. */
-export const VERSION = 3;
+export const VERSION = 4;
 
 /** Id of the explanation of whatever a session says under `paused`. */
 export const PAUSED = 'paused';
+
+/** Id of the explanation of what a session says under `individual`. */
+export const LEFT_OUT = 'left-out';
 
 /** One dial: a share between 0 and 1, and the words that say what it means. */
 export interface IGauge {
@@ -201,6 +204,8 @@ export interface ISession {
   odometers: IOdometer[];
   /** Why the time-uniform odometers pause; null while they do not. */
   paused: string | null;
+  /** Who takes part, where each privacy unit has a budget of its own; null where all are accounted for alike. */
+  individual: string | null;
   /** Shown in this order, but for the open ones, which come first. */
   mechanisms: IMechanism[];
   spent: string;
@@ -304,7 +309,7 @@ const isExplanation = (value: unknown): value is IExplanation =>
 export const isSession = (value: unknown): value is ISession =>
   isFields(value) &&
   haveText(value, 'id', 'name', 'unit', 'promise', 'filter', 'spent', 'ledger') &&
-  haveTextOrNull(value, 'notice', 'warning', 'paused') &&
+  haveTextOrNull(value, 'notice', 'warning', 'paused', 'individual') &&
   isListOf(value.headlines, isHeadline) &&
   isListOf(value.gauges, isGauge) &&
   isListOf(value.filters, isFilter) &&

@@ -34,13 +34,14 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
     return json.loads(json.dumps(state.snapshot(session), allow_nan=False))
 
 
-def made(folder: Path) -> dpnb.Session:
+def made(folder: Path, **how: str) -> dpnb.Session:
     return dpnb.Session(
         pd.DataFrame({"x": [1.0, 2.0]}),
         name="small",
         budget=dpnb.Budget(epsilon=1, delta=1e-6),
         schema={"x": dpnb.Bounded(0, 5)},
         ledger=folder / "small.dpnb",
+        **how,
     )
 
 
@@ -50,7 +51,17 @@ def shape(item: dict) -> dict[str, str]:
 
 
 def test_session_has_the_fields_of_the_example(told: dict, example: dict) -> None:
-    assert shape(told) == shape(example)
+    assert shape(told) == {**shape(example), "individual": "NoneType"}  # of a session that has it: below
+
+
+def test_session_says_who_takes_part_where_each_unit_has_a_budget_of_its_own(tmp_path: Path, example: dict) -> None:
+    session = made(tmp_path, accounting="individual")
+    session.frame.count().release(mu=0.05)
+    told = state.snapshot(session)
+    assert shape(told) == {**shape(example), "paused": "NoneType"}
+    assert told["individual"].startswith("Everybody surely took part so far, and takes part in 21 more questions like")
+    session.frame.count().release(mu=1)
+    assert "Everybody surely took part up to request 1. " in state.snapshot(session)["individual"]
 
 
 @pytest.mark.parametrize("part", LISTS)

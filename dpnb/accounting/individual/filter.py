@@ -19,6 +19,7 @@ from dpnb.accounting.individual.units import (
     budget_as_double,
     changed,
     per_unit,
+    places_of,
     read_only,
     unit_count,
 )
@@ -101,7 +102,7 @@ class IndividualFilter:
         losses : array_like, shape (units,) or that of `of`
             What each unit would lose if it took part, finite, >= 0, never under-counted.
         of : int array, optional
-            Places of the units whose losses these are, each once; the others lose nothing.
+            Places of the units whose losses these are, ascending, each once; the others lose nothing.
 
         Returns
         -------
@@ -114,7 +115,7 @@ class IndividualFilter:
         InvalidValueError
             A loss is not finite or is negative (the text is constant), or the shape differs.
         """
-        places = slice(None) if of is None else of
+        places = places_of(of, len(self._spent))
         before = self._spent[places]
         after = plus_up(before, per_unit(losses, "losses", len(before)))
         active = self._inside[places] & (after <= budget_as_double(self.budget, name="budget"))
@@ -141,7 +142,7 @@ class IndividualFilter:
         InvalidValueError
             As `step`.
         """
-        places = slice(None) if of is None else of
+        places = places_of(of, len(self._spent))
         before = self._spent[places]
         after = plus_up(before, per_unit(losses, "losses", len(before)))
         state = copy(self)

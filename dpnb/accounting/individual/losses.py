@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnb.accounting.exact import Number, exact, shown
-from dpnb.accounting.individual.rounding import Floats, minus_down, squares_up, times_up
+from dpnb.accounting.individual.rounding import Floats, minus_down, squares_up, times_up, times_up_roughly
 from dpnb.accounting.individual.units import budget_as_double, per_unit, positive_literal
 from dpnb.errors import InvalidValueError
 
@@ -48,7 +48,7 @@ def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1
     return np.minimum(losses, np.finfo(np.float64).max)
 
 
-def losses_of_squares(squares: ArrayLike, *, sigma: Number) -> Floats:
+def losses_of_squares(squares: ArrayLike, *, sigma: Number, rough: bool = False) -> Floats:
     """What each unit loses in a sum of per-unit vectors with Gaussian noise, as mu squared: ||v||^2/sigma^2.
 
     Parameters
@@ -57,6 +57,8 @@ def losses_of_squares(squares: ArrayLike, *, sigma: Number) -> Floats:
         Square of the L2 norm of each unit's contribution, finite, >= 0, never below the true one.
     sigma : Number
         Standard deviation of the noise, drawn once for the sum, > 0; a float is its literal binary value.
+    rough : bool
+        Round up also what is exact, which is quicker; for squares that are rounded up themselves.
 
     Returns
     -------
@@ -74,7 +76,8 @@ def losses_of_squares(squares: ArrayLike, *, sigma: Number) -> Floats:
        differential privacy (Smith and Thakurta 2022, Theorem 1).
     """
     scale = positive_literal(sigma, name="sigma")
-    return np.minimum(times_up(per_unit(squares, "squares"), 1 / scale**2), np.finfo(np.float64).max)
+    times = times_up_roughly if rough else times_up
+    return np.minimum(times(per_unit(squares, "squares"), 1 / scale**2), np.finfo(np.float64).max)
 
 
 def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:

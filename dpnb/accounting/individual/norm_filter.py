@@ -18,6 +18,7 @@ from dpnb.accounting.individual.units import (
     budget_as_double,
     changed,
     per_unit,
+    places_of,
     read_only,
     unit_count,
 )
@@ -88,7 +89,7 @@ class NormFilter:
         norms : array_like, shape (units,) or that of `of`
             L2 norm of each unit's vector, finite, >= 0.
         of : int array, optional
-            Places of the units whose norms these are, each once; the others' are 0.
+            Places of the units whose norms these are, ascending, each once; the others' are 0.
 
         Returns
         -------
@@ -102,7 +103,7 @@ class NormFilter:
         InvalidValueError
             A norm is not finite or is negative (the text is constant), or the shape differs.
         """
-        places = slice(None) if of is None else of
+        places = places_of(of, len(self._spent))
         before = self._spent[places]
         values = per_unit(norms, "norms", len(before))
         root = root_down(minus_down(self._limit(), before))
@@ -113,6 +114,39 @@ class NormFilter:
         state = copy(self)
         object.__setattr__(state, "_spent", changed(self._spent, places, after))
         return state, clipped
+
+    def step_squares(self, squares: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
+        """The filter after a question, and the squares of the norms to which the vectors are to be clipped.
+
+        Like `step` without the constant clip, for vectors that are bounded otherwise.
+
+        Parameters
+        ----------
+        squares : array_like
+            Square of each norm, finite, >= 0, never below the true one.
+        of
+            As for `step`.
+
+        Returns
+        -------
+        filter : NormFilter
+        allowed : ndarray, of the shape of `squares`
+            The square itself, or what is left of the unit's budget if that is less.  SENSITIVE.
+
+        Raises
+        ------
+        InvalidValueError
+            As `step`.
+        """
+        places = places_of(of, len(self._spent))
+        before = self._spent[places]
+        values = per_unit(squares, "squares", len(before))
+        left = minus_down(self._limit(), before)
+        short = values > left
+        after = np.where(short, np.maximum(before, self._limit()), plus_up(before, values))
+        state = copy(self)
+        object.__setattr__(state, "_spent", changed(self._spent, places, after))
+        return state, np.where(short, left, values)
 
     def step_in_full(self, squares: ArrayLike, of: Places | None = None) -> tuple[Self, NDArray[np.bool_]]:
         """The filter after a question in which a unit takes part in full or not at all, and who does.
@@ -135,7 +169,7 @@ class NormFilter:
         InvalidValueError
             As `step`.
         """
-        places = slice(None) if of is None else of
+        places = places_of(of, len(self._spent))
         before = self._spent[places]
         after = plus_up(before, per_unit(squares, "squares", len(before)))
         active = after <= self._limit()
@@ -160,7 +194,7 @@ class NormFilter:
         InvalidValueError
             As `step`.
         """
-        places = slice(None) if of is None else of
+        places = places_of(of, len(self._spent))
         before = self._spent[places]
         after = plus_up(before, per_unit(squares, "squares", len(before)))
         state = copy(self)

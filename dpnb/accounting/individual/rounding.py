@@ -7,35 +7,58 @@ Overflow gives infinity.  Nothing here warns, whatever the caller's numpy settin
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
 
-__all__ = ["Floats", "minus_down", "plus_up", "root_down", "root_up", "squares_up", "times_up"]
+__all__ = ["Floats", "minus_down", "plus_up", "root_down", "squares_up", "times_up", "times_up_roughly"]
 
 Floats = NDArray[np.float64]
 _UP, _DOWN = np.float64(np.inf), np.float64(-np.inf)
+_BLOCK = 2**14
+_MODERATE = 400
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp): cuts a double into two halves of 26 bits
 
 
-@np.errstate(all="ignore")
+def _in_blocks(work: Callable[..., Floats]) -> Callable[..., Floats]:
+    """The same function of arrays, a block at a time: what is passed on from step to step then stays in the cache."""
+
+    @functools.wraps(work)
+    @np.errstate(all="ignore")
+    def worked(*arguments: Any) -> Floats:
+        size = max(len(one) for one in arguments if isinstance(one, np.ndarray))
+        if size <= _BLOCK:
+            return work(*arguments)
+        found = np.empty(size)
+        for start in range(0, size, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            found[part] = work(*(one[part] if isinstance(one, np.ndarray) else one for one in arguments))
+        return found
+
+    return worked
+
+
+@_in_blocks
 def plus_up(a: Floats, b: Floats) -> Floats:
     """The sums a + b, rounded up."""
     total, error = _sum(a, b)
     return np.where(error > 0, np.nextafter(total, _UP), total)
 
 
-@np.errstate(all="ignore")
+@_in_blocks
 def minus_down(limit: float, b: Floats) -> Floats:
     """The differences max(0, limit - b), rounded down."""
     total, error = _sum(np.full_like(b, limit), -b)
     return np.maximum(np.where(error < 0, np.nextafter(total, _DOWN), total), 0.0)
 
 
-@np.errstate(all="ignore")
+@_in_blocks
 def squares_up(values: Floats, factor: Fraction = Fraction(1)) -> Floats:
     """The numbers factor v^2, rounded up, a few units of the last place at most.
 
@@ -45,13 +68,24 @@ def squares_up(values: Floats, factor: Fraction = Fraction(1)) -> Floats:
     return _scaled_up(_times_up(parts, parts), 2 * exponents, factor)
 
 
-@np.errstate(all="ignore")
+@_in_blocks
 def times_up(values: Floats, factor: Fraction) -> Floats:
     """The numbers factor v, rounded up, a few units of the last place at most."""
+    mantissa, shift = _taken_apart(factor)
+    if abs(shift) < _MODERATE and _moderate(values):  # then nothing can overflow or vanish, and the result is the same
+        return np.asarray(_times_up(values, np.full_like(values, mantissa)) * 2.0**shift)
     return _scaled_up(*np.frexp(values), factor)
 
 
-@np.errstate(all="ignore")
+def times_up_roughly(values: Floats, factor: Fraction) -> Floats:
+    """The numbers factor v, rounded up by a few units of the last place, also where that is not needed."""
+    mantissa, shift = _taken_apart(factor)
+    if abs(shift) < _MODERATE and _moderate(values):
+        return np.asarray(np.nextafter(values * mantissa, _UP) * 2.0**shift)
+    return times_up(values, factor)
+
+
+@_in_blocks
 def root_down(values: Floats) -> Floats:
     """The square roots, rounded down."""
     parts, exponents = np.frexp(values)
@@ -64,19 +98,24 @@ def root_down(values: Floats) -> Floats:
     return roots
 
 
-@np.errstate(all="ignore")
-def root_up(values: Floats) -> Floats:
-    """The square roots, rounded up, a unit of the last place at most."""
-    root = root_down(values)
-    return np.where(squares_up(root) < values, np.nextafter(root, _UP), root)
-
-
 def _scaled_up(parts: Floats, exponents: NDArray[np.int32], factor: Fraction) -> Floats:
     """The numbers factor parts 2^exponents, rounded up; mantissas and exponents apart, so that nothing overflows."""
-    shift = factor.numerator.bit_length() - factor.denominator.bit_length()
-    mantissa = np.full_like(parts, binary_up(factor / Fraction(2) ** shift))  # in (1/2, 2]
+    mantissa, shift = _taken_apart(factor)
     # Beyond 10^6 every double has overflowed or vanished already.
-    return _shifted_up(_times_up(parts, mantissa), exponents + np.int32(max(-(10**6), min(10**6, shift))))
+    exponents = exponents + np.int32(max(-(10**6), min(10**6, shift)))
+    return _shifted_up(_times_up(parts, np.full_like(parts, mantissa)), exponents)
+
+
+@functools.lru_cache(maxsize=64)
+def _taken_apart(factor: Fraction) -> tuple[float, int]:
+    """A mantissa in (1/2, 2], rounded up, and a power of two whose product is the number."""
+    shift = factor.numerator.bit_length() - factor.denominator.bit_length()
+    return binary_up(factor / Fraction(2) ** shift), shift
+
+
+def _moderate(values: Floats) -> bool:
+    """Whether every entry is 0 or of a size at which products can be taken without looking at exponents."""
+    return bool((((values >= 2.0**-_MODERATE) & (values <= 2.0**_MODERATE)) | (values == 0)).all())
 
 
 def _sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:

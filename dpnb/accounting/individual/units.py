@@ -22,6 +22,7 @@ __all__ = [
     "budget_as_double",
     "changed",
     "per_unit",
+    "places_of",
     "positive_literal",
     "read_only",
     "unit_count",
@@ -101,6 +102,11 @@ def read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """The same array, which from now on cannot be written to."""
     array.setflags(write=False)
     return array
+
+
+def places_of(places: Places | None, units: int) -> Places | slice:
+    """Where to read and write: everywhere for None, and where the places are all there are."""
+    return slice(None) if places is None or len(places) == units else places
 
 
 def changed(array: NDArray[_Scalar], places: Places | slice, values: NDArray[_Scalar]) -> NDArray[_Scalar]:

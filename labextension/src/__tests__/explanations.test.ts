@@ -33,7 +33,12 @@ describe('the panel, in plain words,', () => {
   it('marks those that something on show refers to, in words as well', async () => {
     await model.show(live());
     const marked = [...panel.node.querySelectorAll<HTMLElement>('.dpnb-mod-used')];
-    expect(marked.map(node => node.dataset.explanation)).toEqual(['budget-exceeded', 'rehearsal', 'paused']);
+    expect(marked.map(node => node.dataset.explanation)).toEqual([
+      'budget-exceeded',
+      'rehearsal',
+      'paused',
+      'left-out'
+    ]);
     expect(found(entry('unknown'), '.dpnb-explanation-used').hidden).toBe(true);
     await model.show(live([sharedSession(1)]));
     expect(entry('budget-exceeded').classList.contains('dpnb-mod-used')).toBe(false);
@@ -88,6 +93,20 @@ describe('the panel, in plain words,', () => {
     expect(found(panel.node, '[data-session=rehearsal-of-rand-hie] [role=alert]').textContent).toBe(
       'REHEARSAL: mock data, not real'
     );
+  });
+});
+
+describe('the panel, where each unit has a budget of its own,', () => {
+  const notices = (): HTMLElement[] => [...panel.node.querySelectorAll<HTMLElement>('.dpnb-who')];
+
+  it('says below the gauges who takes part, and links to the reason; elsewhere it says nothing', async () => {
+    await model.show(live());
+    const [said, silent] = notices();
+    expect(said?.hidden).toBe(false);
+    expect(said?.previousElementSibling?.classList.contains('dpnb-gauges')).toBe(true);
+    expect(said && found(said, '[role=status]').textContent).toBe(sharedSession().individual);
+    expect(said && found(said, 'a').getAttribute('href')).toBe(`#${entry('left-out').id}`);
+    expect(silent?.hidden).toBe(true);
   });
 });
 

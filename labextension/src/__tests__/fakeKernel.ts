@@ -49,7 +49,7 @@ export class FakeKernel {
 
   /** Broadcast a part of a log: `rows` are its rows, oldest first, `start` the number of those before them. */
   pushLog(session: string, start: number, rows: IRelease[], total: number, boot = sharedSnapshot().boot): void {
-    this.broadcast({ dpnb_log: { v: 3, boot, session, start, total, rows } });
+    this.broadcast({ dpnb_log: { v: 4, boot, session, start, total, rows } });
   }
 
   push(snapshot: ISnapshot): void {

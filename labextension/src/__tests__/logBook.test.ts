@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 describe('readLogChunk', () => {
-  const chunk = { v: 3, boot, session: ID, start: 0, total: 1, rows: [release(1)] };
+  const chunk = { v: 4, boot, session: ID, start: 0, total: 1, rows: [release(1)] };
 
   it('reads a part of a log', () => {
     expect(readLogChunk({ dpnb_log: chunk })).toMatchObject({ session: ID, rows: [release(1)] });

@@ -19,7 +19,7 @@ describe('readSnapshot', () => {
 
   it.each([
     ['an older version', { v: 2 }],
-    ['a later version', { v: 4 }],
+    ['a later version', { v: 5 }],
     ['no process', { boot: undefined }],
     ['no order', { seq: '7' }],
     ['no sessions', { sessions: null }],
@@ -105,7 +105,7 @@ describe('isSession', () => {
     expect(isSession({ ...sharedSession(), [list]: [] })).toBe(true);
   });
 
-  it.each(['notice', 'warning', 'paused'])('refuses a missing %s: silence must be said', name => {
+  it.each(['notice', 'warning', 'paused', 'individual'])('refuses a missing %s: silence must be said', name => {
     expect(isSession({ ...sharedSession(), [name]: undefined })).toBe(false);
   });
 
