@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -54,6 +55,10 @@ OnExhausted = Literal["skip", "drop", "clip"]
 NO_CLIP = 2**400
 """Of a question's own norm: what a unit can add is bounded by the plan already."""
 
+Took = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
+"""How a unit took part in a row of the ledger: ``untouched`` where it adds nothing, ``worst case`` where everybody was
+charged alike because the table was another version, ``free`` where nobody was charged."""
+
 Units = IndividualFilter | NormFilter
 Groups = tuple[list[tuple[Key, ...]], Integers]
 
@@ -67,13 +72,19 @@ class Paid:
     charge : Charge
     asked : float
         What taking part in full would have cost it, as mu squared; 0 if the question did not touch it.
-    paid : float
-        What it was charged, as mu squared, rounded up.
+    paid : Fraction
+        What it was charged, as mu squared.
+    spent : Fraction
+        What it was charged by then in all, as mu squared.
+    took : Took
+        How it took part.
     """
 
     charge: Charge
     asked: float
-    paid: float
+    paid: Fraction
+    spent: Fraction
+    took: Took
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,10 +178,11 @@ class Individuals:
         """
         state, rows = self._fresh(), []
         for charge in self._account.ledger.charges():
-            before = float(state.units.spent[unit])
+            before = Fraction(float(state.units.spent[unit]))
             state, _, till = self._after(state, charge, None)
+            spent = Fraction(float(state.units.spent[unit]))  # as fractions: a difference of doubles is rounded
             asked = 0.0 if till is None else float(till.asked[till.owners == unit].sum())
-            rows.append(Paid(charge, asked, float(state.units.spent[unit]) - before))
+            rows.append(Paid(charge, asked, spent - before, spent, _took(till is not None, asked, spent - before)))
         return rows
 
     # --- one row after the other --------------------------------------------------------------------------------
@@ -228,6 +240,15 @@ class Individuals:
         if isinstance(query.plan.aggregation, Active):  # a part of a unit cannot be active
             return vectors.sums(till.active(vectors.owners, vectors.squares()))
         return till.sums(vectors)
+
+
+def _took(touching: bool, asked: float, paid: Fraction) -> Took:
+    """How a unit took part, by what it was asked and charged; what is asked of a unit is rounded up, and so is paid."""
+    if not touching:
+        return "worst case" if paid else "free"
+    if not asked:
+        return "untouched"
+    return "in full" if paid >= asked else "in part" if paid else "left out"
 
 
 def _mu_squared(worst: WorstCaseGDP | WorstCaseZCDP, cost: Loss) -> Any:
