@@ -50,6 +50,10 @@ class UnknownErrorSize(DpnbError):  # noqa: N818
     """The error depends on a count that nobody has published; the message names the count to release."""
 
 
+class StatementError(DpnbError):
+    """A person's own statement cannot be made here, or of this; it is the curator's, outside any session."""
+
+
 class LedgerError(DpnbError):
     """A ledger file cannot serve this session."""
 

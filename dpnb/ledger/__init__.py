@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dpnb.ledger.branch import TRUNK, branch_of, launch_of
 from dpnb.ledger.charge import Charge
-from dpnb.ledger.durable import MEMORY
+from dpnb.ledger.copied import MEMORY
 from dpnb.ledger.ledger import Ledger
 
 __all__ = ["MEMORY", "TRUNK", "Charge", "Ledger", "branch_of", "launch_of"]

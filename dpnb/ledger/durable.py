@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpnb.errors import LedgerError
+from dpnb.ledger.copied import MEMORY, copy_of
 from dpnb.ledger.local_disk import is_local_disk
 
-MEMORY = ":memory:"
 APPLICATION_ID = 0x64706E62  # "dpnb"
 BUSY_SECONDS = 60.0
 CLOSING_SECONDS = 5.0
@@ -31,6 +31,8 @@ class DurableFile:
         Made if there is none, or if it is empty; ``":memory:"`` forgets everything with the process.
     layout : int
         Number of the tables' layout.
+    copied : bool
+        Work on a copy in memory of what the file holds now; it must be there, and is left alone.
 
     Raises
     ------
@@ -38,9 +40,10 @@ class DurableFile:
         The file cannot be opened, is not one of dpnb's, or has another layout.
     """
 
-    def __init__(self, path: str | os.PathLike[str], layout: int) -> None:
-        self.path = str(path) if str(path) == MEMORY else str(Path(path).absolute())
+    def __init__(self, path: str | os.PathLike[str], layout: int, *, copied: bool = False) -> None:
+        self.path = str(path) if str(path) == MEMORY and not copied else str(Path(path).absolute())
         self.lock = threading.RLock()
+        self._copied = copied
         self._process = os.getpid()
         self._connection = self._connect()
         self._identity = self._identity_now()
@@ -55,6 +58,8 @@ class DurableFile:
 
     def _connect(self) -> sqlite3.Connection:
         try:
+            if self._copied:
+                return copy_of(self.path)
             return sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             self._unusable(error)
@@ -76,7 +81,7 @@ class DurableFile:
         WAL needs memory that every reader shares, which a network file system does not give.  A file that has the
         rollback journal keeps it: the kernel that chose it may be on another machine.
         """
-        if self.path != MEMORY:
+        if self.path != MEMORY and not self._copied:
             if not is_local_disk(self.path):
                 self._set_journal_mode("DELETE")
             elif self.is_new():
@@ -144,7 +149,7 @@ class DurableFile:
 
     def _identity_now(self) -> tuple[int, int] | None:
         """Which file the path leads to."""
-        if self.path == MEMORY:
+        if self.path == MEMORY or self._copied:
             return None
         try:
             found = os.stat(self.path)
@@ -167,6 +172,8 @@ class DurableFile:
         remedy = (
             f"another kernel has held it for {BUSY_SECONDS:.0f} seconds; interrupt or restart that kernel"
             if busy
+            else "give the path of a dpnb ledger that you may read"
+            if self._copied
             else "give the path of a dpnb ledger, or of a file that does not exist yet in a folder you can write to"
         )
         raise LedgerError(f"ledger {self.path!r}: cannot be used ({error}); {remedy}") from None

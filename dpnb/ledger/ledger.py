@@ -51,9 +51,7 @@ class Ledger:
     def __init__(
         self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
     ) -> None:
-        self._file = DurableFile(path, FORMAT)
-        self.path, self.lock = self._file.path, self._file.lock
-        self._unwritten: int | None = None  # first row of a transaction that has not been committed
+        self._use(DurableFile(path, FORMAT))
         try:
             if self._file.is_new():
                 self._create(promise, settings or {})
@@ -62,6 +60,38 @@ class Ledger:
         except BaseException:
             self.close()
             raise
+
+    @classmethod
+    def copied(cls, path: str | os.PathLike[str]) -> Ledger:
+        """A copy in memory of what a ledger holds now, whatever it was made for: to be read and never written.
+
+        The file is left as it is.  What other kernels write from now on is not seen.
+
+        Parameters
+        ----------
+        path : str or path
+            Of a file that is there.
+
+        Raises
+        ------
+        LedgerError
+            The file is missing, empty or no ledger, cannot be read, or was altered.
+        """
+        ledger = object.__new__(cls)
+        ledger._use(DurableFile(path, FORMAT, copied=True))
+        try:
+            if ledger._file.is_new():
+                raise LedgerError(f"ledger {ledger.path!r}: must hold a promise, and is empty; give a session's ledger")
+            ledger._verify()
+            ledger._file.run("PRAGMA query_only = ON")
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    def _use(self, file: DurableFile) -> None:
+        self._file, self.path, self.lock = file, file.path, file.lock
+        self._unwritten: int | None = None  # first row of a transaction that has not been committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@
 ``frame/``        pandas verbs that build plans
 ``linear/``       plan -> the linear query it is: features of a row, sensitivity
 ``grid``          real numbers -> integers, toward zero
+``unit_name``     which unit is meant by what somebody types
 ``values``        a column -> numbers, codes or names, value by value (reads rows)
 ``prepare``       data frames -> columns on the grid (reads rows)
 ``join``          two prepared tables side by side (reads rows)

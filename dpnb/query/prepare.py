@@ -7,7 +7,7 @@ categories, rows without a unit) does not count, and is never an error, a warnin
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from dpnb.query.contribution import Integers, name_number, ranks
 from dpnb.query.guard import guarded
 from dpnb.query.schema import Bounded, Categories, Dates, Schema
 from dpnb.query.unit import PrivacyUnit
-from dpnb.query.values import array_of, codes_of, floats, number_units, seconds, texts, unit_names
+from dpnb.query.values import array_of, codes_of, distinct_units, floats, number_units, seconds, texts, unit_names
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -179,6 +179,31 @@ def _prepare(
     return table
 
 
+def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], named: Callable[[Any], bool]) -> list[int]:
+    """The units of some name, by the numbers that `prepare_all` gives them in the same tables, in the same order.
+
+    Parameters
+    ----------
+    tables : mapping of str to data frame
+    units : mapping of str to PrivacyUnit
+        With a column each.
+    named : callable
+        Of the value that tells a unit from the others, as `unit_names` gives it: whether it is the name.
+
+    Raises
+    ------
+    SchemaError, ExecutionError
+        As `prepare_all`.
+    """
+    values: dict[str, NDArray[Any]] = {}
+    for name, table in tables.items():
+        column = units[name].column
+        if column is not None:
+            values[name] = unit_names(_columns(table, name, [column])[column])
+    distinct: list[Any] = guarded(lambda: distinct_units(np.concatenate(_together(values)))[1], READING_FAILED)
+    return [number for number, value in enumerate(distinct) if named(value)]
+
+
 def _unit_values(columns: dict[str, NDArray[Any]], unit: PrivacyUnit) -> NDArray[Any] | int:
     """What names each row's unit; the number of rows where each row is one."""
     return len(next(iter(columns.values()))) if unit.column is None else unit_names(columns[unit.column])
@@ -191,11 +216,16 @@ def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers
     }
     named = {name: column for name, column in values.items() if not isinstance(column, int)}
     if named:
-        kinds = {column.dtype.kind for column in named.values()}
-        together = [column if len(kinds) == 1 else column.astype(object) for column in named.values()]
+        together = _together(named)
         codes, names = number_units(np.concatenate(together))
         ends = np.cumsum([len(column) for column in together])
         for name, end, column in zip(named, ends, together, strict=True):
             part = slice(end - len(column), end)
             numbered[name] = codes[part], names[part]
     return numbered
+
+
+def _together(named: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    """Columns whose values are to be told apart across tables; of one type, so that no value changes on the way."""
+    kinds = {column.dtype.kind for column in named.values()}
+    return [column if len(kinds) == 1 else column.astype(object) for column in named.values()]

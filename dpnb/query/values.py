@@ -23,7 +23,8 @@ TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """pandas' own kinds are dates and spans too."""
 
 
-def _time_name(value: Any) -> str | None:
+def time_name(value: Any) -> str | None:
+    """The text that names a unit called by a moment or a span of time; None for none."""
     try:
         microseconds = _microseconds(value)
         return None if microseconds is None else f"{'span' if _is_span(value) else 'moment'} {microseconds}"
@@ -152,14 +153,20 @@ def unit_names(values: NDArray[Any]) -> NDArray[Any]:
     all become the same text.
     """
     if values.dtype.kind in "Mm":
-        return _objects([_time_name(value) for value in values])
+        return _objects([time_name(value) for value in values])
     if values.dtype.kind == "O":
-        return _objects([_time_name(value) if isinstance(value, TIMES) else value for value in values])
+        return _objects([time_name(value) if isinstance(value, TIMES) else value for value in values])
     return values
 
 
 def number_units(values: NDArray[Any]) -> tuple[Integers, Integers]:
-    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer.
+    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer."""
+    codes, names = distinct_units(values)
+    return codes, np.array([*map(_name_number, names), 0], np.int64)[codes]
+
+
+def distinct_units(values: NDArray[Any]) -> tuple[Integers, list[Any]]:
+    """Number each row's unit 0, 1, ..., -1 where there is none, and list the values that name them, in that order.
 
     Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
     of equal texts, and choose among them by what else is in the column.
@@ -171,7 +178,7 @@ def number_units(values: NDArray[Any]) -> tuple[Integers, Integers]:
         numbers: dict[Any, int] = {}
         codes = np.fromiter((_number(value, numbers) for value in values.astype(object)), np.int64, len(values))
         names = list(numbers)
-    return codes.astype(np.int64), np.array([*map(_name_number, names), 0], np.int64)[codes]
+    return codes.astype(np.int64), names
 
 
 def _number(value: Any, numbers: dict[Any, int]) -> int:

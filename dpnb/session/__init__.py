@@ -9,6 +9,7 @@
 ``target``      what a release is asked for: mu=, rho=, epsilon=, share= or within=
 ``knowledge``   what the ledger already knows of a question, and of how many rows there are
 ``rehearsal``   mock data drawn from the schema
+``pledge``      what a promise is about, as the ledger keeps it, written and read
 ``arguments``   the curator's arguments, checked before anything is opened
 ``mechanisms``  what was launched in it: sub-sessions, partitions, scans, noise reductions, descents
 ``tree``        every launch of a ledger, and how its branches hang together
@@ -21,6 +22,10 @@
 ``explanations``  one sentence for every refusal and warning
 ``state``       a session as one JSON-safe snapshot
 ``still``       the same as text, and as HTML that stays true in a closed notebook
+``statement``   what one person has paid, for that person alone: the curator's, outside any session
+``statement_words``  the same as text
+``table_files``  a table that a curator keeps in a file
+``kernel``      whether this process belongs to a notebook
 ``live``        which sessions this process has, who wants to hear of changes, and which cell is asking
 """
 

@@ -143,6 +143,26 @@ class Account:
             ledger.close()
             raise
 
+    @classmethod
+    def kept_in(cls, ledger: Ledger) -> Account:
+        """The account of the session that a ledger was made for, without that session: what it says is believed.
+
+        Raises
+        ------
+        LedgerError
+            Its promise or its settings cannot be read.
+        """
+        pledge = ledger.promise
+        try:
+            budget = Budget.from_json(json.loads(pledge["budget"]))
+            made = promise(pledge["filter"], budget, individual="accounting" in pledge)
+        except (KeyError, TypeError, ValueError) as error:
+            raise LedgerError(
+                f"ledger {ledger.path!r}: its promise cannot be read ({type(error).__name__}); use the version of dpnb "
+                "that its sessions use"
+            ) from None
+        return cls(ledger, Tree(ledger), TRUNK, *_restored(ledger.settings, made, ledger.path))
+
     def of_sub_session(self, launch: Launch) -> Account:
         """The account of a sub-session that was launched in this ledger."""
         budget = Budget.from_json(launch.about["budget"])

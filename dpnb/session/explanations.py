@@ -76,6 +76,12 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
         "No theorem for this conversion",
         "One kind of privacy loss may be counted as another only where a theorem says how much it is then.",
     ),
+    errors.StatementError: Explained(
+        "statement",
+        "A person's own statement",
+        "What one person has spent is for that person alone, so the curator makes it outside notebooks, from a ledger "
+        "that accounts for each by themselves, for somebody who is in the table; nothing was charged.",
+    ),
     errors.LedgerError: Explained(
         "ledger",
         "Ledger",

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -59,6 +60,10 @@ ROOT_MARGIN = 2.0**-50
 FEW = 2**12
 """Different squares of norms, of which the losses are looked up."""
 
+Took = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
+"""How a unit took part in a row of the ledger: ``untouched`` where it adds nothing, ``worst case`` where everybody was
+charged alike because the table was another version, ``free`` where nobody was charged."""
+
 Units = IndividualFilter | NormFilter
 Groups = tuple[list[tuple[Key, ...]], Integers]
 
@@ -72,13 +77,19 @@ class Paid:
     charge : Charge
     asked : float
         What taking part in full would have cost it, as mu squared; 0 if the question did not touch it.
-    paid : float
-        What it was charged, as mu squared, rounded up.
+    paid : Fraction
+        What it was charged, as mu squared.
+    spent : Fraction
+        What it was charged by then in all, as mu squared.
+    took : Took
+        How it took part.
     """
 
     charge: Charge
     asked: float
-    paid: float
+    paid: Fraction
+    spent: Fraction
+    took: Took
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,10 +199,11 @@ class Individuals:
         """
         state, rows = self._fresh(), []
         for charge in self._account.ledger.charges():
-            before = float(state.units.spent[unit])
+            before = Fraction(float(state.units.spent[unit]))
             state, _, till = self._after(state, charge, None)
+            spent = Fraction(float(state.units.spent[unit]))  # as fractions: a difference of doubles is rounded
             asked = 0.0 if till is None else float(till.asked[till.owners == unit].sum())
-            rows.append(Paid(charge, asked, float(state.units.spent[unit]) - before))
+            rows.append(Paid(charge, asked, spent - before, spent, _took(till is not None, asked, spent - before)))
         return rows
 
     # --- one row after the other --------------------------------------------------------------------------------
@@ -227,13 +239,19 @@ class Individuals:
             return replace(state, seen=charge.id), None, None
         parts, cost = costed(state.worst, state.parts, path, self._account.promise.enters(charge.loss))
         worst, surely = state.worst.step(cost), state.surely and state.worst.surely(cost)
-        if charge.version != self._version or charge.sigma is None:
-            everybody = np.full(len(state.units.spent), binary_up(_mu_squared(state.worst, cost)))
-            return _State(state.units.charge(everybody), worst, parts, surely, charge.id), None, None
-        asked = self._compiled(charge) if query is None else query
-        till = _Till(state.units, charge.sigma, asked.l2_sensitivity_squared, surely=surely)
-        answered = self._measured(till, asked)
-        return _State(till.units, worst, parts, surely, charge.id), answered, till
+        if charge.version == self._version and charge.sigma is not None:
+            try:
+                asked = self._compiled(charge) if query is None else query
+                till = _Till(state.units, charge.sigma, asked.l2_sensitivity_squared, surely=surely)
+                answered = self._measured(till, asked)
+                return _State(till.units, worst, parts, surely, charge.id), answered, till
+            except Exception:
+                if query is not None:
+                    raise
+            # An earlier row that cannot be measured here, and was answered nowhere or somewhere else: nobody paid more
+            # for it than the worst case, and it must not stop what comes after it.
+        everybody = np.full(len(state.units.spent), binary_up(_mu_squared(state.worst, cost)))
+        return _State(state.units.charge(everybody), worst, parts, surely, charge.id), None, None
 
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = Plan.from_json(charge.plan)
@@ -251,6 +269,15 @@ class Individuals:
         sums = execute(query, rows, schema, till.full)
         others = unit_vectors(query, rows.taken(np.flatnonzero(till.short[rows.units])), schema)
         return np.asarray(sums + others.within(till.radii[others.owners]).sums())
+
+
+def _took(touching: bool, asked: float, paid: Fraction) -> Took:
+    """How a unit took part, by what it was asked and charged; what is asked of a unit is rounded up, and so is paid."""
+    if not touching:
+        return "worst case" if paid else "free"
+    if not asked:
+        return "untouched"
+    return "in full" if paid >= asked else "in part" if paid else "left out"
 
 
 def _mu_squared(worst: WorstCaseGDP | WorstCaseZCDP, cost: Loss) -> Any:

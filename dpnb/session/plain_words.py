@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, shown_up
 from dpnb.accounting.individual import WorstCase
-from dpnb.accounting.promise import FILTERS, shown_bound
+from dpnb.accounting.promise import FILTERS, Promise, shown_bound
 from dpnb.answer.faces import STYLE, cost_up, facts_html, floor_percent, notice_html
 from dpnb.query.schema import Bounded, Categories
 from dpnb.session import individual_words
@@ -66,7 +66,7 @@ def of_session(session: Session, spent: str) -> Explanation:
     account = session._account
     comparison, promise, filter_ = account.comparison, account.promise, account.filter
     label, source = FILTERS[promise.name]
-    facts = [("the promise", _promise(session))]
+    facts = [("the promise", promise_words(promise, session.unit_words))]
     kept = (
         f"Spent: {spent}; {floor_percent(filter_.headroom)} is left. It refuses what does not fit, before anything is "
         "read, and a refusal costs nothing."
@@ -101,9 +101,16 @@ def of_session(session: Session, spent: str) -> Explanation:
     return Explanation(f"{session.name}: what is promised, and how it stands", facts, session.notice)
 
 
-def _promise(session: Session) -> str:
-    """The guarantee, its figures rounded up."""
-    whose, budget = session.unit_words, session.budget
+def promise_words(promise: Promise, whose: str) -> str:
+    """The guarantee, its figures rounded up.
+
+    Parameters
+    ----------
+    promise : Promise
+    whose : str
+        The privacy unit in words.
+    """
+    budget = promise.budget
     change = f"Whether {whose} is in the table or not"
     if budget.epsilon is None or budget.delta is None:
         mu = shown_up(budget.loss.mu, 6)
@@ -119,7 +126,7 @@ def _promise(session: Session) -> str:
     return (
         f"{change} changes the probability of anything that all answers together may show by a factor of at most "
         f"{factor}, plus at most {delta} (delta), however the questions are chosen. It is kept as "
-        f"{session._account.promise.kept}."
+        f"{promise.kept}."
     )
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer
@@ -42,6 +40,7 @@ from dpnb.session.arguments import (
 from dpnb.session.individual import Individuals, checked_accounting
 from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
 from dpnb.session.plain_words import Explanation
+from dpnb.session.pledge import Pledge
 from dpnb.session.query import Query
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
@@ -159,7 +158,7 @@ class Session(Launches):
             source, self.notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, self.name)
         self._tables.read(table)
-        about = self._about() if exhausted is None else {**self._about(), "accounting": f"individual, {exhausted}"}
+        about = Pledge(self.name, self._tables, self.notice, exhausted).to_texts()
         individual = exhausted is not None
         account = Account.opened(path, self.budget, about, filter, self.public_size, individual=individual)
         if exhausted is not None:
@@ -192,15 +191,6 @@ class Session(Launches):
 
     def _part_of(self, launch: Launch, key: Key) -> Part:
         return Part(self, launch, key)
-
-    def _about(self) -> dict[str, str]:
-        """What the promise is about; a ledger serves no other."""
-        return {
-            "name": self.name,
-            "schema": _as_text(self._tables.schemas),
-            "privacy unit": _as_text(self._tables.units),
-            "noise": self.notice or "private",
-        }
 
     @classmethod
     def rehearse(cls, table: object = None, **arguments: Any) -> Session:
@@ -465,9 +455,3 @@ def _identity(path: str, number: int) -> str:
     """The same for every session on one file; a ledger in memory has one session."""
     text = f"{path}{number}" if path == MEMORY else str(Path(path).absolute())
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _as_text(declared: Mapping[str, Any]) -> str:
-    """What the promise says of one table, or of several by name."""
-    content = declared.get("", declared)
-    return msgspec.json.encode(content, order="deterministic").decode()

@@ -193,21 +193,22 @@ def spent_words(filter_: AnyFilter, promised: Budget) -> str:
     words = _spent(filter_)
     if not promised.discovery_delta:
         return words
-    return f"{words}, and " + _of("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
+    return f"{words}, and " + of_budget("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
 
 
 def _spent(filter_: AnyFilter) -> str:
     spent, budget = filter_.spent, filter_.budget
     if isinstance(spent, GDP) and isinstance(budget, GDP):
-        return _of("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))
+        return of_budget("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))
     if isinstance(filter_, ApproxDPFilter):
-        return _of("V", decimal_up(2 * spent.parts[0]), decimal_down(2 * budget.parts[0]))
+        return of_budget("V", decimal_up(2 * spent.parts[0]), decimal_down(2 * budget.parts[0]))
     name = "K" if isinstance(filter_, RogersFilter) else "epsilon" if isinstance(budget, EpsilonLoss) else "rho"
-    words = _of(name, decimal_up(spent.parts[0]), decimal_down(budget.parts[0]))
+    words = of_budget(name, decimal_up(spent.parts[0]), decimal_down(budget.parts[0]))
     return f"{words} at order {decimal_up(budget.orders[0]):g}" if isinstance(budget, RDP) else words
 
 
-def _of(name: str, spent: float, budget: float) -> str:
+def of_budget(name: str, spent: float, budget: float) -> str:
+    """What is spent of a budget, in as many digits as it takes not to seem beyond it."""
     for digits in range(4, 18):
         used, whole = shown_up(spent, digits), shown_down(budget, digits)
         if float(used) <= float(whole):

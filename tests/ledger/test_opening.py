@@ -192,3 +192,25 @@ def test_a_file_that_is_moved_under_an_open_ledger_is_not_charged(path: Path, ch
         path.with_name("away").rename(path)
         ledger.release(charge, NOISY)
         assert [row.key for row in ledger.charges()] == ["a"]
+
+
+def test_a_copy_holds_what_is_there_now_and_cannot_be_written(path: Path) -> None:
+    with opened(path) as ledger:
+        reserve(ledger, "a")
+        with closing(Ledger.copied(path)) as copied:
+            reserve(ledger, "b")
+            assert [charge.key for charge in copied.charges()] == ["a"]
+            assert copied.promise == PROMISE
+            with pytest.raises(LedgerError, match="readonly"):
+                reserve(copied, "c")
+        assert [charge.key for charge in ledger.charges()] == ["a", "b"]
+
+
+def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: Path) -> None:
+    with pytest.raises(LedgerError, match="there is none; nothing was made"):
+        Ledger.copied(path)
+    assert not path.exists()
+    filled(path)
+    tamper(path, "UPDATE charges SET cell = 'x' WHERE id = 2")
+    with refused_unchanged(path.parent, "row 2"):
+        Ledger.copied(path)
