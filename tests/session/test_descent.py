@@ -190,6 +190,19 @@ def test_one_chain_has_no_interval_and_says_so(tmp_path: Path) -> None:
     assert "no intervals" in repr(found)
 
 
+def test_where_noise_bends_the_descent_it_says_so(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    noisy = session.frame.fit("smokes", on="x", family="logistic", mu="0.01", steps=5, name="noisy").run()
+    assert "intervals may miss more often" in repr(noisy)
+    clear = session.frame.fit("smokes", on="x", family="logistic", mu="0.4", steps=5, name="clear").run()
+    assert "may miss" not in repr(clear)
+
+
+def test_a_rehearsal_says_that_it_is_one() -> None:
+    session = dpnb.Session.rehearse(name="mock", budget=dpnb.Budget.gdp(1), schema=SCHEMA, public_size=50)
+    assert repr(fit(session).run()).startswith("REHEARSAL")
+
+
 def test_it_needs_a_public_number_of_units(tmp_path: Path) -> None:
     session = opened(tmp_path, public_size=None)
     with pytest.raises(RequestError, match="give size=, or the session public_size="):

@@ -15,7 +15,7 @@ from dpnb.accounting.exact import from_text, shown_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import STYLE, cost_up, dated, told
-from dpnb.answer.fitted import Fitted, in_own_units, over_chains
+from dpnb.answer.fitted import Fitted, in_own_units, is_noisy, over_chains
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError
 from dpnb.interactive.descent import middle, no_better, stepped, tails
 from dpnb.interactive.protocol import Charged
@@ -269,7 +269,8 @@ class Descent(Mechanism):
         classes each is less its mean over the classes.  The coefficient of a value of a category is against its first.
         """
         made, about = self._design, self._launch.about
-        values = in_own_units(self._model.family, made, tails(self._iterates[: self.taken + 1]))
+        ends = tails(self._iterates[: self.taken + 1])
+        values = in_own_units(self._model.family, made, ends)
         passed = self._events[: self._at]
         sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in passed))
         keys = tuple((key,) for key in made.classes) or ((),)
@@ -286,6 +287,7 @@ class Descent(Mechanism):
             about=next((event.about for event in passed if event.about), None),
             sources=(sources,) * len(keys),
             said=tuple(said if self.ended is None else [*said, self.ended]),
+            noisy=is_noisy(self._model.family, ends, CONFIDENCE),
         )
 
     @property
