@@ -1,0 +1,61 @@
+"""Individual accounting in the Lab: what everybody may know is seen, and questions go on."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from ui.conftest import CELL, COCKPIT
+from ui.lab import Lab
+
+SESSION = COCKPIT["session"].replace('"cockpit.dpnb",', '"individual.dpnb",\n    accounting="individual",')
+WITHIN = "for coins in (0, 25):\n    hie[hie['coins'] == coins].count().release(share=0.3)"
+BEYOND = "for coins in (50, 95, 100):\n    answer = hie[hie['coins'] == coins].count().release(mu=0.3)\nanswer"
+
+
+@pytest.fixture
+def individual(cockpit: Lab) -> Lab:
+    """The cockpit with a session in which each person has a budget of their own."""
+    cockpit.write(CELL["session"], SESSION)
+    cockpit.run(CELL["session"])
+    return cockpit
+
+
+def test_panel_says_for_how_many_questions_everybody_surely_takes_part(individual: Lab) -> None:
+    individual.write(CELL["spare"], WITHIN)
+    individual.run(CELL["spare"])
+    for place in individual.places:
+        said = place.locator(".dpnb-who").first
+        expect(said).to_contain_text("Everybody surely took part so far, and takes part in")
+        expect(place.locator("[data-gauge=headroom]").first).to_have_attribute("aria-label", "Worst case")
+    individual.screenshot("individual-within")
+
+
+def test_beyond_the_worst_case_the_panel_says_what_is_and_is_not_known(individual: Lab) -> None:
+    individual.write(CELL["spare"], BEYOND)
+    individual.run(CELL["spare"])
+    said = individual.places[0].locator(".dpnb-who").first
+    expect(said).to_contain_text("Everybody surely took part up to request")
+    expect(said).to_contain_text("who, how many, and whether anybody is, is private")
+    expect(individual.status).to_contain_text("some may be left out")
+    answer = individual.page.locator(".jp-Cell").nth(CELL["spare"])
+    expect(answer).to_contain_text("about those who could still pay for it")
+    said.locator("a.dpnb-why").click()
+    expect(individual.panel.locator(".dpnb-explanation[data-explanation=left-out]")).to_be_in_viewport()
+    individual.screenshot("individual-beyond")
+    results = Axe().run(individual.page, context={"include": [[".dpnb-panel"]]})
+    assert [found["id"] for found in results.response["violations"] if found["impact"] in ("serious", "critical")] == []
+
+
+def test_picker_goes_on_beyond_the_worst_case(individual: Lab) -> None:
+    individual.write(CELL["spare"], BEYOND)
+    individual.run(CELL["spare"])
+    individual.run(CELL["question"])
+    shown = individual.page.locator(".jp-Cell").nth(CELL["question"]).locator(".dpnb-picker")
+    expect(shown.get_by_role("slider")).to_be_visible()
+    expect(shown.locator(".dpnb-picker-after")).to_contain_text("some may be left out")
+    before = individual.value("len(session.log())")
+    shown.get_by_role("button", name="Release").click()
+    expect(shown).to_contain_text("about those who could still pay for it")
+    assert individual.value("len(session.log())") == int(str(before)) + 1
