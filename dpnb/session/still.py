@@ -40,7 +40,7 @@ def text(state: dict[str, Any]) -> str:
         lines += [f"    {name:<23}{words}" for name, words in _read(state, reading)]
     if state["mechanisms"]:
         lines.append(f"  {MECHANISMS}:")
-        lines += [f"    {name:<23}{words}" for name, words in _mechanisms(state)]
+        lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
     count = state["count"]
     lines.append(f"  {state['spent']}; {count} request{'s' if count != 1 else ''} in {state['ledger']}")
     return "\n".join(lines)
