@@ -57,17 +57,19 @@ class Fitted(Figures):
         return [*self.said, covered, *([NOISY] if self.noisy else []), *super().footer]
 
 
-def is_noisy(family: Family, tails: Floats, confidence: float) -> bool:
+def is_noisy(family: Family, made: Design, tails: Floats, confidence: float) -> bool:
     """Whether chains end so far apart that intervals over them may not hold.
 
     Parameters
     ----------
     family : str
+    made : Design
     tails : float64 array, shape (chains, width)
         Of columns brought to -1 to 1.
     confidence : float
     """
-    widths = over_chains(tails[:, None], confidence).half_width
+    values = tails.reshape(len(tails), -1, made.terms)
+    widths = over_chains(values - values.mean(axis=1, keepdims=True) if made.classes else values, confidence).half_width
     return family != "linear" and bool((widths > BENT).any())
 
 

@@ -287,7 +287,7 @@ class Descent(Mechanism):
             about=next((event.about for event in passed if event.about), None),
             sources=(sources,) * len(keys),
             said=tuple(said if self.ended is None else [*said, self.ended]),
-            noisy=is_noisy(self._model.family, ends, CONFIDENCE),
+            noisy=is_noisy(self._model.family, made, ends, CONFIDENCE),
         )
 
     @property
@@ -314,7 +314,7 @@ class Descent(Mechanism):
     def summary(self) -> str:
         """How it stands, in few words."""
         self._follow()
-        return f"{model_words(self._model)}: {self._stand(len(self._events))}"
+        return f"{model_words(self._model)}{self._rows.scope}: {self._stand(len(self._events))}"
 
     def _stand(self, events: int) -> str:
         """How it stood after so many events."""
