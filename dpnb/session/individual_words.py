@@ -51,6 +51,6 @@ def left(account: Account) -> str:
 def keeps(filter_: WorstCase) -> str:  # type: ignore[type-arg]
     """What the filter does, for `explain`."""
     return (
-        f"of each unit by itself; {floor_percent(filter_.headroom)} is left for a unit that every question touches in "
+        f"for each unit by itself; {floor_percent(filter_.headroom)} is left for a unit that every question touches in "
         "full. It refuses nothing: a unit that cannot pay for a question is left out of it, before anything is released"
     )

@@ -1,4 +1,4 @@
-"""What is public under individual accounting: no less than what any unit has spent, and refusing nothing but a delta."""
+"""What is public under individual accounting: no less than what any unit has spent; it refuses only deltas."""
 
 from __future__ import annotations
 
