@@ -1,9 +1,9 @@
 """Intervals of a fit cover what the noise did to it, against the same descent without noise.
 
-Nominal level 95%; asked is 92% of 1,000 fits for each coefficient.  For an interval that covers exactly 95%, less than
-920 of 1,000 has probability 2e-5, and there are 24 such checks: 5e-4.  Shrinking the intervals by a fifth brings
-Student's t with 7 degrees of freedom to 90%, of which 920 are reached with probability 2% each: caught.  Only clip,
-n * mu and the chains count for the noise; every chain of one long run is a chain of some fit.
+Nominal level 95%; asked is 92% of 1,800 fits for each coefficient.  For an interval that covers exactly 95%, less has
+probability 2.5e-8, and there are 24 such checks: 6e-7.  Shrinking the intervals by a fifth brings Student's t with 7
+degrees of freedom to 90%, with which 92% are reached with probability 0.2% each: caught.  Only clip, n * mu and the
+chains count for the noise; every chain of one long run is a chain of some fit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dpnb.query.unit import PrivacyUnit
 
 pytestmark = pytest.mark.statistical
 
-ROWS, STEPS, FITS, CHAINS, LEAST = 100, 30, 1000, 8, 0.92
+ROWS, STEPS, FITS, CHAINS, LEAST = 100, 30, 1800, 8, 0.92
 SCHEMA: Schema = {
     "x": Bounded(-2, 6),
     "w": Bounded(0, 1),

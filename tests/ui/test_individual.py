@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -59,3 +61,25 @@ def test_picker_goes_on_beyond_the_worst_case(individual: Lab) -> None:
     shown.get_by_role("button", name="Release").click()
     expect(shown).to_contain_text("about those who could still pay for it")
     assert individual.value("len(session.log())") == int(str(before)) + 1
+
+
+FIT = """\
+fit = hie.fit("mdvis", on=["coins"], family="poisson", mu=0.05, steps=25, clip=10.0, learning_rate=0.2)
+fit.run()"""
+
+
+def test_a_fit_says_in_its_cell_and_in_the_panel_how_far_it_is(individual: Lab) -> None:
+    individual.write(CELL["spare"], FIT)
+    cell = individual.page.locator(".jp-Cell").nth(CELL["spare"])
+    with individual.running(CELL["spare"]):
+        expect(cell).to_contain_text(re.compile(r"step \d+ of 25"))
+    expect(cell).to_contain_text("step 25 of 25")
+    expect(cell).to_contain_text("coins == 95")
+    expect(cell).to_contain_text("intervals cover the noise")
+    mechanism = individual.panel.locator(".dpnb-mechanism")
+    expect(mechanism.locator(".dpnb-mechanism-text")).to_contain_text("step 25 of 25")
+    individual.screenshot("fit")
+    spent = individual.value("session.spent.mu")
+    individual.run(CELL["spare"])
+    expect(cell).to_contain_text("step 25 of 25")
+    assert individual.value("session.spent.mu") == spent, "run again, a fit is free"
