@@ -93,8 +93,9 @@ class Launches:
         BudgetExceeded
             It does not fit; nothing was charged.
         RequestError
-            No theorem lets this filter count the other; the name was given to something else; or interactive
-            mechanisms may not be interleaved under this filter.
+            No theorem lets this filter count the other; the name was given to something else; interactive mechanisms
+            may not be interleaved under this filter; or each unit has a budget of its own, of which a part cannot be
+            set aside for everybody.
         InvalidValueError
             The budget is none.
         """
@@ -209,7 +210,8 @@ class Launches:
         BudgetExceeded
             It does not fit; nothing was charged.
         RequestError
-            Neither or both kinds of noise were asked for, or the name was given to something else.
+            Neither or both kinds of noise were asked for, the name was given to something else, or each unit has a
+            budget of its own, and all would pay at the launch.
         InvalidValueError
             A number is out of its range.
         """
