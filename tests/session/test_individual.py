@@ -18,7 +18,7 @@ import dpnb
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, ExecutionError, InvalidValueError, LedgerError, RequestError
 from dpnb.ledger import Ledger
-from dpnb.session import releases
+from dpnb.session import account, releases
 from session.unit_by_unit import QUESTIONS, heard, of_rows, opened, predicted, unit_budget
 
 MODES = ("skip", "drop", "clip")
@@ -93,7 +93,7 @@ MOVES = st.lists(
 # --- against brute force ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=70, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=ROWS,
     moves=MOVES,
@@ -112,7 +112,7 @@ def test_who_takes_part_in_each_question_and_what_they_pay_is_what_brute_force_s
     session.ledger.close()
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(rows=ROWS.filter(bool), moves=MOVES, mode=st.sampled_from(MODES), unit=st.sampled_from(["who", None]))
 def test_nobody_moves_all_sums_together_by_more_than_the_budget(
     rows: list[Any], moves: Moves, mode: str, unit: str | None
@@ -515,6 +515,79 @@ def test_discoveries_are_refused_for_their_delta_alone() -> None:
         QUESTIONS["texts"].ask(session).release(mu="4")
     ask(session, "count", "3")
     assert session.spent.delta == Fraction("2e-8")
+
+
+# --- joins, and parts of parts ----------------------------------------------------------------------------------------
+
+
+def test_a_join_charges_each_person_for_their_own_pairs_and_its_tables_for_their_own_rows() -> None:
+    visits = pd.DataFrame({"who": [1, 1, 2, 3], "v": [1, 2, 3, 4]})
+    bills = pd.DataFrame({"who": [1, 1, 2, 4], "b": [1, 2, 3, 4]})
+    session = dpnb.Session(
+        {"visits": visits, "bills": bills},
+        name="people",
+        schema={"visits": {"v": dpnb.Bounded(0, 8)}, "bills": {"b": dpnb.Bounded(0, 8)}},
+        privacy_unit="who",
+        max_rows_per_unit={"visits": 2, "bills": 2},
+        budget=dpnb.Budget.gdp(1),
+        ledger=":memory:",
+        accounting="individual",
+        not_private_test_seed=1,
+    )
+    of_visits, of_bills = session.table("visits"), session.table("bills")
+    with heard() as found:
+        of_visits.merge(of_bills, on="who").count().release(mu="0.8")
+        of_visits.count().release(mu="1.2")
+        of_bills.units().release(mu="0.5")
+        session.active("now", table="bills").release(mu="0.1")
+    assert found == {1: {0: 5}, 2: {0: 2}, 3: {0: 3}, 4: {0: 3}}  # one person's visits would be 1.44 and 0.64 is gone
+    paid = {1: 0.64 + 0.26, 2: 0.64 / 16 + 0.36 + 0.26, 3: 0.36, 4: 0.26}
+    assert standing(session).spent.tolist() == pytest.approx(list(paid.values()))
+
+
+def test_parts_of_parts_charge_whoever_is_in_them() -> None:
+    session = opened(PEOPLE, unit=None, budget=dpnb.Budget.gdp(1))
+    large = session.frame["x"] > 4
+    inner = session.partition("site")["a"].partition(large, name="large")
+    inner[True].frame.count().release(mu="0.9")
+    session.frame.count().release(mu="0.5")
+    inner[False].frame.count().release(mu="0.9")
+    inner[True].frame.units().release(mu="0.1")
+    at_a = (PEOPLE["site"] == "a").to_numpy()
+    paid = np.where(at_a & (PEOPLE["x"] > 4).to_numpy(), 0.81 + 0.01, 0.25)  # 0.25 more is not to be had, nor 0.81
+    assert standing(session).spent.tolist() == pytest.approx(paid.tolist())
+
+
+# --- found wrong ------------------------------------------------------------------------------------------------------
+
+
+# FAILS as of this commit, in dpnb/session/account.py (`Account.filter` of a part): once somebody may have been left
+# out, a part still shows what it could be charged at no cost outside, as if everybody were sure to take part in that.
+def test_a_part_has_no_headroom_once_somebody_may_have_been_left_out() -> None:
+    session = opened(PEOPLE, unit=None, budget=dpnb.Budget.gdp(1))
+    parts = session.partition("site")
+    parts["a"].frame.count().release(mu="0.9")
+    session.frame.count().release(mu="0.7")
+    assert session._account.left_out is not None
+    assert parts["b"].headroom == 0
+
+
+# FAILS as of this commit, in dpnb/session/account.py (`Account.sync`): `_by_version` is added to before the state is
+# replaced, so that a row that an interrupt cut short is counted twice, and other versions are refused too early.
+def test_an_interrupt_while_rows_are_taken_in_counts_no_version_twice(
+    kernels: Callable[..., dpnb.Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = kernels(), kernels(version="2")
+    ask(old, "count", "0.8")
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(account, "_timed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _ = new.headroom
+    ask(new, "count", "0.1")
 
 
 # --- what does not go together ----------------------------------------------------------------------------------------
