@@ -19,7 +19,8 @@ from dpnb.mechanisms.measurement import Measurement
 
 FORMAT = 4
 """1 to 3 were development versions': this one cannot read the plans of the first, the second named no cell, and the
-third knew no interactive mechanisms."""
+third knew no interactive mechanisms.  Whoever changes what a plan makes of a unit's rows (which count, weights, steps)
+raises it too: under individual accounting what each unit has paid is worked out from the plans once more."""
 TABLES = f"""
 CREATE TABLE promise (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpnb.accounting.budget import Budget
@@ -46,6 +46,8 @@ class State:
     left_out : int or None
         Under individual accounting the first row from which somebody may have been left out; None while everybody
         surely took part in everything.
+    by_version : dict of str to Fraction
+        Under individual accounting the worst case of each version of the table, in the filter's kind of loss.
     seen : int
     """
 
@@ -54,6 +56,7 @@ class State:
     parts: PartSums = NOTHING
     times: PartSums = NOTHING
     left_out: int | None = None
+    by_version: Mapping[str, Fraction] = field(default_factory=dict)
     seen: int = 0
 
 
@@ -93,7 +96,6 @@ class Account:
         self._around, self._place = around, place
         self._start, self._public_size = odometer, public_size
         self._paid: dict[int, float] = {}
-        self._by_version: dict[str, Fraction] = {}  # under individual accounting: the worst case of each
         self._state = State(promise.start, odometer)
         self._comparison = Comparison.before_anything(promise, odometer, public_size)
         self._timeline = Timeline()
@@ -196,6 +198,8 @@ class Account:
                 return own
             outside = self._around.filter
             free = self._around.sync().parts.free(self._place, len(own.spent.parts))
+            if self.left_out is not None:  # also what the largest part would pay for may leave somebody out
+                free = tuple(part * 0 for part in free)
             budget = own.spent.with_parts(free) + own.spent + (outside.budget - outside.spent)
             return own.restarted(budget).step(own.spent)
 
@@ -275,17 +279,18 @@ class Account:
                     continue
                 (filter_, parts), cost = stepped(before.filter, before.parts, path, self.promise.enters(charge.loss))
                 self._paid[charge.id] = before.filter.share(cost)
-                odometer, times, left_out = before.odometer, before.times, before.left_out
+                odometer, times = before.odometer, before.times
+                left_out, by_version = before.left_out, before.by_version
                 if isinstance(before.filter, WorstCase) and isinstance(filter_, WorstCase):
                     counted = before.filter.counted(cost).parts[0]
-                    self._by_version[charge.version] = self._by_version.get(charge.version, Fraction(0)) + counted
+                    by_version = {**by_version, charge.version: by_version.get(charge.version, Fraction(0)) + counted}
                     if odometer is not None:  # of the worst case up to the budget: see `Comparison.after`
                         odometer, times = _timed(odometer, times, (), filter_.spent - before.filter.spent)
                     if left_out is None and not before.filter.surely(cost):
                         left_out = charge.id
                 elif odometer is not None:
                     odometer, times = _timed(odometer, times, path, charge.loss)
-                self._state = State(filter_, odometer, parts, times, left_out, charge.id)
+                self._state = State(filter_, odometer, parts, times, left_out, by_version, charge.id)
             return self._state
 
     # --- where each unit keeps to the budget by itself ----------------------------------------------------------
@@ -326,7 +331,7 @@ class Account:
         whole = self.whole
         state = whole.sync()
         if isinstance(state.filter, WorstCase):
-            elsewhere = sum((cost for of, cost in whole._by_version.items() if of != version), Fraction(0))
+            elsewhere = sum((cost for of, cost in state.by_version.items() if of != version), Fraction(0))
             if elsewhere >= state.filter.budget.parts[0]:
                 raise BudgetExceeded(
                     f"{question}: {state.filter.rule}, and other versions of the table took all of it at worst; nobody "

@@ -80,7 +80,9 @@ class Session(Launches):
     public_size : int, optional
         A public figure for the number of units, used to predict errors, never taken from the table.
     version : str
-        Of the table; the curator changes it when the table changes.  Spending is kept, answers are not reused.
+        Of the table; the curator changes it when the table changes.  Spending is kept, answers are not reused.  Under
+        individual accounting the promise rests on it: what each unit has paid is worked out from the table itself, so
+        a changed table under an old version forgets what was paid.
     ledger : str or path, optional
         The durable file of charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
     filter : str

@@ -558,11 +558,9 @@ def test_parts_of_parts_charge_whoever_is_in_them() -> None:
     assert standing(session).spent.tolist() == pytest.approx(paid.tolist())
 
 
-# --- found wrong ------------------------------------------------------------------------------------------------------
+# --- found by attacks -------------------------------------------------------------------------------------------------
 
 
-# FAILS as of this commit, in dpnb/session/account.py (`Account.filter` of a part): once somebody may have been left
-# out, a part still shows what it could be charged at no cost outside, as if everybody were sure to take part in that.
 def test_a_part_has_no_headroom_once_somebody_may_have_been_left_out() -> None:
     session = opened(PEOPLE, unit=None, budget=dpnb.Budget.gdp(1))
     parts = session.partition("site")
@@ -572,8 +570,6 @@ def test_a_part_has_no_headroom_once_somebody_may_have_been_left_out() -> None:
     assert parts["b"].headroom == 0
 
 
-# FAILS as of this commit, in dpnb/session/account.py (`Account.sync`): `_by_version` is added to before the state is
-# replaced, so that a row that an interrupt cut short is counted twice, and other versions are refused too early.
 def test_an_interrupt_while_rows_are_taken_in_counts_no_version_twice(
     kernels: Callable[..., dpnb.Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,8 @@ from dpnb.answer import faces
 from dpnb.errors import DpnbError, ExecutionError
 from dpnb.ledger import ledger as ledger_module
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from dpnb.query import execute as execution
+from dpnb.query import unit_squares
 from dpnb.query.execute import unit_vectors
 from dpnb.query.prepare import Prepared
 from dpnb.query.unit_vectors import UnitVectors
@@ -288,16 +290,15 @@ def _fail(*_: Any, **__: Any) -> Any:
 
 
 POINTS: dict[str, tuple[Any, str]] = {
-    "reading the rows": (individual, "unit_vectors"),
-    "making vectors": (UnitVectors, "summed"),
-    "norms": (UnitVectors, "squares"),
+    "reading the rows": (individual, "execute"),
+    "squares of norms": (execution, "unit_squares"),
+    "their rounding": (unit_squares, "rounded_up"),
     "losses": (individual, "losses_of_squares"),
     "the filter's sums": (filter_module, "plus_up"),
     "the step": (IndividualFilter, "step"),
     "a state": (individual, "_State"),
-    "exact sums": (UnitVectors, "sums"),
+    "exact sums": (execution, "cell_sums"),
     "a start": (Individuals, "_fresh"),
-    "a replay": (Individuals, "_compiled"),
     "noise": (releases, "measure"),
 }
 
@@ -342,6 +343,21 @@ def test_a_failure_in_the_middle_tells_nothing_and_changes_nobodys_account(
     while frame is not None:
         assert not any(isinstance(value, SECRETS) for value in frame.tb_frame.f_locals.values()), frame.tb_frame
         frame = frame.tb_next
+
+
+def test_an_earlier_row_that_cannot_be_measured_any_more_is_charged_to_everybody_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = opened(TABLES["one is"], tmp_path / "it.dpnb")
+    before.frame[before.frame["site"] == "a"].units().release(mu="0.2")  # which touches one person
+    before.ledger.close()
+    after = opened(TABLES["one is"], tmp_path / "it.dpnb")
+    monkeypatch.setattr(Individuals, "_compiled", lambda *_: 1 / 0)
+    with _summed() as sums:
+        after.frame.count().release(mu="0.1")
+    assert sums == [[24]], "and nobody is left out of what follows"
+    spent = after._individuals._state.units.spent  # type: ignore[union-attr]
+    assert spent == pytest.approx(0.04 + 0.01 * (2 / 3) ** 2), "two rows of three that might have been"
 
 
 @contextmanager

@@ -33,7 +33,6 @@ from dpnb.errors import BudgetExceeded, DpnbError
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.query.execute import execute
 from dpnb.query.plan import Plan
-from dpnb.query.unit_vectors import UnitVectors
 from dpnb.session import individual, releases
 from dpnb.session.comparison import Comparison
 from dpnb.session.individual import Individuals, _State, _Till
@@ -343,37 +342,39 @@ def _everybody_pays_what_the_largest_pays(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(_Till, "_note", largest)
 
 
-def _means_over_those_who_take_part(patch: pytest.MonkeyPatch) -> None:
-    sums = UnitVectors.sums
-
-    def normalised(vectors: UnitVectors, active: Any = None) -> Any:
-        number = len(vectors.owners) if active is None else int(active.sum())
-        return sums(vectors, active) * 1000 // max(number, 1)
-
-    patch.setattr(UnitVectors, "sums", normalised)
-
-
-def _refusal_when_nobody_takes_part(patch: pytest.MonkeyPatch) -> None:
-    sums = UnitVectors.sums
-
-    def refusing(vectors: UnitVectors, active: Any = None) -> Any:
-        if active is not None and not active.any():
-            raise BudgetExceeded("nobody is left")
-        return sums(vectors, active)
-
-    patch.setattr(UnitVectors, "sums", refusing)
-
-
-def _number_of_those_who_take_part_is_told(patch: pytest.MonkeyPatch) -> None:
-    last = []
+def _taking_part(patch: pytest.MonkeyPatch) -> list[int]:
+    """How many took part in the last question, kept up to date: what nobody may be told."""
+    last = [0]
     active = _Till.active
 
-    def counted(till: _Till, *arguments: Any) -> Any:
-        found = active(till, *arguments)
-        last[:] = [int(found.sum())]
+    def counted(till: _Till, owners: Any, squares: Floats) -> Any:
+        found = active(till, owners, squares)
+        last[0] = len(owners) if found is None else int(found.sum())
         return found
 
     patch.setattr(_Till, "active", counted)
+    return last
+
+
+def _means_over_those_who_take_part(patch: pytest.MonkeyPatch) -> None:
+    last, sums = _taking_part(patch), Individuals.sums
+    patch.setattr(Individuals, "sums", lambda *them: sums(*them) * 1000 // max(last[0], 1))
+
+
+def _refusal_when_nobody_takes_part(patch: pytest.MonkeyPatch) -> None:
+    last, sums = _taking_part(patch), Individuals.sums
+
+    def refusing(*them: Any) -> Any:
+        found = sums(*them)
+        if not last[0]:
+            raise BudgetExceeded("nobody is left")
+        return found
+
+    patch.setattr(Individuals, "sums", refusing)
+
+
+def _number_of_those_who_take_part_is_told(patch: pytest.MonkeyPatch) -> None:
+    last = _taking_part(patch)
     patch.setattr(Releases, "_about", lambda *_: f"{last} took part")
 
 
