@@ -14,6 +14,8 @@
 ``mechanisms``  what was launched in it: sub-sessions, partitions, scans, noise reductions, descents
 ``tree``        every launch of a ledger, and how its branches hang together
 ``account``     the promise and how it stands, rebuilt from the ledger
+``individual``  what each unit has paid, where each has a budget of its own, rebuilt from ledger and table
+``individual_words``  who takes part, as far as everybody may know
 ``comparison``  the same history through every filter and odometer
 ``timeline``    how they stood after each request
 ``log``         every request in words, with its cost, its error and the cell that asked; and what was refused

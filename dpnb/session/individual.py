@@ -8,6 +8,11 @@ with what, depends on their own rows and on what was released, so it is the same
 by what u adds, or by nothing while u is left out.  So given the past, each answer is (||v(u)||/sigma)-Gaussian for that
 pair, u's filter keeps the sum of squares within the budget, and Smith and Thakurta 2022, Theorem 1, applied to the pair
 gives mu0-GDP (for a budget in rho: Feldman and Zrnic 2021, Theorem 4.3, gives rho-zCDP).  The bound holds for every u.
+A discovery's delta is charged to everybody alike: it bounds what u alone could reveal, and is 0 for u left out.
+
+While the worst cases of all questions together are within the budget everybody surely takes part, which is public, and
+looks at a question are combined.  Later ones may be of fewer units, or of parts of them, so each stands alone
+(`Questions.looks`): a weighted mean of sums over different units would estimate neither.
 
 A question is charged in the ledger, at its worst case, before any row is read; what each unit pays follows from the row
 of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether
