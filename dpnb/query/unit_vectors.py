@@ -68,10 +68,9 @@ class UnitVectors:
         place = owners * width + slots
         if not (place[1:] > place[:-1]).all():
             order = np.argsort(place, kind="stable")
-            place, values = place[order], values[order]
-            first = starts_of([place])
-            place, values = place[first], np.add.reduceat(values, first) if len(first) else values
-        owners, slots = np.divmod(place, width)
+            first = starts_of([place[order]])
+            owners, slots = owners[order[first]], slots[order[first]]
+            values = np.add.reduceat(values[order], first)
         starts = starts_of([owners])
         return cls(owners[starts], starts, slots, values, width, longest_squared)
 
