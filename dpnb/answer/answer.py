@@ -35,6 +35,8 @@ class Answer(Figures):
         Measurements that are combined in it.
     time : str
         When it was first asked and paid; UTC.
+    worst_case : bool
+        Whether the cost is that of a unit which the question touches in full, and others paid less or nothing.
     refine : callable
         ``answer.refine(within=0.1)`` or any other target: the same question, known better, for the difference in cost;
         with ``groups=[...]`` only some of its groups.
@@ -54,6 +56,7 @@ class Answer(Figures):
     refine: Callable[..., Answer] = field(repr=False)
     read: Callable[[AnyView], Answer] = field(repr=False)
     past: Callable[[], tuple[Answer, ...]] = field(repr=False)
+    worst_case: bool = False
 
     def share(self) -> Answer:
         """Each group as a share of all of them: free, with the interval of the joint noise.
@@ -89,7 +92,8 @@ class Answer(Figures):
     @property
     def footer(self) -> list[str]:
         """Cost and provenance."""
-        parts = [f"cost {faces.price(self.cost, self.cost_share)}", f"asked {faces.moment(self.time)} UTC"]
+        most = "at most " if self.worst_case and self.cost else ""
+        parts = [f"cost {most}{faces.price(self.cost, self.cost_share)}", f"asked {faces.moment(self.time)} UTC"]
         if self.looks > 1:
             parts.append(f"{self.looks} looks combined")
         return [*parts, *super().footer]

@@ -258,6 +258,7 @@ class Releases:
             simultaneous=request.simultaneous,
             notice=self.notice,
             about=self._about(looks),
+            worst_case=self._questions.account.individual,
             sources=_sources(refinement, looks, view),
             anytime=shown(refinement, refinement.anytime_radius(alpha)),
             refined=refined,

@@ -347,8 +347,9 @@ class Session(Launches):
         Returns
         -------
         DataFrame
-            By row of the ledger: question in words, mu, delta and share of the budget that it was charged, error of the
-            answer in words, status, time, and the id of the notebook cell that asked.
+            By row of the ledger: question in words, mu, delta and share of the budget that it was charged (under
+            individual accounting whom it touches in full), error of the answer in words, status, time, and the id of
+            the notebook cell that asked.
         """
         return self._releases.log.to_pandas()
 

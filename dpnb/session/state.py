@@ -112,9 +112,11 @@ def _filter(standing: Standing, comparison: Comparison) -> dict[str, Any]:
         words = f"would have refused question {standing.refused}"
         return {**line, "value": 0.0, "text": words, "description": f"{source}. It {words}."}
     headroom = standing.filter.headroom
-    each = isinstance(standing.filter, WorstCase)
+    each = standing.filter if isinstance(standing.filter, WorstCase) else None
     text = f"{floor_percent(headroom)} left{' in the worst case' if each else ''}"
-    if comparison.last is not None:
+    if each is not None and each.full:
+        text = "used up in the worst case; questions go on"
+    elif comparison.last is not None:
         more = "more for everybody like the last" if each else "more like the last"
         text += f"; {standing.times(comparison.last):,} {more}"
     description = f"{source}. It {'keeps' if enforced else 'could keep'} this promise, {standing.promise.words}."

@@ -319,7 +319,9 @@ class Descent(Mechanism):
     def _stand(self, events: int) -> str:
         """How it stood after so many events."""
         paid = self._paid(events)
-        parts = [f"step {self._taken(events)} of {self.steps}", cost_up(paid) if paid else "nothing paid"]
+        most = " in the worst case" if self._account.individual else ""
+        cost = f"{cost_up(paid)}{most}" if paid else "nothing paid"
+        parts = [f"step {self._taken(events)} of {self.steps}", cost]
         last = next((event.check for event in self._events[:events][::-1] if event.check is not None), None)
         if last is not None:
             value, low, high = (float(ends[0, 0]) for ends in (last.cells.value, last.cells.low, last.cells.high))
