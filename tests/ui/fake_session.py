@@ -85,6 +85,7 @@ class Budget:
             "refusals": [],
             "mechanisms": [],
             "paused": None,
+            "individual": None,
         }
 
     def show(self) -> None:
