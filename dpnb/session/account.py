@@ -303,17 +303,19 @@ class Account:
     @property
     def left_out(self) -> int | None:
         """The first row of the ledger from which somebody may have been left out; None while nobody was, surely."""
-        return self.whole.sync().left_out
+        return self.whole.sync().left_out if self.individual else None
 
     def surely(self, loss: Loss) -> bool:
         """Whether everybody surely takes part in a question that would be charged this; always without such units.
 
         A function of the ledger alone.
         """
+        if not self.individual:
+            return True
         whole = self.whole
         state = whole.sync()
-        if not isinstance(state.filter, WorstCase):
-            return True
+        if not isinstance(state.filter, WorstCase):  # it is one; the type checker does not know
+            raise TypeError(type(state.filter).__name__)
         path = self.tree.path(self.trunk, whole.trunk) or ()
         _, cost = costed(state.filter, state.parts, path, self.promise.enters(loss))
         return state.left_out is None and state.filter.surely(cost)
