@@ -72,10 +72,10 @@ def ladder(query: Query) -> dict[str, Any]:
     except DpnbError as error:
         return {**words, **nothing, **refusal(error)}
     presets = []
-    goes_on = query.session.accounting == "individual" and not query.session.headroom
-    of_what = "one person's whole budget" if goes_on else "what is left"
+    goes_on = _goes_on(query)
+    whole, of_what = (1.0, "one person's whole budget") if goes_on else (query.session.headroom, "what is left")
     for name, label, share in PRESETS:
-        most = share * (1.0 if goes_on else query.session.headroom)
+        most = share * whole
         at = max((place for place, (_, step) in enumerate(steps) if step.cost_share <= most), default=None)
         if at is not None:
             presets.append(
@@ -102,15 +102,19 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     DpnbError
         There is none.
     """
-    if query.session.accounting == "individual" and not query.session.headroom:
-        # The worst case is used up, and questions go on: up to all that one unit ever had.
-        whole = _preview(query, mu=decimal_sqrt_down(query.session.budget.loss.mu_squared))
-        return [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(None, whole)]
-    whole = _preview(query, share=ALL)
+    last = {"share": ALL}
+    if _goes_on(query):  # up to all that one unit ever had, and nothing is combined with what is known
+        last, best = {"mu": repr(decimal_sqrt_down(query.session.budget.loss.mu_squared))}, None
+    whole = _preview(query, **last)
     if not whole.fits:
         raise BudgetExceeded(f"{query.words}: what is left cannot hold it, however little is asked for")
     steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
-    return [*((target, step) for target, step in steps if step.fits and step.cost.mu_squared), ({"share": ALL}, whole)]
+    return [*((target, step) for target, step in steps if step.fits and step.cost.mu_squared), (last, whole)]
+
+
+def _goes_on(query: Query) -> bool:
+    """Whether questions are answered although nothing is left in the worst case."""
+    return query.session.accounting == "individual" and not query.session.headroom
 
 
 def refusal(error: DpnbError) -> dict[str, Any]:

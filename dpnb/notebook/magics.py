@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
 
 from dpnb.answer.preview import Preview, Previews
-from dpnb.errors import RequestError
+from dpnb.errors import DpnbError, RequestError
 from dpnb.session import Session, live
 from dpnb.session.query import Query
 from dpnb.session.target import KINDS
@@ -67,7 +67,10 @@ class DpnbMagics(Magics):
         if not live.sessions():
             print(NO_SESSION)  # noqa: T201  (a magic talks to its user)
         for session in live.sessions():
-            display(_shown(session, command))  # type: ignore[no-untyped-call]
+            try:
+                display(_shown(session, command))  # type: ignore[no-untyped-call]
+            except DpnbError as error:  # a session that cannot be read hides no other
+                print(f"dpnb session {session.name}: {error}")  # noqa: T201
         return None
 
     @property

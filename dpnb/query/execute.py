@@ -236,7 +236,7 @@ def _kept(
     def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
         if isinstance(feature, Nodes):
             return _leaves(feature, rows, chosen)
-        if isinstance(feature, Present | Slopes):
+        if isinstance(feature, Present):
             return None, None
         number = _steps(feature, rows, table)[chosen] - feature.centre if isinstance(feature, Value) else None
         return number, _there(feature.given, rows, chosen)

@@ -97,14 +97,17 @@ class UnitVectors:
 
     def squares(self) -> Floats:
         """The square of each vector's norm, rounded up; exact where no vector of the question can need more bits."""
+        return rounded_up(self._squares(), self.sizes, self.longest_squared)
+
+    def _squares(self) -> Floats:
+        """The same as doubles add it up."""
         if not len(self.owners):
             return np.zeros(0)
-        found = np.asarray(np.add.reduceat(self.values.astype(np.float64) ** 2, self.starts))
-        return rounded_up(found, self.sizes, self.longest_squared)
+        return np.asarray(np.add.reduceat(self.values.astype(np.float64) ** 2, self.starts))
 
     def shortened(self, allowed_squared: int) -> UnitVectors:
         """The vectors, those that are longer than allowed scaled down toward zero."""
-        squares = np.add.reduceat(self.values.astype(np.float64) ** 2, self.starts) if len(self.owners) else np.zeros(0)
+        squares = self._squares()
         margin = SCALING_MARGIN + SUMMING_MARGIN * self.sizes
         # Surely short enough by the doubles; if not, by the integers themselves.
         long = squares * (1 + 4 * margin) > allowed_squared

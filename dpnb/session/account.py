@@ -47,7 +47,7 @@ class State:
         Under individual accounting the first row from which somebody may have been left out; None while everybody
         surely took part in everything.
     by_version : dict of str to Fraction
-        Under individual accounting the worst case of each version of the table, in the filter's kind of loss.
+        Under individual accounting the worst case of each version of the table, as mu squared.
     seen : int
     """
 
@@ -96,6 +96,7 @@ class Account:
         self._around, self._place = around, place
         self._start, self._public_size = odometer, public_size
         self._paid: dict[int, float] = {}
+        self._worst: dict[int, Fraction] = {}  # under individual accounting, as mu squared
         self._state = State(promise.start, odometer)
         self._comparison = Comparison.before_anything(promise, odometer, public_size)
         self._timeline = Timeline()
@@ -197,10 +198,10 @@ class Account:
             if self._around is None or self._place is None or isinstance(own, RogersFilter):
                 return own
             outside = self._around.filter
-            free = self._around.sync().parts.free(self._place, len(own.spent.parts))
-            if self.left_out is not None:  # also what the largest part would pay for may leave somebody out
-                free = tuple(part * 0 for part in free)
-            budget = own.spent.with_parts(free) + own.spent + (outside.budget - outside.spent)
+            budget = own.spent + (outside.budget - outside.spent)
+            if self.left_out is None:  # else also what the largest part would pay for may leave somebody out
+                free = self._around.sync().parts.free(self._place, len(own.spent.parts))
+                budget = own.spent.with_parts(free) + budget
             return own.restarted(budget).step(own.spent)
 
     @property
@@ -282,8 +283,8 @@ class Account:
                 odometer, times = before.odometer, before.times
                 left_out, by_version = before.left_out, before.by_version
                 if isinstance(before.filter, WorstCase) and isinstance(filter_, WorstCase):
-                    counted = before.filter.counted(cost).parts[0]
-                    by_version = {**by_version, charge.version: by_version.get(charge.version, Fraction(0)) + counted}
+                    worst = self._worst[charge.id] = before.filter.mu_squared(cost)
+                    by_version = {**by_version, charge.version: by_version.get(charge.version, Fraction(0)) + worst}
                     if odometer is not None:  # of the worst case up to the budget: see `Comparison.after`
                         odometer, times = _timed(odometer, times, (), filter_.spent - before.filter.spent)
                     if left_out is None and not before.filter.surely(cost):
@@ -304,6 +305,11 @@ class Account:
     def left_out(self) -> int | None:
         """The first row of the ledger from which somebody may have been left out; None while nobody was, surely."""
         return self.whole.sync().left_out if self.individual else None
+
+    def worst_case(self, charge_id: int) -> tuple[Fraction, bool]:
+        """What a row of the ledger cost at worst, as mu squared, and whether everybody surely took part in it."""
+        state = self.whole.sync()
+        return self.whole._worst[charge_id], state.left_out is None or charge_id < state.left_out
 
     def surely(self, loss: Loss) -> bool:
         """Whether everybody surely takes part in a question that would be charged this; always without such units.
@@ -333,8 +339,8 @@ class Account:
         whole = self.whole
         state = whole.sync()
         if isinstance(state.filter, WorstCase):
-            elsewhere = sum((cost for of, cost in state.by_version.items() if of != version), Fraction(0))
-            if elsewhere >= state.filter.budget.parts[0]:
+            elsewhere = sum((worst for of, worst in state.by_version.items() if of != version), Fraction(0))
+            if elsewhere >= state.filter.unit_budget:
                 raise BudgetExceeded(
                     f"{question}: {state.filter.rule}, and other versions of the table took all of it at worst; nobody "
                     f"is left to ask of version {version!r}; nothing was charged"

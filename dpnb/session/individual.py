@@ -34,10 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
-from dpnb.accounting.individual import IndividualFilter, NormFilter, losses_of_squares
-from dpnb.accounting.individual.worst_case import WorstCaseGDP, WorstCaseZCDP
-from dpnb.accounting.losses import Loss
-from dpnb.accounting.parallel import NOTHING, PartSums
+from dpnb.accounting.individual import IndividualFilter, OnExhausted, WorstCase, losses_of_squares
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge
 from dpnb.query.aggregations import Active, Discovery
@@ -49,15 +46,9 @@ from dpnb.query.plan import Plan
 from dpnb.query.schema import Key
 from dpnb.query.unit_vectors import EXACT, Floats, Sums
 from dpnb.session.account import Account
-from dpnb.session.comparison import costed
 from dpnb.session.questions import only_of
 from dpnb.session.tables import Tables
 from dpnb.session.target import Request
-
-OnExhausted = Literal["skip", "drop", "clip"]
-
-NO_CLIP = 2**400
-"""Of a question's own norm: what a unit can add is bounded by the plan already."""
 
 ROOT_MARGIN = 2.0**-50
 """Above what a root and a product of doubles can be off."""
@@ -69,7 +60,6 @@ Took = Literal["in full", "in part", "left out", "untouched", "worst case", "fre
 """How a unit took part in a row of the ledger: ``untouched`` where it adds nothing, ``worst case`` where everybody was
 charged alike because the table was another version, ``free`` where nobody was charged."""
 
-Units = IndividualFilter | NormFilter
 Groups = tuple[list[tuple[Key, ...]], Integers]
 
 
@@ -99,17 +89,9 @@ class Paid:
 
 @dataclass(frozen=True, repr=False)
 class _State:
-    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come.
+    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
 
-    `surely` is true while everybody surely took part in everything.  Then no unit has spent more than `worst`, which
-    stops at the budget; from the first question on that goes beyond it, `worst` no longer tells who can pay, and least
-    of all in a part of a partition, where the next question may add nothing to it.
-    """
-
-    units: Units
-    worst: WorstCaseGDP | WorstCaseZCDP
-    parts: PartSums = NOTHING
-    surely: bool = True
+    units: IndividualFilter
     seen: int = 0
 
 
@@ -118,21 +100,27 @@ class _Till:
 
     Parameters
     ----------
-    units : IndividualFilter or NormFilter
+    units : IndividualFilter
         Before the question; replaced by how they stand after it.
     sigma : float
     longest_squared : int
         No square of a norm is larger.
     surely : bool
         Everybody can surely pay.
+    in_part : bool
+        Who cannot pay for all of it counts with as much as can be paid for.
     """
 
-    def __init__(self, units: Units, sigma: float, longest_squared: int, *, surely: bool) -> None:
-        self.units, self._sigma, self._longest_squared, self._surely = units, sigma, longest_squared, surely
+    def __init__(
+        self, units: IndividualFilter, sigma: float, longest_squared: int, *, surely: bool, in_part: bool
+    ) -> None:
+        self.units, self._sigma, self._longest_squared = units, sigma, longest_squared
+        self._surely, self._in_part = surely, in_part
         self.owners: Integers = np.zeros(0, np.int64)
         self.asked: Floats = np.zeros(0)
-        self.radii, self.short = np.zeros(len(units.spent)), np.zeros(len(units.spent), np.bool_)
-        """Of those who can pay for a part: to which norm their vectors are to be scaled down."""
+        self.radii: Floats | None = None
+        """To which norm the vectors of those are to be scaled down who can pay for a part, unit by unit; -1 for the
+        others.  None where nobody counts in part, which is public."""
 
     def active(self, owners: Integers, squares: Floats) -> NDArray[np.bool_] | None:
         """Who takes part in full, of those whom the question touches; None if it is public that all do."""
@@ -140,19 +128,13 @@ class _Till:
         if self._surely:
             self.units = self.units.charge(self.asked, of=owners)
             return None
-        step = self.units.step if isinstance(self.units, IndividualFilter) else self.units.step_in_full
-        self.units, active = step(self.asked, of=owners)
-        return active
-
-    def full(self, owners: Integers, squares: Floats) -> NDArray[np.bool_] | None:
-        """Who takes part in full; the others with what they can pay for: see `radii`."""
-        if self._surely or isinstance(self.units, IndividualFilter):
-            return self.active(owners, squares)
-        self._note(owners, squares)
-        self.units, allowed = self.units.step_squares(self.asked, of=owners)
+        if not self._in_part:
+            self.units, active = self.units.step(self.asked, of=owners)
+            return active
+        self.units, allowed = self.units.step_in_part(self.asked, of=owners)
         short = allowed < self.asked
-        self.radii[owners[short]] = np.nextafter(np.sqrt(allowed[short]) * self._sigma * (1 - ROOT_MARGIN), 0.0)
-        self.short[owners[short]] = True
+        self.radii = np.full(len(self.units.spent), -1.0)
+        self.radii[owners[short]] = np.sqrt(allowed[short]) * self._sigma * (1 - ROOT_MARGIN)
         return np.asarray(~short)
 
     def _note(self, owners: Integers, squares: Floats) -> None:
@@ -226,37 +208,36 @@ class Individuals:
             return answered
 
     def _fresh(self) -> _State:
-        worst = self._account.promise.start
-        if not isinstance(worst, WorstCaseGDP | WorstCaseZCDP):  # a session has seen to it
-            raise TypeError(type(worst).__name__)
+        start = self._account.promise.start
+        if not isinstance(start, WorstCase):  # a session has seen to it
+            raise TypeError(type(start).__name__)
         tables = [self._tables.rows(name) for name in self._tables.schemas]
         count = max((int(table.units.max(initial=-1)) + 1 for table in tables), default=0)
-        if self._mode == "clip":
-            return _State(NormFilter(NO_CLIP, worst.unit_budget, count), worst)
-        return _State(IndividualFilter(worst.unit_budget, count, self._mode), worst)
+        return _State(IndividualFilter(start.unit_budget, count, self._mode))
 
     def _after(
         self, state: _State, charge: Charge, query: LinearQuery | None
     ) -> tuple[_State, Sums | Groups | None, _Till | None]:
         """How the units stand after a row, what it measures exactly, and where they paid."""
-        path = self._account.tree.path(charge.branch, self._account.trunk)
-        if path is None or not charge.loss:
+        if not charge.loss or not self._account.counts(charge.branch):
             return replace(state, seen=charge.id), None, None
-        parts, cost = costed(state.worst, state.parts, path, self._account.promise.enters(charge.loss))
-        worst, surely = state.worst.step(cost), state.surely and state.worst.surely(cost)
+        worst, surely = self._account.worst_case(charge.id)
         if charge.version == self._version and charge.sigma is not None:
             try:
                 asked = self._compiled(charge) if query is None else query
-                till = _Till(state.units, charge.sigma, asked.l2_sensitivity_squared, surely=surely)
+                whole = isinstance(asked.plan.aggregation, Active | Discovery)  # of which nobody can be a part
+                in_part = self._mode == "clip" and not whole
+                longest = asked.l2_sensitivity_squared
+                till = _Till(state.units, charge.sigma, longest, surely=surely, in_part=in_part)
                 answered = self._measured(till, asked)
-                return _State(till.units, worst, parts, surely, charge.id), answered, till
+                return _State(till.units, charge.id), answered, till
             except Exception:
                 if query is not None:
                     raise
             # An earlier row that cannot be measured here, and was answered nowhere or somewhere else: nobody paid more
             # for it than the worst case, and it must not stop what comes after it.
-        everybody = np.full(len(state.units.spent), binary_up(_mu_squared(state.worst, cost)))
-        return _State(state.units.charge(everybody), worst, parts, surely, charge.id), None, None
+        everybody = np.full(len(state.units.spent), binary_up(worst))
+        return _State(state.units.charge(everybody), charge.id), None, None
 
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = Plan.from_json(charge.plan)
@@ -269,10 +250,10 @@ class Individuals:
         rows, schema = self._tables.rows(source), self._tables.schema(source)
         if isinstance(query.plan.aggregation, Discovery):
             return present_groups(query, rows, schema, till.active)
-        if self._mode != "clip" or isinstance(query.plan.aggregation, Active):  # no part of a unit is active
-            return execute(query, rows, schema, till.active)
-        sums = execute(query, rows, schema, till.full)
-        others = unit_vectors(query, rows.taken(np.flatnonzero(till.short[rows.units])), schema)
+        sums = execute(query, rows, schema, till.active)
+        if till.radii is None:
+            return sums
+        others = unit_vectors(query, rows.taken(np.flatnonzero(till.radii[rows.units] >= 0)), schema)
         return np.asarray(sums + others.within(till.radii[others.owners]).sums())
 
 
@@ -283,11 +264,6 @@ def _took(touching: bool, asked: float, paid: Fraction) -> Took:
     if not asked:
         return "untouched"
     return "in full" if paid >= asked else "in part" if paid else "left out"
-
-
-def _mu_squared(worst: WorstCaseGDP | WorstCaseZCDP, cost: Loss) -> Any:
-    """A loss of the filter's kind as mu squared."""
-    return cost.parts[0] if isinstance(worst, WorstCaseGDP) else 2 * worst.counted(cost).rho
 
 
 def checked_accounting(accounting: object, on_exhausted: object) -> OnExhausted | None:

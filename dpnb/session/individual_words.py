@@ -38,14 +38,13 @@ def who(account: Account) -> str | None:
     )
 
 
-def left(account: Account) -> str:
-    """What is left, for the gauge."""
-    filter_ = account.filter
-    if not isinstance(filter_, WorstCase):
-        return f"{floor_percent(filter_.headroom)} left"
+def left(account: Account) -> str | None:
+    """What is left, for the gauge; None where all are accounted for alike."""
+    if not account.individual:
+        return None
     if account.left_out is not None:
         return "some may be left out"
-    return f"{floor_percent(filter_.headroom)} left for everybody"
+    return f"{floor_percent(account.filter.headroom)} left for everybody"
 
 
 def keeps(filter_: WorstCase) -> str:  # type: ignore[type-arg]

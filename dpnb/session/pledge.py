@@ -11,10 +11,10 @@ from typing import Any, get_args
 
 import msgspec
 
+from dpnb.accounting.individual import OnExhausted
 from dpnb.errors import LedgerError
 from dpnb.query.schema import ColumnType, Schema
 from dpnb.query.unit import PrivacyUnit
-from dpnb.session.individual import OnExhausted
 from dpnb.session.tables import Tables
 
 PRIVATE = "private"

@@ -28,11 +28,8 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
     with account.ledger.lock:
         question = questions.question(plan, view, target.groups)
         rows = questions.rows(question)
-        total = questions.resolve(question, target, rows)
-        cost, alone = question.missing(total), questions.stands_alone(question, total)
-        if alone:
-            cost = question.alone(total)
-        elif cost.mu_squared:
+        question, total, cost = questions.priced(question, target, rows)
+        if cost.mu_squared:
             refuse_after_final(question, target)
         before, promise = account.filter, account.promise
         expected = questions.errors(question, target, rows)
@@ -62,7 +59,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         refining=promise.refining,
         assumption=_assumption(question, rows, errors, total),
         notice=notice,
-        who=_who(before, counted, alone=alone),
+        who=_who(before, counted, alone=question.alone),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -40,12 +40,21 @@ class Question:
         Of the cells that are to be looked at.
     view : View
     refinement : Refinement
+        The looks at it that can be combined.
+    alone : bool
+        A new look is combined with none of them: see `Questions.looks`.
     """
 
     query: LinearQuery
     measured: LinearQuery
     view: AnyView
     refinement: Refinement
+    alone: bool = False
+
+    @property
+    def combined(self) -> Refinement:
+        """The looks that a new one is combined with."""
+        return Refinement((), None, self.query.cells) if self.alone else self.refinement
 
     @property
     def words(self) -> str:
@@ -59,18 +68,14 @@ class Question:
 
     @property
     def known(self) -> GDP:
-        """How well the cells to be looked at are known."""
-        return self.refinement.known(self.measured.l2_sensitivity_squared, self.measured.only)
+        """How well the cells to be looked at are known, as far as that saves anything."""
+        return self.combined.known(self.measured.l2_sensitivity_squared, self.measured.only)
 
     @property
     def discovery_delta(self) -> Fraction:
         """What a discovery takes of the budget's discovery_delta."""
         aggregation = self.query.plan.aggregation
         return from_text(aggregation.delta) if isinstance(aggregation, Discovery) else Fraction(0)
-
-    def alone(self, total: GDP) -> GDP:
-        """What a look that is combined with no other must cost for the cells to be known as well as by `total`."""
-        return GDP.from_squared(total.mu_squared, self.discovery_delta)
 
     def missing(self, total: GDP) -> GDP:
         """What a release must cost so that the cells are known as well as by `total`."""
@@ -136,11 +141,6 @@ class Questions:
         """Every look at a question."""
         return self.account.ledger.looks(self.version, self.account.trunk, question_of(plan))
 
-    def stands_alone(self, question: Question, total: GDP) -> bool:
-        """Whether a look that makes the question known as well as by `total` would stand alone: see `looks`."""
-        missing = question.missing(total)
-        return bool(missing.mu_squared) and not self.account.surely(missing)
-
     def refinement_of(self, query: LinearQuery, charges: list[Charge]) -> Refinement:
         """What some rows of the ledger say about a question."""
         looks = []
@@ -159,6 +159,29 @@ class Questions:
             return query, self.refinement(query)
 
         return known_rows(question.query, question.view, self.public_size, known)
+
+    def priced(self, question: Question, target: Target, rows: Rows | None) -> tuple[Question, GDP, GDP]:
+        """The question as it would be looked at, how well it would be known, and what that costs.
+
+        Where somebody might be left out of a further look, the look stands alone and is paid for in full.
+
+        Raises
+        ------
+        RequestError
+            Such a look is asked for at some groups only, or what `resolve` raises.
+        """
+        total = self.resolve(question, target, rows)
+        cost = question.missing(total)
+        if cost.mu_squared and not self.account.surely(cost):
+            if target.groups:
+                raise RequestError(
+                    f"groups: some units may be left out of a further look at the {question.words}, so it is not "
+                    "combined with earlier ones; ask for these groups alone, as in groupby(..., keys=[...])"
+                )
+            question = replace(question, alone=True)
+            total = self.resolve(question, target, rows)
+            cost = question.missing(total)
+        return question, total, cost
 
     def resolve(self, question: Question, target: Target, rows: Rows | None) -> GDP:
         """The loss at which the question is known as well as asked."""
@@ -196,7 +219,7 @@ class Questions:
             return None if found is None else found[cells]
 
         def at(sigma: float) -> Cells | None:
-            radius = refinement.radius_at(sigma, alpha, final=final)
+            radius = question.combined.radius_at(sigma, alpha, final=final)
             if known is None or question.measured.only is None:
                 return widths(np.full(query.cells, sigma), np.full(query.cells, radius))
             sigmas, radii = known[1].copy(), refinement.radius(alpha)
@@ -206,7 +229,7 @@ class Questions:
         labels = [
             [_names(query.keys[cell] if query.keys else (), outputs, place) for place in range(count)] for cell in cells
         ]
-        now = None if known is None else widths(known[1], refinement.radius(alpha))
+        now = None if known is None or question.alone else widths(known[1], refinement.radius(alpha))
         if now is not None and len(refinement.looks) > 1:  # an interval lies within the first look's
             _, sigma = refinement.first.combined()
             first = widths(sigma, refinement.first.radius(alpha))
@@ -239,14 +262,14 @@ def refuse_after_final(question: Question, target: Target) -> None:
     ------
     RequestError
     """
-    if question.refinement.final:
+    if question.combined.final:
         raise RequestError(
             f"{question.words}: was released with final=True, whose interval holds only if nothing follows; the budget "
             "is untouched; ask another question"
         )
-    if target.final and question.refinement.looks:
+    if target.final and question.combined.looks:
         raise RequestError(
-            f"final: must be the first look at a question, and there are {len(question.refinement.looks)} at the "
+            f"final: must be the first look at a question, and there are {len(question.combined.looks)} at the "
             f"{question.words}; leave final out"
         )
 

@@ -35,7 +35,7 @@ from dpnb.session import live
 from dpnb.session.account import Account
 from dpnb.session.individual import Individuals
 from dpnb.session.log import Log
-from dpnb.session.questions import Keys, Question, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
+from dpnb.session.questions import Keys, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
 from dpnb.session.target import Request, Target
 
 FAILED = (
@@ -113,37 +113,35 @@ class Releases:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
         text, request = plan.to_json(), target.to_json(view)
         account, version = self._questions.account, self._questions.version
-        key, ledger = digest([version, account.trunk, text, request]), account.ledger
+        key, ledger = self._key(text, request), account.ledger
         with ledger.transaction():
             known = ledger.find(key)
             if known is not None:
                 return known
             account.tree.refuse_ended(inside or account.trunk, version)
             question = self._questions.question(plan, view, target.groups)
-            refinement = question.refinement
-            total = self._questions.resolve(question, target, self._questions.rows(question))
-            loss = question.missing(total)
-            alone = self._questions.stands_alone(question, total)
-            if alone:
-                _refuse_alone(question, target, combined)
-                loss, refinement = question.alone(total), Refinement()
+            question, total, loss = self._questions.priced(question, target, self._questions.rows(question))
+            if question.alone and combined:
+                raise BudgetExceeded(
+                    f"{question.words}: is refined only while everybody surely takes part; a further look might leave "
+                    "somebody out and would stand alone; nothing was charged"
+                )
+            refinement = question.combined
             if not loss.mu_squared and not refinement.looks:
                 raise RequestError(f"{question.words}: {target.words} measures nothing; ask for more")
             sigma = tau = None
             if loss.mu_squared:
-                if not alone:
-                    refuse_after_final(question, target)
+                refuse_after_final(question, target)
                 account.refuse_nobody(question.words, version)
-                account.admit(question.words, loss, GDP(0) if alone else question.known)
+                account.admit(question.words, loss, question.known)
                 sigma = sigma_for(question.measured.l2_sensitivity_squared, loss)
                 tau = refinement.tau if refinement.looks else None if target.final else first_tau(sigma, target.alpha)
-            same = question_of(plan)
-            looks = [] if alone or isinstance(plan.aggregation, Discovery) else self._questions.looks(plan)
+            looks = self._questions.looks(plan) if refinement.looks else []
             return ledger.reserve(
                 key=key,
                 branch=account.trunk,
                 version=version,
-                question=same,
+                question=question_of(plan),
                 plan=text,
                 request=request,
                 target=max(total, question.known, key=lambda loss: loss.mu_squared),
@@ -192,9 +190,12 @@ class Releases:
 
     def asked_before(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
         """The row of the identical request, if it was made before, in any kernel; nothing is charged or read."""
-        key = digest([self.version, self.account.trunk, plan.to_json(), target.to_json(view)])
         with self.account.ledger.lock:  # not while another thread writes a row that may yet be undone
-            return self.account.ledger.find(key)
+            return self.account.ledger.find(self._key(plan.to_json(), target.to_json(view)))
+
+    def _key(self, plan: str, request: str) -> str:
+        """Identity of a request."""
+        return digest([self.version, self.account.trunk, plan, request])
 
     def known(self, plan: Plan) -> GDP:
         """How well a question is known by now: what its looks cost together."""
@@ -315,28 +316,6 @@ class Releases:
         refuse_shares_apart(view, self._questions.refinement_of(query, looks))
         other = Request(request.confidence, view, request.simultaneous, request.groups)
         return self._shaped(query, other, looks, cost=cost, known=known, time=time)
-
-
-def _refuse_alone(question: Question, target: Target, combined: bool) -> None:
-    """Refuse a look that cannot be combined with earlier ones, where only a combined one would do.
-
-    Raises
-    ------
-    RequestError
-        Some groups are to be known better than others.
-    BudgetExceeded
-        A refinement goes on only while everybody surely takes part.
-    """
-    if target.groups:
-        raise RequestError(
-            f"groups: some units may be left out of a further look at the {question.words}, so it is not combined with "
-            "earlier ones; ask for these groups alone, as in groupby(..., keys=[...])"
-        )
-    if combined:
-        raise BudgetExceeded(
-            f"{question.words}: is refined only while everybody surely takes part; a further look might leave somebody "
-            "out and would stand alone; nothing was charged"
-        )
 
 
 def _refuse_refining(**_: object) -> NoReturn:

@@ -58,7 +58,8 @@ def snapshot(session: Session) -> dict[str, Any]:
     account = session._account
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
     log = session._releases.log
-    left, spent = individual_words.left(account), spent_words(filter_, account.budget)
+    left = individual_words.left(account) or f"{floor_percent(filter_.headroom)} left"
+    who, spent = individual_words.who(account), spent_words(filter_, account.budget)
     paused = account.paused
     label, source = FILTERS[account.promise.name]
     return {
@@ -77,7 +78,7 @@ def snapshot(session: Session) -> dict[str, Any]:
                 "kind": "remaining",
                 "value": filter_.headroom,
                 "text": left,
-                "description": individual_words.who(account)
+                "description": who
                 or (
                     f"The {label} filter has {floor_percent(filter_.headroom)} of the budget left and refuses what "
                     f"does not fit. {source}."
@@ -90,7 +91,7 @@ def snapshot(session: Session) -> dict[str, Any]:
             _odometer(name, odometer, paused, session.told_of) for name, odometer in comparison.odometers.items()
         ],
         "paused": paused,
-        "individual": individual_words.who(account),
+        "individual": who,
         "mechanisms": session._mechanisms.told(),
         "spent": spent,
         "ledger": _ledger_name(session),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpnb.accounting.individual import OnExhausted
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
 from dpnb.query.plan import Plan, question_words
@@ -19,7 +20,7 @@ from dpnb.query.prepare import units_named
 from dpnb.query.unit_name import UnitType, names_unit
 from dpnb.session import launch_words
 from dpnb.session.account import Account
-from dpnb.session.individual import Individuals, OnExhausted, Paid, Took
+from dpnb.session.individual import Individuals, Paid, Took
 from dpnb.session.kernel import kernel_around
 from dpnb.session.log import gdp_of
 from dpnb.session.pledge import Pledge

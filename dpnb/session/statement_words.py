@@ -6,8 +6,8 @@ import textwrap
 from fractions import Fraction
 
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_sqrt_up, decimal_up, shown_down, shown_up
+from dpnb.accounting.individual import OnExhausted
 from dpnb.answer.faces import ceil_percent, floor_percent
-from dpnb.session.individual import OnExhausted
 from dpnb.session.plain_words import promise_words
 from dpnb.session.state import of_budget
 from dpnb.session.statement import Line, Statement

@@ -90,8 +90,10 @@ def measured(name: str, frame: pd.DataFrame, folder: Path, **how: Any) -> None:
         ratios = "".join(f"{one:>9.1f}{one / alone:>6.1f}x" for one in each)
         print(f"{name:<8}{words:<20}{alone:>10.1f}{ratios}{sums:>10.1f}")
     for made in sessions.values():
-        spent = made._individuals._state.units.spent  # type: ignore[union-attr]
-        print(f"{name:<8}state of {len(spent):,} units: {spent.nbytes / len(spent):.0f} bytes each")
+        kept = vars(made._individuals._state.units).values()  # type: ignore[union-attr]
+        arrays = [one for one in kept if isinstance(one, np.ndarray)]
+        held = sum(one.nbytes for one in arrays) / len(arrays[0])
+        print(f"{name:<8}state of {len(arrays[0]):,} units: {held:.0f} bytes each")
 
 
 def main() -> None:

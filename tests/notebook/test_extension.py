@@ -76,6 +76,20 @@ def test_the_magic_shows_every_session_as_text(shell: InteractiveShell, capsys: 
     assert "%dpnb what-if" in told
 
 
+def test_a_session_whose_ledger_is_gone_hides_no_other(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(shell, "s.frame.count().release(mu=0.6)")
+    table = pd.DataFrame({"x": [1.0]})
+    schema = {"x": dpnb.Bounded(0, 5)}
+    other = dpnb.Session(table, name="gone", budget=dpnb.Budget.gdp(1), schema=schema, ledger=":memory:")
+    other.ledger.close()
+    shell.run_line_magic("dpnb", "log")
+    told = capsys.readouterr().out
+    assert "dpnb session gone: ledger ':memory:': cannot be used" in told
+    assert "count of rows" in told
+
+
 def test_what_if_previews_the_last_question_or_the_one_that_is_named(shell: InteractiveShell) -> None:
     run(shell, "q = s.frame['x'].sum()")
     run(shell, "s.frame.count()")

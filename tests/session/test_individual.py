@@ -459,6 +459,30 @@ def test_a_question_first_asked_when_somebody_may_be_left_out_is_best_known_by_i
     assert looks[1].cost == GDP("0.9")
 
 
+def test_a_look_that_stands_alone_is_previewed_as_it_is_released() -> None:
+    session = opened(PEOPLE)
+    first = ask(session, "count", "0.5")
+    ask(session, "counts by site", "1")  # beyond the worst case
+    count = session.frame.count()
+    within = float(first.cells.half_width[0, 0]) / 2
+    shown = count.preview(within=within)
+    answer = count.release(within=within)
+    assert (shown.cost, shown.target) == (answer.cost, answer.known)
+    assert shown.expected_error == pytest.approx(float(answer.cells.half_width[0, 0]), rel=1e-6)
+    assert shown.expected_error == pytest.approx(within, rel=1e-6), "no more is paid than was asked for"
+    assert answer.looks == 1
+
+
+def test_what_is_refused_for_some_groups_is_refused_in_a_preview_too() -> None:
+    session = opened(PEOPLE)
+    ask(session, "counts by site", "0.5")
+    ask(session, "count", "1")
+    counts = session.frame.groupby("site").count()
+    for say in (counts.preview, counts.release):
+        with pytest.raises(RequestError, match="some units may be left out"):
+            say(mu="0.9", groups=["a"])
+
+
 def test_groups_are_not_refined_alone_when_somebody_may_be_left_out() -> None:
     session = opened(PEOPLE)
     ask(session, "counts by site", "0.9")

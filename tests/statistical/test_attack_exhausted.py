@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb.accounting.individual import IndividualFilter, NormFilter
+from dpnb.accounting.individual import IndividualFilter
 from dpnb.accounting.individual import filter as filter_module
 from dpnb.answer import faces
 from dpnb.errors import DpnbError, ExecutionError
@@ -281,7 +281,7 @@ def test_draws_rows_and_transactions_do_not_depend_on_who_is_exhausted(
 
 # --- failures ---------------------------------------------------------------------------------------------------------
 
-SECRETS = (Prepared, pd.DataFrame, np.ndarray, UnitVectors, IndividualFilter, NormFilter, _State, _Till, Paid)
+SECRETS = (Prepared, pd.DataFrame, np.ndarray, UnitVectors, IndividualFilter, _State, _Till, Paid)
 SECRET = "87131-secret"
 
 

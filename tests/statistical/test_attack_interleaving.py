@@ -35,13 +35,10 @@ from dpnb.query.execute import execute
 from dpnb.query.plan import Plan
 from dpnb.session import account
 from dpnb.session.account import Account
-from dpnb.session.comparison import Comparison
-from dpnb.session.log import Log
 from dpnb.session.mechanisms import launching
-from dpnb.session.releases import Releases
-from dpnb.session.tables import Tables
 from dpnb.session.tree import Tree
 from statistical.attacks import Floats, seen_difference
+from statistical.quick import quick_sessions
 
 pytestmark = pytest.mark.statistical
 
@@ -78,19 +75,7 @@ def session(table: pd.DataFrame, seed: int) -> dpnb.Session:
 
 @pytest.fixture(autouse=True, scope="module")
 def quick() -> Iterator[None]:
-    """Prepare each table once, and let a release give its row of the ledger, without a face: twice as fast."""
-    read, prepared = Tables.read, {}
-
-    def read_once(tables: Tables, table: Any) -> None:
-        if id(table) not in prepared:
-            read(tables, table)
-        tables._prepared = prepared.setdefault(id(table), tables._prepared)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tables, "read", read_once)
-        patch.setattr(Releases, "answer_of", lambda _, charge: charge)
-        patch.setattr(Log, "asked", lambda *_: None)
-        patch.setattr(Comparison, "before_anything", cache(Comparison.before_anything))
+    with quick_sessions():
         yield
 
 
@@ -264,7 +249,7 @@ def proved_mu(there: Seen, gone: Seen) -> float:
 
 
 def test_nobody_who_interleaves_everything_beats_the_promise_and_a_good_attacker_comes_close() -> None:
-    """Close is 0.9 of the gap, where 0.99 is expected, with a standard error of 0.033: 1 fresh seed in 200 would fail.
+    """Close is 0.8 of the gap, where 0.99 is expected, with a standard error of 0.033: a fresh seed would not fail.
 
     That estimate is the mean of (1 - 1/ratio)+ with the person, and of (1 - ratio)+ without.  The shares of attacks
     whose ratio is above 1 tell the gap too, and do not rest on the ratio being right: six standard errors, 1e-8.
@@ -273,7 +258,7 @@ def test_nobody_who_interleaves_everything_beats_the_promise_and_a_good_attacker
     assert proved_mu(there, gone) <= MU0
     by_ratio = float(np.mean([-np.expm1(np.minimum(seen, 0)) for seen in (-there.evidence, gone.evidence)]))
     by_guess = float(np.mean(there.evidence > 0) - np.mean(gone.evidence > 0))
-    assert by_ratio > 0.9 * GAP
+    assert by_ratio > 0.8 * GAP
     assert abs(by_guess - by_ratio) < 6 * np.sqrt(0.5 / REPETITIONS)
     for seen in (there, gone):
         assert min(seen.told) > 0.9 * MU0**2

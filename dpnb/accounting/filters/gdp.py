@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from dpnb.accounting.conversions import epsilon_of_gdp
 from dpnb.accounting.convert import convert
@@ -43,7 +44,7 @@ class GDPFilter(SumFilter[GDP]):
         self._start(GDP(non_negative(mu, name="mu"), delta))
 
     @classmethod
-    def from_loss(cls, budget: GDP) -> GDPFilter:
+    def from_loss(cls, budget: GDP) -> Self:
         """The filter whose budget is a loss, exact in mu squared.
 
         Raises

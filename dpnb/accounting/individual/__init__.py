@@ -6,7 +6,7 @@ name                     file         what it is                                
 losses_of_linear_query   losses       what a unit loses in a noisy sum                    Example 2.7
 losses_of_squares        losses       the same as mu squared, of squared norms            Example 2.7
 remaining_of             losses       what a unit has left                                Algorithm 3
-IndividualFilter         filter       a unit that cannot pay sits out ("skip", "drop")    Algorithm 3; Theorem 1.2
+IndividualFilter         filter       a unit takes part as far as it can pay              Algorithms 3, 7; Theorem 1.2
 NormFilter               norm_filter  a unit is clipped to what it has left               Algorithm 7
 WorstCase                worst_case   what is public: the unit that pays everything       section 4.2
 norm_budget_variance     formulas     the noise that makes a norm budget rho-zCDP         Corollary 4.7

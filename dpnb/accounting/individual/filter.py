@@ -1,4 +1,4 @@
-"""A unit takes part in a question only if its own budget pays for it."""
+"""A unit takes part in a question as far as its own budget pays for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.individual.losses import remaining_of
-from dpnb.accounting.individual.rounding import Floats, plus_up
+from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up
 from dpnb.accounting.individual.units import (
     GREATEST,
     Places,
@@ -27,12 +27,12 @@ from dpnb.errors import InvalidValueError
 
 __all__ = ["IndividualFilter", "OnExhausted"]
 
-OnExhausted = Literal["skip", "drop"]
+OnExhausted = Literal["skip", "drop", "clip"]
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class IndividualFilter:
-    """Each unit takes part in a question only if its own budget pays for it.
+    """Each unit takes part in a question only if its own budget pays for it, or as far as it does.
 
     Parameters
     ----------
@@ -40,10 +40,11 @@ class IndividualFilter:
         What each unit may lose in all, zCDP rho or Renyi loss at one order, >= 0 and below 2^1000.
     units : int
         Number of units, >= 0.
-    mode : {"skip", "drop"}
+    mode : {"skip", "drop", "clip"}
         "skip" (Algorithm 3): a unit that cannot pay sits out, is charged nothing and may return for a cheaper
         question.  "drop" (the set S_t of Theorem 1.2): once out, out for ever.  They are different sets and both are
-        private; accuracy is with respect to the one that was used.
+        private; accuracy is with respect to the one that was used.  "clip" (Algorithm 7): like "skip", and a question
+        that can be scaled down takes `step_in_part`.
 
     Raises
     ------
@@ -69,11 +70,11 @@ class IndividualFilter:
     budget: Fraction
     mode: OnExhausted
     _spent: Floats
-    _inside: NDArray[np.bool_]  # who may still take part; everybody with "skip"
+    _inside: NDArray[np.bool_]  # who may still take part; everybody but with "drop"
 
     def __init__(self, budget: Number, units: int, mode: OnExhausted = "skip") -> None:
         if mode not in get_args(OnExhausted):
-            raise InvalidValueError(f"mode must be 'skip' or 'drop', got {shown(mode)}; give one of them")
+            raise InvalidValueError(f"mode must be 'skip', 'drop' or 'clip', got {shown(mode)}; give one of them")
         count = unit_count(units)
         budget_as_double(budget, name="budget")
         object.__setattr__(self, "budget", exact(budget))
@@ -115,15 +116,40 @@ class IndividualFilter:
         InvalidValueError
             A loss is not finite or is negative (the text is constant), or the shape differs.
         """
-        places = places_of(of, len(self._spent))
-        before = self._spent[places]
-        after = plus_up(before, per_unit(losses, "losses", len(before)))
-        active = self._inside[places] & (after <= budget_as_double(self.budget, name="budget"))
-        state = copy(self)
-        object.__setattr__(state, "_spent", changed(self._spent, places, np.where(active, after, before)))
+        places, before, asked = self._of(losses, of)
+        after = plus_up(before, asked)
+        active = self._inside[places] & (after <= self._limit())
+        state = self._with(places, np.where(active, after, before))
         if self.mode == "drop":
             object.__setattr__(state, "_inside", changed(self._inside, places, active))
         return state, active
+
+    def step_in_part(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
+        """The filter after a question in which a unit takes part as far as it can pay, and how far that is.
+
+        Parameters
+        ----------
+        losses, of
+            As for `step`.
+
+        Returns
+        -------
+        filter : IndividualFilter
+        allowed : ndarray, of the shape of `losses`
+            The loss itself, or what is left of the unit's budget if that is less: each unit's vector is to be scaled
+            down until it loses no more.  SENSITIVE.
+
+        Raises
+        ------
+        InvalidValueError
+            As `step`.
+        """
+        places, before, asked = self._of(losses, of)
+        left = minus_down(self._limit(), before)
+        short = asked > left
+        # Who takes all that is left has nothing left, not the crumb by which that was rounded down.
+        after = np.where(short, np.maximum(before, self._limit()), plus_up(before, asked))
+        return self._with(places, after), np.where(short, left, asked)
 
     def charge(self, losses: ArrayLike, of: Places | None = None) -> Self:
         """The filter after a question in which everybody took part, because everybody surely could pay for it.
@@ -142,12 +168,22 @@ class IndividualFilter:
         InvalidValueError
             As `step`.
         """
+        places, before, asked = self._of(losses, of)
+        return self._with(places, np.minimum(plus_up(before, asked), GREATEST))
+
+    def _of(self, losses: ArrayLike, of: Places | None) -> tuple[Places | slice, Floats, Floats]:
+        """Where the units of some losses are, what they have spent, and the losses, checked."""
         places = places_of(of, len(self._spent))
         before = self._spent[places]
-        after = plus_up(before, per_unit(losses, "losses", len(before)))
+        return places, before, per_unit(losses, "losses", len(before))
+
+    def _with(self, places: Places | slice, spent: Floats) -> Self:
         state = copy(self)
-        object.__setattr__(state, "_spent", changed(self._spent, places, np.minimum(after, GREATEST)))
+        object.__setattr__(state, "_spent", changed(self._spent, places, spent))
         return state
+
+    def _limit(self) -> float:
+        return budget_as_double(self.budget, name="budget")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, IndividualFilter):

@@ -12,16 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnb.accounting.exact import Number, binary_down, exact, positive
 from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up, root_down, squares_up
-from dpnb.accounting.individual.units import (
-    GREATEST,
-    Places,
-    budget_as_double,
-    changed,
-    per_unit,
-    places_of,
-    read_only,
-    unit_count,
-)
+from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
 
 __all__ = ["NormFilter"]
 
@@ -81,20 +72,18 @@ class NormFilter:
         """Who can still contribute: a radius above zero, strictly.  SENSITIVE, and so is their number."""
         return self.radius > 0
 
-    def step(self, norms: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
+    def step(self, norms: ArrayLike) -> tuple[Self, Floats]:
         """The filter after a question, and the norms to which the units' vectors are to be clipped.
 
         Parameters
         ----------
-        norms : array_like, shape (units,) or that of `of`
+        norms : array_like, shape (units,)
             L2 norm of each unit's vector, finite, >= 0.
-        of : int array, optional
-            Places of the units whose norms these are, ascending, each once; the others' are 0.
 
         Returns
         -------
         filter : NormFilter
-        clipped_norms : ndarray, of the shape of `norms`
+        clipped_norms : ndarray, shape (units,)
             min(norm, radius); 0 for a norm of 0.  SENSITIVE.  Scale each vector so that its norm is not above it,
             whatever the scaling rounds.
 
@@ -103,103 +92,15 @@ class NormFilter:
         InvalidValueError
             A norm is not finite or is negative (the text is constant), or the shape differs.
         """
-        places = places_of(of, len(self._spent))
-        before = self._spent[places]
-        values = per_unit(norms, "norms", len(before))
-        root = root_down(minus_down(self._limit(), before))
+        values = per_unit(norms, "norms", len(self._spent))
+        root = self._root()
         clipped = np.minimum(values, np.minimum(root, binary_down(self.clip)))
-        after = plus_up(before, squares_up(clipped))
+        after = plus_up(self._spent, squares_up(clipped))
         # Who takes all that is left has nothing left, not the crumb by which the root was rounded down.
-        after = np.where(clipped >= root, np.maximum(before, self._limit()), after)
+        after = np.where(clipped >= root, self._limit(), after)
         state = copy(self)
-        object.__setattr__(state, "_spent", changed(self._spent, places, after))
+        object.__setattr__(state, "_spent", read_only(after))
         return state, clipped
-
-    def step_squares(self, squares: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
-        """The filter after a question, and the squares of the norms to which the vectors are to be clipped.
-
-        Like `step` without the constant clip, for vectors that are bounded otherwise.
-
-        Parameters
-        ----------
-        squares : array_like
-            Square of each norm, finite, >= 0, never below the true one.
-        of
-            As for `step`.
-
-        Returns
-        -------
-        filter : NormFilter
-        allowed : ndarray, of the shape of `squares`
-            The square itself, or what is left of the unit's budget if that is less.  SENSITIVE.
-
-        Raises
-        ------
-        InvalidValueError
-            As `step`.
-        """
-        places = places_of(of, len(self._spent))
-        before = self._spent[places]
-        values = per_unit(squares, "squares", len(before))
-        left = minus_down(self._limit(), before)
-        short = values > left
-        after = np.where(short, np.maximum(before, self._limit()), plus_up(before, values))
-        state = copy(self)
-        object.__setattr__(state, "_spent", changed(self._spent, places, after))
-        return state, np.where(short, left, values)
-
-    def step_in_full(self, squares: ArrayLike, of: Places | None = None) -> tuple[Self, NDArray[np.bool_]]:
-        """The filter after a question in which a unit takes part in full or not at all, and who does.
-
-        Parameters
-        ----------
-        squares : array_like
-            Square of each norm.
-        of
-            As for `step`.
-
-        Returns
-        -------
-        filter : NormFilter
-        active : ndarray of bool, of the shape of `squares`
-            Those who have enough left.  SENSITIVE, and so is their number.
-
-        Raises
-        ------
-        InvalidValueError
-            As `step`.
-        """
-        places = places_of(of, len(self._spent))
-        before = self._spent[places]
-        after = plus_up(before, per_unit(squares, "squares", len(before)))
-        active = after <= self._limit()
-        state = copy(self)
-        object.__setattr__(state, "_spent", changed(self._spent, places, np.where(active, after, before)))
-        return state, active
-
-    def charge(self, squares: ArrayLike, of: Places | None = None) -> Self:
-        """The filter after a question in which nobody was clipped to what is left, because everybody had enough.
-
-        See :meth:`IndividualFilter.charge`.
-
-        Parameters
-        ----------
-        squares : array_like
-            Square of each norm.
-        of
-            As for `step`.
-
-        Raises
-        ------
-        InvalidValueError
-            As `step`.
-        """
-        places = places_of(of, len(self._spent))
-        before = self._spent[places]
-        after = plus_up(before, per_unit(squares, "squares", len(before)))
-        state = copy(self)
-        object.__setattr__(state, "_spent", changed(self._spent, places, np.minimum(after, GREATEST)))
-        return state
 
     def _limit(self) -> float:
         return budget_as_double(self.norm_budget, name="norm_budget")

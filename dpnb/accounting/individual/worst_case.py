@@ -15,7 +15,7 @@ from dpnb.accounting.filters import GDPFilter, SumFilter, ZCDPFilter
 from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
-__all__ = ["WorstCase", "WorstCaseGDP", "WorstCaseZCDP", "worst_case_of"]
+__all__ = ["WorstCase", "worst_case_of"]
 
 L = TypeVar("L", bound=Loss)
 
@@ -60,44 +60,42 @@ class WorstCase(SumFilter[L], Generic[L]):
     @property
     def full(self) -> bool:
         """Whether nothing is left for the unit that pays for everything in full."""
-        return not any(
-            whole - part
-            for name, part, whole in zip(self.budget.names, self.spent.parts, self.budget.parts, strict=True)
-            if name != "delta"
-        )
+        return self.spent.parts[0] == self.budget.parts[0]
+
+    @property
+    def rule(self) -> str:
+        """What holds for each unit, in words."""
+        return f"for each unit by itself, {super().rule}"
+
+    def mu_squared(self, loss: Loss) -> Fraction:
+        """A loss as mu squared, for a Gaussian answer: what units are charged in."""
+        raise NotImplementedError
+
+    @property
+    def unit_budget(self) -> Fraction:
+        """What each unit may lose in all, as mu squared."""
+        return self.mu_squared(self.budget)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class WorstCaseGDP(WorstCase[GDP], GDPFilter):
     """Of a budget in Gaussian differential privacy."""
 
-    @property
-    def rule(self) -> str:
-        """What holds for each unit, in words."""
-        return f"for each unit by itself, {super().rule}"
-
-    @property
-    def unit_budget(self) -> Fraction:
-        """What each unit may lose in all, as mu squared."""
-        return self.budget.mu_squared
+    def mu_squared(self, loss: Loss) -> Fraction:
+        """A loss as mu squared."""
+        return self.counted(loss).mu_squared
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class WorstCaseZCDP(WorstCase[ZCDP], ZCDPFilter):
     """Of a budget in zero-concentrated differential privacy."""
 
-    @property
-    def rule(self) -> str:
-        """What holds for each unit, in words."""
-        return f"for each unit by itself, {super().rule}"
-
-    @property
-    def unit_budget(self) -> Fraction:
-        """What each unit may lose in all, as mu squared: twice the rho of a Gaussian answer."""
-        return 2 * self.budget.rho
+    def mu_squared(self, loss: Loss) -> Fraction:
+        """A loss as mu squared: twice the rho of a Gaussian answer."""
+        return 2 * self.counted(loss).rho
 
 
-def worst_case_of(filter_: object) -> WorstCaseGDP | WorstCaseZCDP:
+def worst_case_of(filter_: object) -> WorstCase[GDP] | WorstCase[ZCDP]:
     """What is public where each unit keeps to a fresh filter's budget by itself.
 
     Raises
@@ -106,13 +104,9 @@ def worst_case_of(filter_: object) -> WorstCaseGDP | WorstCaseZCDP:
         Individual accounting is proved for sums of mu squared and of rho; the filter is of another kind.
     """
     if isinstance(filter_, GDPFilter):
-        gaussian = object.__new__(WorstCaseGDP)
-        gaussian._start(filter_.budget)
-        return gaussian
+        return WorstCaseGDP.from_loss(filter_.budget)
     if isinstance(filter_, ZCDPFilter):
-        concentrated = object.__new__(WorstCaseZCDP)
-        concentrated._start(filter_.budget)
-        return concentrated
+        return WorstCaseZCDP(filter_.budget.rho, filter_.budget.delta)
     raise InvalidValueError(
         f"accounting: 'individual' is proved for filter='gdp' and filter='zcdp'; got {type(filter_).__name__}; take "
         "one of these"

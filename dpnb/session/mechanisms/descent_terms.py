@@ -120,7 +120,9 @@ class DescentTerms:
         mu, steps, chains = from_text(asked["mu"]), asked["steps"], asked["chains"]
         together = GDP.from_squared(mu**2 * steps)
         times = account.filter.times(account.promise.enters(GDP(mu)))
-        covers = f"the budget covers {times:,} steps as it stands" if times is not None else "any number of them fits"
+        covers = f"the budget covers {times:,} steps as it stands"
+        if account.individual:
+            covers = f"everybody surely takes part in {times:,} of them as it stands, and then steps go on"
         facts = [
             (
                 "cost",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpnb.accounting.individual import IndividualFilter, OnExhausted
 from dpnb.errors import InvalidValueError
 
-MODES: list[OnExhausted] = ["skip", "drop"]
+MODES: list[OnExhausted] = ["skip", "drop", "clip"]
 UNITS = 3
 modes = st.sampled_from(MODES)
 amounts = st.one_of(st.floats(0, 2), st.floats(0, 1e-300), st.floats(0, 1e300), st.sampled_from([0.0, 0.1, 0.3, 0.5]))
@@ -118,7 +118,7 @@ def test_a_table_without_units_is_fine() -> None:
         lambda: IndividualFilter(-1, 1),
         lambda: IndividualFilter(1, -1),
         lambda: IndividualFilter(1, True),
-        lambda: IndividualFilter(1, 1, "clip"),  # type: ignore[arg-type]
+        lambda: IndividualFilter(1, 1, "stop"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_settings_are_refused(make: Callable[[], object]) -> None:

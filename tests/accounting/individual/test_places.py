@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb.accounting.individual import IndividualFilter, NormFilter, losses_of_squares
+from dpnb.accounting.individual import IndividualFilter, OnExhausted, losses_of_squares
 from dpnb.accounting.individual.rounding import times_up, times_up_roughly
 
+MODES: list[OnExhausted] = ["skip", "drop", "clip"]
 amounts = st.one_of(st.floats(0, 2), st.sampled_from([0.0, 0.1, 0.25, 0.3, 1.0]))
 lists = st.lists(st.tuples(amounts, st.booleans()), min_size=5, max_size=5)
 
 
-@given(st.lists(lists, max_size=6), st.sampled_from(["skip", "drop"]))
+@given(st.lists(lists, max_size=6), st.sampled_from(MODES))
 def test_units_that_a_question_does_not_touch_lose_nothing(history, mode) -> None:  # type: ignore[no-untyped-def]
     some = everywhere = IndividualFilter(1, 5, mode)
     for question in history:
@@ -29,28 +30,28 @@ def test_units_that_a_question_does_not_touch_lose_nothing(history, mode) -> Non
 
 
 @given(st.lists(lists, max_size=6))
-def test_squares_are_cut_to_what_is_left_and_no_budget_is_overdrawn(history) -> None:  # type: ignore[no-untyped-def]
-    state, paid = NormFilter(2**400, 1, 5), [Fraction(0)] * 5
+def test_losses_are_cut_to_what_is_left_and_no_budget_is_overdrawn(history) -> None:  # type: ignore[no-untyped-def]
+    state, paid = IndividualFilter(1, 5, "clip"), [Fraction(0)] * 5
     for question in history:
         places = np.flatnonzero([touched for _, touched in question])
-        squares = np.array([square for square, _ in question])[places]
+        losses = np.array([loss for loss, _ in question])[places]
         left = [1 - Fraction(one) for one in state.spent[places].tolist()]
-        state, allowed = state.step_squares(squares, of=places)
-        for place, square, cut, rest in zip(places.tolist(), squares.tolist(), allowed.tolist(), left, strict=True):
-            assert cut == square or Fraction(cut) <= rest < Fraction(square)
+        state, allowed = state.step_in_part(losses, of=places)
+        for place, loss, cut, rest in zip(places.tolist(), losses.tolist(), allowed.tolist(), left, strict=True):
+            assert cut == loss or Fraction(cut) <= rest < Fraction(loss)
             paid[place] += Fraction(cut)
         assert all(one <= Fraction(spent) <= 1 for one, spent in zip(paid, state.spent.tolist(), strict=True))
 
 
 def test_in_full_or_not_at_all() -> None:
-    state = NormFilter(2**400, 1, 3).charge([0.5, 0.75, 0.0])
-    state, active = state.step_in_full([0.5, 0.5, 0.5])
+    state = IndividualFilter(1, 3, "clip").charge([0.5, 0.75, 0.0])
+    state, active = state.step([0.5, 0.5, 0.5])
     assert active.tolist() == [True, False, True]
     assert state.spent.tolist() == [1.0, 0.75, 0.5]
 
 
 def test_charging_everybody_asks_nobody_and_may_go_beyond_the_budget() -> None:
-    for state in (IndividualFilter(1, 2), IndividualFilter(1, 2, "drop"), NormFilter(2**400, 1, 2)):
+    for state in (IndividualFilter(1, 2, mode) for mode in MODES):
         full = state.charge([0.7, 3.0])
         assert full.spent.tolist() == [0.7, 3.0]
         assert state.spent.tolist() == [0.0, 0.0], "the filter before is unchanged"

@@ -14,7 +14,7 @@ import pytest
 from dpnb.accounting.individual import IndividualFilter, NormFilter, OnExhausted, losses_of_linear_query, remaining_of
 from dpnb.errors import InvalidValueError
 
-MODES: list[OnExhausted] = ["skip", "drop"]
+MODES: list[OnExhausted] = ["skip", "drop", "clip"]
 ACTIONS: list[Callable[[Any], object]] = [
     IndividualFilter(1, 2).step,
     NormFilter(1, 1, 2).step,
