@@ -8,6 +8,7 @@ losses_of_squares        losses       the same as mu squared, of squared norms  
 remaining_of             losses       what a unit has left                                Algorithm 3
 IndividualFilter         filter       a unit takes part as far as it can pay              Algorithms 3, 7; Theorem 1.2
 NormFilter               norm_filter  a unit is clipped to what it has left               Algorithm 7
+Till, Terms              till         where units pay for one question                 Algorithms 3, 7
 WorstCase                worst_case   what is public: the unit that pays everything       section 4.2
 norm_budget_variance     formulas     the noise that makes a norm budget rho-zCDP         Corollary 4.7
 norm_budget_radius       formulas     how far such a noisy sum may be off                 Corollary 4.7
@@ -45,12 +46,15 @@ from dpnb.accounting.individual.formulas import (
 )
 from dpnb.accounting.individual.losses import losses_of_linear_query, losses_of_squares, remaining_of
 from dpnb.accounting.individual.norm_filter import NormFilter
+from dpnb.accounting.individual.till import Terms, Till
 from dpnb.accounting.individual.worst_case import WorstCase, worst_case_of
 
 __all__ = [
     "IndividualFilter",
     "NormFilter",
     "OnExhausted",
+    "Terms",
+    "Till",
     "WorstCase",
     "losses_of_linear_query",
     "losses_of_squares",

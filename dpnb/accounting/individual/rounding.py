@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
 
-__all__ = ["Floats", "minus_down", "plus_up", "root_down", "squares_up", "times_up", "times_up_roughly"]
+__all__ = ["Floats", "minus_down", "plus_up", "root_down", "squares_up", "taken_apart", "times_up", "times_up_roughly"]
 
 Floats = NDArray[np.float64]
 _UP, _DOWN = np.float64(np.inf), np.float64(-np.inf)
@@ -71,7 +71,7 @@ def squares_up(values: Floats, factor: Fraction = Fraction(1)) -> Floats:
 @_in_blocks
 def times_up(values: Floats, factor: Fraction) -> Floats:
     """The numbers factor v, rounded up, a few units of the last place at most."""
-    mantissa, shift = _taken_apart(factor)
+    mantissa, shift = taken_apart(factor)
     if abs(shift) < _MODERATE and _moderate(values):  # then nothing can overflow or vanish, and the result is the same
         return np.asarray(_times_up(values, np.full_like(values, mantissa)) * 2.0**shift)
     return _scaled_up(*np.frexp(values), factor)
@@ -79,7 +79,7 @@ def times_up(values: Floats, factor: Fraction) -> Floats:
 
 def times_up_roughly(values: Floats, factor: Fraction) -> Floats:
     """The numbers factor v, rounded up by a few units of the last place, also where that is not needed."""
-    mantissa, shift = _taken_apart(factor)
+    mantissa, shift = taken_apart(factor)
     if abs(shift) < _MODERATE and _moderate(values):
         # The product of two doubles is off by a relative 2^-53 at most, and so is the factor here.
         return np.asarray(values * (mantissa * (1 + 2.0**-51) * 2.0**shift))
@@ -101,14 +101,14 @@ def root_down(values: Floats) -> Floats:
 
 def _scaled_up(parts: Floats, exponents: NDArray[np.int32], factor: Fraction) -> Floats:
     """The numbers factor parts 2^exponents, rounded up; mantissas and exponents apart, so that nothing overflows."""
-    mantissa, shift = _taken_apart(factor)
+    mantissa, shift = taken_apart(factor)
     # Beyond 10^6 every double has overflowed or vanished already.
     exponents = exponents + np.int32(max(-(10**6), min(10**6, shift)))
     return _shifted_up(_times_up(parts, np.full_like(parts, mantissa)), exponents)
 
 
 @functools.lru_cache(maxsize=64)
-def _taken_apart(factor: Fraction) -> tuple[float, int]:
+def taken_apart(factor: Fraction) -> tuple[float, int]:
     """A mantissa in (1/2, 2], rounded up, and a power of two whose product is the number."""
     shift = factor.numerator.bit_length() - factor.denominator.bit_length()
     return binary_up(factor / Fraction(2) ** shift), shift

@@ -1,0 +1,48 @@
+"""Joins and parts of tables that stay in their engine; as `dpnb.query.join` and `dpnb.query.part`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import narwhals as nw
+
+from dpnb.query.engine.contribution import first_groups
+from dpnb.query.engine.expressions import Rows, level_codes
+from dpnb.query.engine.table import EngineTable
+from dpnb.query.join import joined_name
+from dpnb.query.part import part_keys
+from dpnb.query.plan import Joined, PartOf
+from dpnb.query.schema import Schema
+
+
+def join(left: EngineTable, right: EngineTable, schemas: tuple[Schema, Schema], source: Joined) -> EngineTable:
+    """Every pair of rows that one unit has in both tables."""
+    stems: dict[str, str] = {}
+    schema: Schema = {}
+    frames = []
+    for side, (table, own) in enumerate(zip((left, right), schemas, strict=True)):
+        mark = "lr"[side]
+        columns = {} if side else {"name": nw.col("name")}
+        for name in table.frame.collect_schema().names():
+            if name not in ("unit", "name"):
+                columns[mark + name] = nw.col(name)
+        for name in own:
+            new = joined_name(name, side, source, schemas[1 - side])
+            stems[new], schema[new] = mark + table.stems[name], own[name]
+        frames.append(table.frame.select("unit", **columns))
+    most = None if left.most is None or right.most is None else left.most * right.most
+    pairs = frames[0].join(frames[1], on="unit", how="inner")
+    return EngineTable(left.engine, pairs, stems, schema, True, most)
+
+
+def part(table: EngineTable, schema: Schema, which: PartOf) -> EngineTable:
+    """The rows of a part: a private value."""
+    rows = Rows(table, schema)
+    place = part_keys(which.by.of, schema).index(which.key)
+    codes, _ = level_codes(which.by.of, rows)
+    kept = table.frame.collect_schema().names()
+    frame = rows.frame.with_columns(cell=codes).filter(nw.col("cell") >= 0)
+    if which.most is not None:
+        frame = frame.with_columns(content=nw.col("cell"))
+        frame = first_groups(table.engine, frame, which.most, ["cell"])
+    return replace(table, frame=frame.filter(nw.col("cell") == place).select(*kept))

@@ -1,0 +1,101 @@
+"""Which groups a table has that stays in its engine, and how many privacy units each; as `dpnb.query.discover`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number
+from dpnb.query.engine.execute import counts_of, grouped, limited, needs_ranks
+from dpnb.query.engine.expressions import Rows, level_codes
+from dpnb.query.engine.native import Frame
+from dpnb.query.engine.table import EngineTable
+from dpnb.query.expressions.kinds import Category, Truth, Words
+from dpnb.query.expressions.nodes import Column, Expression
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.schema import Key, Schema
+
+Named = Callable[[Any], Key]
+"""The key that a value of a level's column stands for."""
+
+
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """Which unit is in which group, each once.  A private value.
+
+    Parameters
+    ----------
+    table : EngineTable
+    frame : LazyFrame
+    cell : list of str
+        The columns that tell groups apart.
+    named : list of callable
+        What their values stand for.
+    """
+
+    table: EngineTable
+    frame: Frame
+    cell: list[str]
+    named: list[Named]
+
+    def of(self, units: Frame) -> Groups:
+        """The same for some units."""
+        return replace(self, frame=self.frame.join(units, on="unit", how="inner"))
+
+    def squares(self) -> Frame:
+        """``unit`` and ``square`` of what each adds, which is its number of groups."""
+        return self.frame.group_by("unit").agg(square=nw.len()).with_columns(nw.col("square").cast(nw.Float64))
+
+    def counted(self) -> tuple[list[tuple[Key, ...]], Integers]:
+        """Every group that some unit has, with its number of units; as `dpnb.query.discover.present_groups`."""
+        rows = grouped(self.table, self.frame, self.cell, {"s": [nw.lit(1).cast(nw.Int64)]})
+        found = sorted((tuple(row[name] for name in self.cell), int(row["s_0"])) for row in rows)
+        keys = [tuple(name(part) for name, part in zip(self.named, key, strict=True)) for key, _ in found]
+        return keys, np.array([size for _, size in found], np.int64)
+
+
+def groups_of_units(query: LinearQuery, table: EngineTable, schema: Schema) -> Groups:
+    """Which unit has a row that counts in which group."""
+    limits = query.limits
+    by_rank = needs_ranks(limits, table)
+    table = table.with_ranks() if by_rank else table
+    rows = Rows(table, schema)
+    counts = counts_of(query.plan.where, (), rows)
+    columns: dict[str, nw.Expr] = {}
+    named: list[Named] = []
+    content: nw.Expr | None = None
+    for place, group in enumerate(query.plan.by):
+        columns[f"g{place}"], there, number, name = _level(group.of, rows, table)
+        counts.append(there)
+        named.append(name)
+        content = rows.made(number % PRIME if content is None else (content * MULTIPLIER + number % PRIME) % PRIME)
+    cell = list(columns)
+    if limits.groups is not None and content is not None:
+        columns["content"] = content
+    kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
+    frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
+    frame = limited(frame.filter(nw.col("counts")).select(*kept, *columns), limits, table, cell)
+    frame = frame.select("unit", *cell).unique() if table.has_units else frame.select(*cell)
+    return Groups(table, frame, cell, named)
+
+
+def _level(node: Expression, rows: Rows, table: EngineTable) -> tuple[nw.Expr, nw.Expr, nw.Expr, Named]:
+    """A value for each row, in whose order groups are listed; where there is one; its number; what it stands for."""
+    kind = rows.kind(node)
+    if isinstance(kind, Words) and isinstance(node, Column):
+        text = rows.text(node)
+        return text.value, text.there, nw.col(f"{table.stems[node.name]}_hash"), str
+    if isinstance(kind, Category):
+        codes, values = rows.codes(node), kind.values
+        number = rows.translated(codes, [name_number(value) % PRIME for value in values])
+        return codes, codes >= 0, nw.when(codes >= 0).then(number).otherwise(nw.lit(0)), lambda code: values[code]
+    if isinstance(kind, Truth):
+        codes, _ = level_codes(node, rows)
+        return codes, codes >= 0, codes, bool
+    figure = rows.numbers(node)
+    value = figure.value.cast(nw.Int64)
+    return value, figure.there, value.abs(), int

@@ -1,0 +1,204 @@
+"""What engines do each in a way of their own; everything else is said once, in narwhals.
+
+Nothing here may fail on account of what a row holds: an engine's own message would quote it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from dpnb.query.contribution import LIMB, MULTIPLIER, PRIME, name_number
+
+Frame = nw.LazyFrame[Any]
+FEW = 64
+"""Values that are looked up in a list; among more, DuckDB decides by halves."""
+
+LIMB_BITS = LIMB.bit_length() - 1
+
+HEX_DIGITS = 15
+"""Of an MD5, as in `dpnb.query.contribution.name_number`."""
+
+
+class Engine:
+    """What every engine can do through narwhals alone, or would have to override."""
+
+    name = ""
+    wide_sums = True
+    """Sums of 64-bit integers cannot wrap round, however many rows there are: they are wider, or there are at most
+    2**32 rows of less than 2**31 each."""
+
+    def opened(self, native: Any) -> Frame:
+        """The native frame as narwhals sees it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of plugins that could be installed
+            return nw.from_native(native).lazy()
+
+    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+        """The frame with the number of each text, as `name_number` gives it, for every ``from: to`` of `columns`."""
+        raise NotImplementedError
+
+    def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+        """The frame with moments in microseconds since 1970, in UTC, for every ``from: to`` of `columns`."""
+        return frame.with_columns(**{to: nw.col(column).dt.timestamp("us") for column, to in columns.items()})
+
+    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
+        """The frame with a hash of integer columns, not negative ones, as `dpnb.query.contribution.row_hash`."""
+        raise NotImplementedError
+
+    def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:
+        """The place of a column's value in a public list, whose values are of its type; -1 for any other."""
+        return column.replace_strict(list(values), list(places), default=-1, return_dtype=nw.Int64)
+
+    def collected(self, frame: Frame) -> list[dict[str, Any]]:
+        """The rows of a small result."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return frame.collect().rows(named=True)
+
+    def kept(self, frame: Frame) -> Frame:
+        """The same rows, worked out once, where the engine keeps them."""
+        raise NotImplementedError
+
+
+class Polars(Engine):
+    """Lazy frames of polars, with its streaming engine: what does not fit the memory is read as it is needed."""
+
+    name = "polars"
+
+    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
+        import polars as pl
+
+        def numbers(texts: Any) -> Any:
+            distinct = texts.unique()
+            found = pl.Series([name_number(text) for text in distinct.to_list()], dtype=pl.Int64)
+            return texts.replace_strict(distinct, found, return_dtype=pl.Int64) if len(distinct) else found
+
+        exprs = {
+            to: pl.col(column).map_batches(numbers, return_dtype=pl.Int64, is_elementwise=True)
+            for column, to in columns.items()
+        }
+        return nw.from_native(frame.to_native().with_columns(**exprs))
+
+    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
+        import polars as pl
+
+        limbs = [limb for column in map(pl.col, columns) for limb in (column // LIMB, column % LIMB)]
+        native = frame.to_native().with_columns(_folded(limbs).alias(to))
+        return nw.from_native(native.with_columns(_squared(pl.col(to)).alias(to)))
+
+    def collected(self, frame: Frame) -> list[dict[str, Any]]:  # noqa: D102
+        return frame.to_native().collect(engine="streaming").rows(named=True)  # type: ignore[no-any-return]
+
+    def kept(self, frame: Frame) -> Frame:  # noqa: D102
+        return nw.from_native(frame.to_native().collect(engine="streaming").lazy())
+
+
+class DuckDB(Engine):
+    """Relations of DuckDB, of whatever it reads: tables, Parquet, CSV; larger than memory if need be."""
+
+    name = "duckdb"
+
+    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
+        from duckdb import ColumnExpression as Column
+        from duckdb import ConstantExpression as Constant
+        from duckdb import FunctionExpression as Function
+        from duckdb import StarExpression as Star
+
+        def number(column: str) -> Any:
+            digits = Function("substr", Function("md5", Column(column)), Constant(1), Constant(HEX_DIGITS))
+            return Function("concat", Constant("0x"), digits).cast("BIGINT")
+
+        native = frame.to_native().select(Star(), *(number(column).alias(to) for column, to in columns.items()))
+        return nw.from_native(native)
+
+    def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
+        from duckdb import ColumnExpression as Column
+        from duckdb import FunctionExpression as Function
+        from duckdb import StarExpression as Star
+
+        since = (Function("epoch_us", Column(column)).alias(to) for column, to in columns.items())
+        return nw.from_native(frame.to_native().select(Star(), *since))
+
+    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
+        from duckdb import ColumnExpression as Column
+        from duckdb import StarExpression as Star
+
+        limbs = [limb for column in map(Column, columns) for limb in (column // LIMB, column % LIMB)]
+        native = frame.to_native().select(Star(), _folded(limbs).alias(to))
+        return nw.from_native(native.select(Star(exclude=[to]), _squared(Column(to)).alias(to)))
+
+    def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:  # noqa: D102
+        if len(values) <= FEW:
+            return super().placed(column, values, places)
+        ordered = sorted(zip(values, places, strict=True))
+
+        def within(start: int, end: int) -> nw.Expr:
+            if end - start == 1:
+                value, place = ordered[start]
+                return nw.when(column == value).then(nw.lit(place)).otherwise(nw.lit(-1))
+            middle = (start + end) // 2
+            return nw.when(column < ordered[middle][0]).then(within(start, middle)).otherwise(within(middle, end))
+
+        return within(0, len(ordered)).cast(nw.Int64)
+
+    def kept(self, frame: Frame) -> Frame:  # noqa: D102
+        return nw.from_native(frame.to_native().execute())
+
+
+class Spark(Engine):
+    """Data frames of PySpark, also through Spark Connect."""
+
+    name = "pyspark"
+    wide_sums = False
+
+    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
+        from pyspark.sql import functions as F
+
+        def number(column: str) -> Any:
+            return F.conv(F.substring(F.md5(F.col(column)), 1, HEX_DIGITS), 16, 10).cast("bigint")
+
+        return nw.from_native(frame.to_native().withColumns({to: number(column) for column, to in columns.items()}))
+
+    def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
+        from pyspark.sql import functions as F
+
+        since = {to: F.unix_micros(F.col(column).cast("timestamp")) for column, to in columns.items()}
+        return nw.from_native(frame.to_native().withColumns(since))
+
+    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
+        from pyspark.sql import functions as F
+
+        limbs = [limb for column in map(F.col, columns) for limb in (F.shiftright(column, LIMB_BITS), column % LIMB)]
+        native = frame.to_native().withColumn(to, _folded(limbs))
+        return nw.from_native(native.withColumn(to, _squared(F.col(to))))
+
+    def kept(self, frame: Frame) -> Frame:  # noqa: D102
+        return nw.from_native(frame.to_native().localCheckpoint())
+
+
+def _folded(limbs: Sequence[Any]) -> Any:
+    """The state of the hash after some limbs, in an engine's own words: narwhals' remainder holds its operand twice."""
+    state = limbs[0] % PRIME + (MULTIPLIER + 1)
+    for limb in limbs[1:]:
+        state = state % PRIME * MULTIPLIER + limb % PRIME + 1
+    return state % PRIME
+
+
+def _squared(state: Any) -> Any:
+    """Without a square the hash would be linear."""
+    return (state * state % PRIME * MULTIPLIER + state) % PRIME
+
+
+ENGINES: dict[nw.Implementation, Engine] = {
+    nw.Implementation.POLARS: Polars(),
+    nw.Implementation.DUCKDB: DuckDB(),
+    nw.Implementation.PYSPARK: Spark(),
+    nw.Implementation.PYSPARK_CONNECT: Spark(),
+}
+
+
+KNOWN = (*dict.fromkeys(engine.name for engine in ENGINES.values()), "dask")

@@ -1,0 +1,74 @@
+"""The tables of a session, wherever their rows are: in memory, in an engine, or on the workers of Dask.
+
+``protocol``  what a session asks of them, and of what each unit has spent
+``memory``    data frames, prepared once
+``engine``    polars (lazy), DuckDB and Spark: questions are put to the engine through narwhals, which adds up
+``dask``      partitions of whole units, each worked on where it is
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+
+from dpnb.errors import SchemaError
+from dpnb.query.engine.native import ENGINES
+from dpnb.query.tables.dask import InDask
+from dpnb.query.tables.engine import InEngine
+from dpnb.query.tables.memory import InMemory
+from dpnb.query.tables.protocol import Groups, Purses, Schemas, Tables, Units
+
+__all__ = ["Groups", "InMemory", "Purses", "Tables", "opened"]
+
+DASK = "dask"
+
+
+def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
+    """Take in the tables of a session.
+
+    Parameters
+    ----------
+    tables : mapping of str to data frame
+        Of pandas, polars, pyarrow or another library that narwhals reads column by column: copied into memory as far as
+        the schemas describe them.  Lazy frames of polars, relations of DuckDB and data frames of Spark stay where they
+        are, and are read anew by every question; those of Dask are prepared on its workers.
+    schemas : dict of str to dict
+    units : dict of str to PrivacyUnit
+
+    Raises
+    ------
+    SchemaError
+        Something is no data frame, the tables are of several engines or of one that dpnb does not know, or a column is
+        missing or of a type that cannot hold what the schema says.
+    ExecutionError
+        Anything else, with one constant text.
+    """
+    kinds = {name: _engine_of(table) for name, table in tables.items()}
+    kind, *others = set(kinds.values())
+    if others:
+        said = ", ".join(f"{name!r} {'in memory' if of is None else f'on {of.value}'}" for name, of in kinds.items())
+        raise SchemaError(f"tables: must all be in one place to be joined; got {said}; bring them to one engine")
+    if kind is None:
+        return InMemory.read(tables, schemas, units)
+    if kind is nw.Implementation.DASK:
+        return InDask.read(tables, schemas, units)
+    return InEngine(ENGINES[kind], tables, schemas, units)
+
+
+def _engine_of(table: Any) -> nw.Implementation | None:
+    """The engine in which a frame's rows are; None for a table in memory."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of plugins that could be installed
+        frame = nw.from_native(table, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame):
+        return None
+    if frame.implementation is not nw.Implementation.DASK and frame.implementation not in ENGINES:
+        known = ", ".join([*dict.fromkeys(engine.name for engine in ENGINES.values()), DASK])
+        raise SchemaError(
+            f"table: {type(table).__name__} is of an engine that dpnb has not been tried with; pass a data frame, or a "
+            f"lazy one of {known}"
+        )
+    return frame.implementation

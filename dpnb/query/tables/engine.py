@@ -1,0 +1,120 @@
+"""Tables that stay in the engine which holds them: polars, DuckDB, Spark.  Nothing comes out of it but sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpnb.accounting.individual import OnExhausted, Terms
+from dpnb.query.aggregations import Discovery
+from dpnb.query.engine.combine import join, part
+from dpnb.query.engine.discover import Groups as Discovered
+from dpnb.query.engine.discover import groups_of_units
+from dpnb.query.engine.execute import Chosen, added_up, chosen_rows, refuse_query
+from dpnb.query.engine.native import Engine
+from dpnb.query.engine.purses import Spent
+from dpnb.query.engine.squares import unit_squares
+from dpnb.query.engine.table import EngineTable, engine_table
+from dpnb.query.join import schema_of
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.plan import Joined, PartOf, Source
+from dpnb.query.tables.protocol import Groups, Schemas, Units
+from dpnb.query.unit_vectors import Sums
+
+
+class InEngine:
+    """Tables of one engine, and the joins and parts that were asked about.
+
+    Parameters
+    ----------
+    engine : Engine
+    tables : mapping of str to native frame
+    schemas : dict of str to dict
+    units : dict of str to PrivacyUnit
+
+    Raises
+    ------
+    SchemaError
+        A column is missing, or of a type that cannot hold what the schema says.
+    """
+
+    def __init__(self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> None:
+        self._engine, self._schemas = engine, schemas
+        self._names = tuple(tables)
+        self._tables: dict[Source, EngineTable] = {
+            name: engine_table(engine, table, schemas[name], units[name]) for name, table in tables.items()
+        }
+
+    @property
+    def engine(self) -> str | None:
+        """Its name."""
+        return self._engine.name
+
+    def rows(self, source: Source) -> EngineTable:
+        """A table, join or part; no row is read for it."""
+        if source not in self._tables:
+            if isinstance(source, Joined):
+                sides = self.rows(source.left), self.rows(source.right)
+                schemas = schema_of(source.left, self._schemas), schema_of(source.right, self._schemas)
+                self._tables[source] = join(*sides, schemas, source)
+            elif isinstance(source, PartOf):
+                self._tables[source] = part(self.rows(source.source), schema_of(source.source, self._schemas), source)
+            else:
+                raise KeyError(source)
+        return self._tables[source]
+
+    def refuse(self, query: LinearQuery) -> None:
+        """Refuse what only a table in memory can answer; see `refuse_query`."""
+        refuse_query(query, schema_of(query.plan.source, self._schemas), self._engine.name)
+
+    def chosen(self, query: LinearQuery) -> Chosen:
+        """The rows that count for a question."""
+        source = query.plan.source
+        return chosen_rows(query, self.rows(source), schema_of(source, self._schemas))
+
+    def discovered(self, query: LinearQuery) -> Discovered:
+        """Which unit is in which group."""
+        source = query.plan.source
+        return groups_of_units(query, self.rows(source), schema_of(source, self._schemas))
+
+    def sums(self, query: LinearQuery) -> Sums:
+        """The exact sums of a question."""
+        return added_up(query, self.chosen(query))
+
+    def groups(self, query: LinearQuery) -> Groups:
+        """Every group that some unit has."""
+        return self.discovered(query).counted()
+
+    def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInEngine:
+        """What each unit has to spend, before anything was spent."""
+        return PursesInEngine(self, Spent.nothing(self._engine, budget, mode))
+
+
+@dataclass(frozen=True, repr=False)
+class PursesInEngine:
+    """What each unit of tables in an engine has spent, as a table there.
+
+    Parameters
+    ----------
+    tables : InEngine
+    spent : Spent
+    """
+
+    tables: InEngine
+    spent: Spent
+
+    def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInEngine]:
+        """What a question measures over those who can pay for it, and the purses after it."""
+        if isinstance(query.plan.aggregation, Discovery):
+            discovered = self.tables.discovered(query)
+            active, spent = self.spent.paid(discovered.squares(), terms)
+            return discovered.of(active).counted(), replace(self, spent=spent)
+        chosen = self.tables.chosen(query)
+        active, spent = self.spent.paid(unit_squares(query, chosen), terms)
+        return added_up(query, chosen.of(active)), replace(self, spent=spent)
+
+    def charged(self, loss: float) -> PursesInEngine:
+        """The purses after everybody was charged the same."""
+        return replace(self, spent=self.spent.charged(loss))

@@ -1,0 +1,117 @@
+"""Tables in memory: columns prepared once, questions answered by `dpnb.query.execute`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpnb.accounting.individual import IndividualFilter, OnExhausted, Terms, Till
+from dpnb.query.aggregations import Discovery
+from dpnb.query.discover import present_groups
+from dpnb.query.execute import Active, execute, unit_vectors
+from dpnb.query.join import join, schema_of
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.part import part
+from dpnb.query.plan import Joined, PartOf, Source
+from dpnb.query.prepare import Prepared, prepare_all
+from dpnb.query.tables.protocol import Groups, Schemas, Units
+from dpnb.query.unit_vectors import Sums
+
+
+class InMemory:
+    """Prepared tables, and the joins and parts that were asked about.
+
+    Parameters
+    ----------
+    prepared : mapping of str to Prepared
+    schemas : dict of str to dict
+    """
+
+    engine: str | None = None
+
+    def __init__(self, prepared: Mapping[str, Prepared], schemas: Schemas) -> None:
+        self._prepared: dict[Source, Prepared] = dict(prepared)
+        self._names = tuple(prepared)
+        self._schemas = schemas
+
+    @classmethod
+    def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> InMemory:
+        """Copy what the schemas describe; see `prepare_all` for what it raises."""
+        return cls(prepare_all(tables, schemas, units), schemas)
+
+    @property
+    def units(self) -> int:
+        """Number of units of all tables."""
+        return max((int(self._prepared[name].units.max(initial=-1)) + 1 for name in self._names), default=0)
+
+    def rows(self, source: Source) -> Prepared:
+        """Prepared rows of a table, join or part.  A join or part is made when first asked about."""
+        if source not in self._prepared:
+            if isinstance(source, Joined):
+                sides = self.rows(source.left), self.rows(source.right)
+                schemas = schema_of(source.left, self._schemas), schema_of(source.right, self._schemas)
+                self._prepared[source] = join(*sides, schemas, source)
+            elif isinstance(source, PartOf):
+                self._prepared[source] = part(self.rows(source.source), schema_of(source.source, self._schemas), source)
+            else:
+                raise KeyError(source)
+        return self._prepared[source]
+
+    def refuse(self, query: LinearQuery) -> None:
+        """Refuse nothing: every question can be asked of a table in memory."""
+
+    def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
+        """The exact sums of a question; see `execute`."""
+        source = query.plan.source
+        return execute(query, self.rows(source), schema_of(source, self._schemas), active)
+
+    def groups(self, query: LinearQuery, active: Active | None = None) -> Groups:
+        """Every group that some unit has; see `present_groups`."""
+        source = query.plan.source
+        return present_groups(query, self.rows(source), schema_of(source, self._schemas), active)
+
+    def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInMemory:
+        """What each unit has to spend, before anything was spent."""
+        return PursesInMemory(self, IndividualFilter(budget, self.units, mode))
+
+    def paid(self, query: LinearQuery, till: Till) -> Sums | Groups:
+        """What a question measures over those who can pay for it at a till."""
+        if isinstance(query.plan.aggregation, Discovery):
+            return self.groups(query, till.active)
+        sums = self.sums(query, till.active)
+        if till.radii is None:
+            return sums
+        source = query.plan.source
+        rows = self.rows(source)
+        short = rows.taken(np.flatnonzero(till.radii[rows.units] >= 0))
+        others = unit_vectors(query, short, schema_of(source, self._schemas))
+        return np.asarray(sums + others.within(till.radii[others.owners]).sums())
+
+
+@dataclass(frozen=True, repr=False)
+class PursesInMemory:
+    """What each unit of tables in memory has spent.
+
+    Parameters
+    ----------
+    tables : InMemory
+    units : IndividualFilter
+    """
+
+    tables: InMemory
+    units: IndividualFilter
+
+    def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInMemory]:
+        """What a question measures over those who can pay for it, and the purses after it."""
+        till = Till(self.units, terms)
+        found = self.tables.paid(query, till)
+        return found, replace(self, units=till.units)
+
+    def charged(self, loss: float) -> PursesInMemory:
+        """The purses after everybody was charged the same."""
+        everybody = np.full(len(self.units.spent), loss)
+        return replace(self, units=self.units.charge(everybody))

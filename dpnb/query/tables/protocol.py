@@ -1,0 +1,59 @@
+"""What a session asks of its tables, wherever their rows are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol, Self
+
+from dpnb.accounting.individual import OnExhausted, Terms
+from dpnb.query.contribution import Integers
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.schema import Key, Schema
+from dpnb.query.unit import PrivacyUnit
+from dpnb.query.unit_vectors import Sums
+
+Groups = tuple[list[tuple[Key, ...]], Integers]
+"""Keys that some unit has, and the number of units of each."""
+
+Schemas = dict[str, Schema]
+Units = dict[str, PrivacyUnit]
+
+
+class Tables(Protocol):
+    """The tables of one session.  A private value: everything it returns is private until there is noise on it."""
+
+    engine: str | None
+    """Where the rows are, for messages; None if they are in memory."""
+
+    def refuse(self, query: LinearQuery) -> None:
+        """Refuse, when a question is written, what cannot be asked where the rows are.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        ...
+
+    def sums(self, query: LinearQuery) -> Sums:
+        """The exact sums of a question, shape (measured cells * slots,)."""
+        ...
+
+    def groups(self, query: LinearQuery) -> Groups:
+        """Every group that some unit has, in an order that no row decides."""
+        ...
+
+    def purses(self, budget: Fraction, mode: OnExhausted) -> Purses:
+        """What each unit has to spend, before anything was spent."""
+        ...
+
+
+class Purses(Protocol):
+    """What each unit has spent: one value, which a question replaces by another.  SENSITIVE: never shown."""
+
+    def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, Self]:
+        """What a question measures over those who can pay for it, and the purses after it."""
+        ...
+
+    def charged(self, loss: float) -> Self:
+        """The purses after everybody was charged the same."""
+        ...
