@@ -3,11 +3,11 @@
 A stage is one of a fixed list, so nothing computed from rows can be told; time is outside the promise.
 
 ``stage``      the list
-``work``       a piece of work and its stages, told by a clock of its own once it has lasted a second
+``clock``      a piece of work and its stages, told by a thread of its own once it has lasted a second
 ``terminal``   the line in a terminal; a notebook has its own (`dpnb.notebook.progress`)
 """
 
+from dpnb.stages.clock import Tell, Work, at, show_by, work
 from dpnb.stages.stage import Stage
-from dpnb.stages.work import Tell, Work, at, show_by, work
 
 __all__ = ["Stage", "Tell", "Work", "at", "show_by", "work"]

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb import stages
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, MechanismClosed, PlanError, RequestError
 from dpnb.interactive.descent import middle, no_better, tails
