@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from typing import Any
 
 import nbformat
@@ -10,6 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dpnb.notebook import progress
+from dpnb.session import releases
 from dpnb.stages import Stage
 
 
@@ -119,3 +122,42 @@ def test_a_slow_question_tells_its_stage_in_its_own_cell_and_leaves_nothing_of_i
     (output,) = notebook.cells[2].outputs
     assert output.data == {"text/plain": "", "text/html": ""}
     assert notebook.cells[3].outputs == []
+
+
+ENDLESS = """
+from dpnb.session import releases
+
+def without_end(*arguments, **options):
+    while True:
+        execute(*arguments, **options)
+
+execute, releases.execute = releases.execute, without_end
+"""
+
+
+def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_asked_again() -> None:
+    ask = "answer = session.frame.count().release(mu='0.1')"
+    sources = [FIT + ENDLESS + "\n%load_ext dpnb", ask, f"releases.execute = execute\n{ask}\n{STANDING}"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    interrupted = []
+
+    class Client(NotebookClient):
+        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+            if msg["msg_type"] == "display_data" and not interrupted:
+                interrupted.append(cell.source)
+                os.kill(self.km.provisioner.pid, signal.SIGINT)
+            return super().process_message(msg, cell, cell_index)
+
+    Client(notebook, kernel_name="python3", allow_errors=True, timeout=120).execute()
+    assert interrupted == [ask]
+    line, error = notebook.cells[1].outputs
+    assert line.data["text/plain"] == ""
+    assert (error.ename, error.evalue) == ("KeyboardInterrupt", releases.INTERRUPTED)
+    assert notebook.cells[2].outputs[0].data["text/plain"] == "([('released', 'mu 0.1')], 0.1, [])"
+
+
+STANDING = """
+import threading
+log = [(row.status, f'mu {row.mu}') for row in session.log().itertuples()]
+log, session.spent.mu, [thread for thread in threading.enumerate() if 'dpnb' in thread.name]
+"""

@@ -150,6 +150,7 @@ class Descent(Mechanism):
         """
         ended, self.ended = None, None
         with work(Stage.CHARGING) as line:
+            line.say(self._progress())
             try:
                 while ended is None:
                     ended = self._go_on()
