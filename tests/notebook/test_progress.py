@@ -153,7 +153,9 @@ def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_as
     line, error = notebook.cells[1].outputs
     assert line.data["text/plain"] == ""
     assert (error.ename, error.evalue) == ("KeyboardInterrupt", releases.INTERRUPTED)
-    assert notebook.cells[2].outputs[0].data["text/plain"] == "([('released', 'mu 0.1')], 0.1, [])"
+    assert (
+        notebook.cells[2].outputs[0].data["text/plain"] == "([('released', 'mu 0.0'), ('released', 'mu 0.1')], 0.1, [])"
+    )
 
 
 STANDING = """
