@@ -7,6 +7,7 @@ from typing import Any
 
 from IPython.display import display
 
+from dpnb import stages
 from dpnb.answer.faces import FAINT, STYLE, why
 from dpnb.errors import DpnbError
 from dpnb.notebook import ladder, panel, place, progress, snapshot, tracebacks
@@ -31,7 +32,7 @@ def load(shell: Any) -> None:
     formatter.for_type(Session, _gauges)
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
     live.tell_cells_by(place.asking_cell)
-    live.show_progress_by(progress.Line)
+    stages.show_by(progress.begin)
     panel.install(snapshot.sessions, snapshot.log)
     live.subscribe(panel.publish)
 
@@ -40,7 +41,7 @@ def unload(shell: Any) -> None:
     """Turn the live faces and the magics off again."""
     live.unsubscribe(panel.publish)
     live.tell_cells_by(None)
-    live.show_progress_by(None)
+    stages.show_by(None)
     for where in ("line", "cell"):
         shell.magics_manager.magics[where].pop("dpnb", None)
     for command in ("%dpnb", "%%dpnb"):

@@ -19,7 +19,7 @@ from IPython.display import DisplayHandle, display
 from dpnb.accounting.exact import exact, from_text
 from dpnb.answer.faces import dated
 from dpnb.errors import DpnbError, RequestError
-from dpnb.notebook import ladder, panel, place
+from dpnb.notebook import ladder, panel, place, progress
 from dpnb.notebook.widgets import asset
 from dpnb.session.query import Query
 
@@ -41,12 +41,15 @@ class Picker(anywidget.AnyWidget):
         What `ladder` makes of the question, and `phase`: "asking", or "answered" where the answer has taken the place.
     is_stale : bool
         The budget has changed since; the browser asks for the state anew when somebody looks.
+    doing : str
+        What a release that lasts is doing, and for how long; empty for nothing.
     """
 
     _esm = asset("picker.js")
     _css = asset("picker.css")
     state = traitlets.Dict().tag(sync=True)
     is_stale = traitlets.Bool(False).tag(sync=True)
+    doing = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -82,12 +85,15 @@ class Picker(anywidget.AnyWidget):
 
     def _on_message(self, _: Picker, content: object, __: object) -> None:
         # Two messages may be handled by two threads, and the later one must find what the earlier one left.
-        with self._lock, place.in_cell(self._cell):
+        with self._lock, place.in_cell(self._cell), progress.shown_by(lambda: self._tell):
             match content:
                 case {"method": "refresh"}:
                     self._renew()
                 case {"method": "release", "target": dict(target), "id": done}:
                     self._release(target, done)
+
+    def _tell(self, text: str, done: bool) -> None:
+        self.doing = "" if done else text
 
     def _release(self, target: dict[str, str], done: object) -> None:
         """Release at a rung of the ladder, and let the answer take the picker's place."""

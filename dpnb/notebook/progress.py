@@ -1,48 +1,49 @@
-"""A line in the cell that says how far something is, brought up to date in its place; of public figures only."""
+"""A line in the cell that says what long work is doing, brought up to date in its place."""
 
 from __future__ import annotations
 
-import logging
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from typing import Any
 
 from IPython.display import display
 
 from dpnb.answer.faces import STYLE
+from dpnb.stages import Tell
 
-INTERVAL = 0.2
-"""Seconds between two updates; the last one always comes."""
+_own: ContextVar[Callable[[], Tell] | None] = ContextVar("dpnb_own_line", default=None)
 
-_log = logging.getLogger("dpnb")
+
+def begin() -> Tell:
+    """A new line: below the cell that is being run, or where the widget that is asking shows its own."""
+    own = _own.get()
+    return Line() if own is None else own()
+
+
+@contextmanager
+def shown_by(own: Callable[[], Tell]) -> Iterator[None]:
+    """Whatever works in the block, a widget shows; what a widget's message displays goes below no cell."""
+    token = _own.set(own)
+    try:
+        yield
+    finally:
+        _own.reset(token)
 
 
 class Line:
-    """One line, shown when it is first told something.
+    """One line, shown when it is first told something; of an empty text nothing is seen."""
 
-    Parameters
-    ----------
-    interval : float
-        Seconds between two updates, >= 0.
-    """
-
-    def __init__(self, interval: float = INTERVAL) -> None:
-        self._interval = interval
+    def __init__(self) -> None:
         self._handle: Any = None
-        self._last = -interval
 
     def __call__(self, text: str, done: bool) -> None:
-        """Show how far it is; `done` if nothing more follows."""
-        now = time.monotonic()
-        if self._handle is not None and now < self._last + self._interval and not done:
-            return
-        self._last = now
-        shown = {"text/plain": text, "text/html": f'<div style="{STYLE}">{escape(text)}</div>'}
-        try:
-            if self._handle is None:
-                self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-            else:
-                self._handle.update(shown, raw=True)
-        except Exception as error:  # noqa: BLE001
-            # What was paid for must not fail because it could not be shown.
-            _log.error("dpnb could not show how far it is (%s)", type(error).__name__)
+        """Show a text in place of the one before."""
+        del done  # the last one stays as it is
+        html = f'<div style="{STYLE}">{escape(text)}</div>' if text else ""
+        shown = {"text/plain": text, "text/html": html}
+        if self._handle is not None:
+            self._handle.update(shown, raw=True)
+        elif text:
+            self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]

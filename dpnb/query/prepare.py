@@ -23,6 +23,7 @@ from dpnb.query.guard import guarded
 from dpnb.query.schema import Bounded, Categories, Dates, Schema
 from dpnb.query.unit import PrivacyUnit
 from dpnb.query.values import array_of, codes_of, distinct_units, floats, number_units, seconds, texts, unit_names
+from dpnb.stages import Stage, at
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -143,6 +144,7 @@ def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
         return guarded(lambda: {name: array_of(frame.get_column(name)) for name in wanted}, READING_FAILED)
 
 
+@at(Stage.PREPARING)
 def _prepare_all(
     columns: dict[str, dict[str, NDArray[Any]]], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
 ) -> dict[str, Prepared]:

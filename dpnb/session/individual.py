@@ -49,6 +49,7 @@ from dpnb.session.account import Account
 from dpnb.session.questions import only_of
 from dpnb.session.tables import Tables
 from dpnb.session.target import Request
+from dpnb.stages import Stage, at, work
 
 ROOT_MARGIN = 2.0**-50
 """Above what a root and a product of doubles can be off."""
@@ -176,6 +177,7 @@ class Individuals:
         groups: Groups = self._answered(charge, query)
         return groups
 
+    @work(Stage.REPLAYING)
     def paid_by(self, unit: int) -> list[Paid]:
         """What one unit paid for each row of the ledger.  For that unit alone.
 
@@ -198,12 +200,14 @@ class Individuals:
     def _answered(self, charge: Charge, query: LinearQuery) -> Any:
         with self.lock:
             state = self._state
-            if state is None or state.seen >= charge.id:  # first in this kernel, or a row that was left unanswered
-                state = self._fresh()
-            for earlier in self._account.ledger.charges(after=state.seen):
-                if earlier.id < charge.id:
-                    state, _, _ = self._after(state, earlier, None)
-            state, answered, _ = self._after(state, charge, query)
+            with at(Stage.REPLAYING):
+                if state is None or state.seen >= charge.id:  # first in this kernel, or a row left unanswered
+                    state = self._fresh()
+                for earlier in self._account.ledger.charges(after=state.seen):
+                    if earlier.id < charge.id:
+                        state, _, _ = self._after(state, earlier, None)
+            with at(Stage.GROUPS if isinstance(query.plan.aggregation, Discovery) else Stage.UNITS):
+                state, answered, _ = self._after(state, charge, query)
             self._state = state
             return answered
 

@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpnb.session.session import Session
 
-Tell = Callable[[str, bool], None]
-"""Is told how far something is, in words, and whether that is its end."""
-
 _lock = threading.RLock()
 _sessions: list[weakref.ref[Session]] = []
 _listeners: list[Callable[[], None]] = []
 _front_end: list[Callable[[], str | None]] = []
-_progress: list[Callable[[], Tell]] = []
 
 
 def used(session: Session) -> None:
@@ -55,20 +51,6 @@ def asking_cell() -> str | None:
 def tell_cells_by(asking_cell: Callable[[], str | None] | None) -> None:
     """Let a front end tell which cell is asking; None takes it back."""
     _front_end[:] = [] if asking_cell is None else [asking_cell]
-
-
-def progress() -> Tell:
-    """A line that says how far something is, for whoever looks on; where nobody does it goes nowhere."""
-    return _progress[-1]() if _progress else _nobody
-
-
-def show_progress_by(begin: Callable[[], Tell] | None) -> None:
-    """Let a front end show lines of progress, each begun by `begin`; None takes it back."""
-    _progress[:] = [] if begin is None else [begin]
-
-
-def _nobody(text: str, done: bool) -> None:
-    """Where no front end looks on."""
 
 
 def subscribe(listener: Callable[[], None]) -> None:

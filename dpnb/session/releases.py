@@ -7,7 +7,7 @@ draw noise, write the answer, show it.  A crash in between can waste budget; it 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from fractions import Fraction
 from typing import NoReturn
 
@@ -15,7 +15,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
 from dpnb.answer.estimates import Estimate, estimate
 from dpnb.answer.estimates.outputs import outputs_of
-from dpnb.errors import BudgetExceeded, DpnbError, PlanError, RequestError
+from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, PlanError, RequestError
 from dpnb.interactive.refinement import Floats, Look, Refinement, first_tau
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import digest
@@ -37,10 +37,16 @@ from dpnb.session.individual import Individuals
 from dpnb.session.log import Log
 from dpnb.session.questions import Keys, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
 from dpnb.session.target import Request, Target
+from dpnb.stages import Stage, at, work
 
 FAILED = (
     "the question failed after it was charged; the charge stands and nothing was released; "
     "asking with the same arguments takes up the same charge"
+)
+
+INTERRUPTED = (
+    "after the question was charged; the charge stands and nothing was released; asking with the same arguments takes "
+    "up the same charge"
 )
 
 LEFT_OUT = (
@@ -100,14 +106,15 @@ class Releases:
         What is new is refused once the session, or the mechanism on the branch `inside`, has ended; with `combined`
         also a look that would stand alone.
         """
-        with self._individuals.lock if self._individuals is not None else nullcontext():
-            charge = self._charge(plan, view, target, inside, combined)
-            if charge.sigma is not None and charge.measurement is None:
-                only = only_of(self._questions.tables.compile(plan), target.groups)
-                charge = self._answer_charge(self._questions.tables.compile(plan, only), charge, charge.sigma)
-        self.log.asked(charge, live.asking_cell())
-        self.changed()
-        return self.answer_of(charge)
+        with work(Stage.CHARGING):
+            with self._individuals.lock if self._individuals is not None else nullcontext():
+                charge = self._charge(plan, view, target, inside, combined)
+                if charge.sigma is not None and charge.measurement is None:
+                    charge = self._answer_charge(plan, target, charge, charge.sigma)
+            self.log.asked(charge, live.asking_cell())
+            self.changed()
+            with at(Stage.WRITING):
+                return self.answer_of(charge)
 
     def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
@@ -152,26 +159,43 @@ class Releases:
                 cell=live.asking_cell(),
             )
 
-    def _answer_charge(self, query: LinearQuery, charge: Charge, sigma: float) -> Charge:
-        """Read rows, draw noise, write the answer; what was charged and not answered before is taken up here."""
+    def _answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
+        """Read rows, draw noise, write the answer; what was charged and not answered before is taken up here.
+
+        A noisy value that did not reach the ledger must not be seen, in a traceback say: the charge will be taken up
+        with other noise.  So the writing is guarded as the reading is.
+        """
+        ledger = self._questions.account.ledger
+
+        def answered() -> Charge:
+            tables = self._questions.tables
+            query = tables.compile(plan, only_of(tables.compile(plan), target.groups))
+            measurement, keys = self._measured(query, charge, sigma)
+            with at(Stage.WRITING):
+                return ledger.release(charge, measurement, keys)
+
         try:
-            measurement, keys = guarded(lambda: self._measured(query, charge, sigma), FAILED)
+            return guarded(answered, FAILED, interrupted=INTERRUPTED, told=LedgerError)
         except BaseException:
-            self._questions.account.ledger.fail(charge)
+            with suppress(LedgerError):  # if that cannot be written either, it stays a charge without an answer
+                ledger.fail(charge)
             self.changed()
             raise
-        return self._questions.account.ledger.release(charge, measurement, keys)
 
     def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:
         source = query.plan.source
         rows, schema = self._questions.tables.rows(source), self._questions.tables.schema(source)
         units = self._individuals
         if not isinstance(query.plan.aggregation, Discovery):
-            sums = execute(query, rows, schema) if units is None else units.sums(charge, query)
-            return measure(sums, sigma=sigma, source=self._source), None
-        keys, counts = present_groups(query, rows, schema) if units is None else units.groups(charge, query)
+            with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
+                sums = execute(query, rows, schema) if units is None else units.sums(charge, query)
+            with at(Stage.NOISE):
+                return measure(sums, sigma=sigma, source=self._source), None
+        with at(Stage.GROUPS):
+            keys, counts = present_groups(query, rows, schema) if units is None else units.groups(charge, query)
         groups = query.l2_sensitivity_squared  # each of which a unit changes by one
-        places, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
+        with at(Stage.NOISE):
+            places, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
         return released, tuple(keys[place] for place in places)
 
     def refused(self, question: str, error: DpnbError) -> None:

@@ -46,6 +46,7 @@ from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
 from dpnb.session.tables import Tables
 from dpnb.session.tree import SUB_SESSION, Launch
+from dpnb.stages import Stage, at, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,10 +160,12 @@ class Session(Launches):
             seed = checked_seed(not_private_test_seed)
             source, self.notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, self.name)
-        self._tables.read(table)
         about = Pledge(self.name, self._tables, self.notice, exhausted).to_texts()
         individual = exhausted is not None
-        account = Account.opened(path, self.budget, about, filter, self.public_size, individual=individual)
+        with work(Stage.READING):
+            self._tables.read(table)
+            with at(Stage.LEDGER):
+                account = Account.opened(path, self.budget, about, filter, self.public_size, individual=individual)
         if exhausted is not None:
             self._individuals = Individuals(self._tables, account, self.version, exhausted)
         self._open(account, source, _identity(path, id(self)), changed=lambda: live.used(self))

@@ -13,6 +13,7 @@ from dpnb.query.plan import Joined, PartOf, Plan, Source
 from dpnb.query.prepare import Prepared, prepare_all
 from dpnb.query.schema import Schema, encodable, schema_from
 from dpnb.query.unit import PrivacyUnit, privacy_unit_from
+from dpnb.stages import Stage, at, work
 
 LIMITS = {
     "rows": "max_rows_per_unit",
@@ -96,7 +97,8 @@ class Tables:
                 f"tables: must be those of the schema, {', '.join(map(repr, self.schemas))}; "
                 f"got {', '.join(map(repr, given))}"
             )
-        self._prepared.update(prepare_all(given, self.schemas, self.units))
+        with work(Stage.READING):
+            self._prepared.update(prepare_all(given, self.schemas, self.units))
 
     def schema(self, source: Source) -> Schema:
         """Columns of a table or join."""
@@ -116,9 +118,12 @@ class Tables:
             if isinstance(source, Joined):
                 sides = self.rows(source.left), self.rows(source.right)
                 schemas = self.schema(source.left), self.schema(source.right)
-                self._prepared[source] = join(*sides, schemas, source)
+                with at(Stage.JOINING):
+                    self._prepared[source] = join(*sides, schemas, source)
             elif isinstance(source, PartOf):
-                self._prepared[source] = part(self.rows(source.source), self.schema(source.source), source)
+                whole = self.rows(source.source)
+                with at(Stage.PART):
+                    self._prepared[source] = part(whole, self.schema(source.source), source)
             else:
                 raise KeyError(source)
         return self._prepared[source]

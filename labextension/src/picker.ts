@@ -52,6 +52,7 @@ export class PickerView {
   private readonly _code = element('code', 'dpnb-picker-code');
   private readonly _facts = element('ul', 'dpnb-picker-facts');
   private readonly _status = element('p', 'dpnb-picker-status');
+  private readonly _doing = element('p', 'dpnb-picker-doing');
   private readonly _refusal = element('div', 'dpnb-picker-refusal');
   private _state: IPickerState | null = null;
   private _isOpen = false;
@@ -92,7 +93,7 @@ export class PickerView {
     const paid = element('div', 'dpnb-picker-unanswered');
     this._paid = new Views(paid, () => this._paidButton());
     this.node.append(this._notice, this._words, this._known, this._answer, this._refine, paid, this._asking);
-    this.node.append(this._status, this._refusal);
+    this.node.append(this._status, this._doing, this._refusal);
     this._build(presets);
   }
 
@@ -279,10 +280,23 @@ export class PickerView {
     this._release.disabled = true;
     setText(this._status, 'Releasing. A kernel that is busy releases when it is done.');
     // The button stays as it is: a kernel that is only busy has the request, and would be asked for two.
-    this._waiting ??= setTimeout(
+    this._waiting ??= this._patience();
+  }
+
+  private _patience(): ReturnType<typeof setTimeout> {
+    return setTimeout(
       () => setText(this._status, 'No answer yet: a busy kernel gives it later; after a restart, run this cell again.'),
       PATIENCE
     );
+  }
+
+  /** Show what a release that lasts is doing: in a line of its own, which no screen reader repeats every second. */
+  tell(doing: string): void {
+    setText(this._doing, doing);
+    if (this._waiting !== null) {
+      clearTimeout(this._waiting); // a kernel that tells is there
+      this._waiting = this._patience();
+    }
   }
 
   private _paidButton(): IView<IPaid> {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 from typing import Any
 
 import nbformat
@@ -9,6 +12,8 @@ import pytest
 from nbclient import NotebookClient
 
 from dpnb.notebook import progress
+from dpnb.session import releases
+from dpnb.stages import Stage
 
 
 class Shown:
@@ -28,24 +33,29 @@ class Shown:
         return self
 
 
-def test_a_line_is_shown_once_and_updated_not_too_often_but_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    line = progress.Line(interval=3600)
-    for number in range(1000):
+    line = progress.begin()
+    for number in range(10):
         line(f"step {number}", False)
     line("the end", True)
     assert shown.displayed == 1
-    assert shown.texts == ["step 0", "the end"]
+    assert shown.texts == [*(f"step {number}" for number in range(10)), "the end"]
 
 
-def test_what_cannot_be_shown_stops_nothing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(*_: Any, **__: Any) -> None:
-        raise RuntimeError("the browser is gone")
+def test_of_a_line_that_was_never_shown_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Shown(monkeypatch)
+    progress.begin()("", True)
+    assert shown.displayed == 0
 
-    monkeypatch.setattr(progress, "display", broken)
-    progress.Line()("step 1", False)
-    assert "RuntimeError" in caplog.text
-    assert "browser" not in caplog.text
+
+def test_a_widget_that_asks_shows_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Shown(monkeypatch)
+    told: list[tuple[str, bool]] = []
+    with progress.shown_by(lambda: lambda text, done: told.append((text, done))):
+        progress.begin()("adding up rows, 1 s", False)
+    assert told == [("adding up rows, 1 s", False)]
+    assert shown.displayed == 0
 
 
 FIT = """
@@ -69,3 +79,87 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
     assert output.data["text/plain"].startswith("line: step 4 of 4, mu 0.2")
     assert "all steps were taken" in output.data["text/html"]
     assert "step 4 of 4" in face.outputs[0].data["text/html"]
+
+
+SLOW = """
+import time
+from dpnb.session import releases
+
+def slowly(*arguments, **options):
+    time.sleep(2)
+    return execute(*arguments, **options)
+
+execute, releases.execute = releases.execute, slowly
+"""
+
+
+def executed(*sources: str) -> tuple[nbformat.NotebookNode, list[tuple[str, str, str]]]:
+    """A notebook after it was run, and each message that displayed something: of which cell, what kind, which text."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    displayed: list[tuple[str, str, str]] = []
+
+    class Client(NotebookClient):
+        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+            if msg["msg_type"] in ("display_data", "update_display_data"):
+                displayed.append((cell.source, msg["msg_type"], msg["content"]["data"]["text/plain"]))
+            return super().process_message(msg, cell, cell_index)
+
+    Client(notebook, kernel_name="python3").execute()
+    return notebook, displayed
+
+
+def test_a_slow_question_tells_its_stage_in_its_own_cell_and_leaves_nothing_of_it() -> None:
+    slow = "answer = session.frame.count().release(mu='0.1')"
+    notebook, displayed = executed("%load_ext dpnb", FIT + SLOW, slow, "session.frame.count().release(mu='0.1');")
+    assert {cell for cell, _, _ in displayed} == {slow}
+    kinds = [kind for _, kind, _ in displayed]
+    assert kinds == ["display_data"] + ["update_display_data"] * (len(kinds) - 1)
+    *told, last = [text for _, _, text in displayed]
+    assert any(text.startswith("adding up rows, ") for text in told)
+    words = "|".join(stage.value for stage in Stage)
+    assert all(re.fullmatch(rf"({words}), \d+ s", text) for text in told), told
+    assert last == ""
+    (output,) = notebook.cells[2].outputs
+    assert output.data == {"text/plain": "", "text/html": ""}
+    assert notebook.cells[3].outputs == []
+
+
+ENDLESS = """
+from dpnb.session import releases
+
+def without_end(*arguments, **options):
+    while True:
+        execute(*arguments, **options)
+
+execute, releases.execute = releases.execute, without_end
+"""
+
+
+def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_asked_again() -> None:
+    ask = "answer = session.frame.count().release(mu='0.1')"
+    sources = [FIT + ENDLESS + "\n%load_ext dpnb", ask, f"releases.execute = execute\n{ask}\n{STANDING}"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    interrupted = []
+
+    class Client(NotebookClient):
+        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+            if msg["msg_type"] == "display_data" and not interrupted:
+                interrupted.append(cell.source)
+                os.kill(self.km.provisioner.pid, signal.SIGINT)
+            return super().process_message(msg, cell, cell_index)
+
+    Client(notebook, kernel_name="python3", allow_errors=True, timeout=120).execute()
+    assert interrupted == [ask]
+    line, error = notebook.cells[1].outputs
+    assert line.data["text/plain"] == ""
+    assert (error.ename, error.evalue) == ("KeyboardInterrupt", releases.INTERRUPTED)
+    assert (
+        notebook.cells[2].outputs[0].data["text/plain"] == "([('released', 'mu 0.0'), ('released', 'mu 0.1')], 0.1, [])"
+    )
+
+
+STANDING = """
+import threading
+log = [(row.status, f'mu {row.mu}') for row in session.log().itertuples()]
+log, session.spent.mu, [thread for thread in threading.enumerate() if 'dpnb' in thread.name]
+"""

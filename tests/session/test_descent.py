@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb import stages
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, MechanismClosed, PlanError, RequestError
 from dpnb.interactive.descent import middle, no_better, tails
-from dpnb.session import live, state
+from dpnb.session import state
 
 ROWS = 400
 SCHEMA = {
@@ -312,12 +313,12 @@ def test_faces_tell_how_it_stands(tmp_path: Path) -> None:
 
 def test_run_tells_a_front_end_how_far_it_is(tmp_path: Path) -> None:
     told: list[tuple[str, bool]] = []
-    live.show_progress_by(lambda: lambda text, done: told.append((text, done)))
+    stages.show_by(lambda: lambda text, done: told.append((text, done)))
     try:
         fit(opened(tmp_path), check_every=3).run()
     finally:
-        live.show_progress_by(None)
-    assert "it: step 1 of 6, mu 0.1" in told[0][0]
+        stages.show_by(None)
+    assert told[-1][0].startswith("it: step 6 of 6, mu ")
     assert "last check" in told[-1][0]
     assert [done for _, done in told] == [False] * (len(told) - 1) + [True]
 

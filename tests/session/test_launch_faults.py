@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import dpnb
 from contracts.interactive import opened
 from dpnb.accounting.losses import GDP
-from dpnb.errors import BudgetExceeded, InvalidValueError, MechanismClosed, RequestError
+from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError, MechanismClosed, RequestError
 from dpnb.ledger import Ledger
+from dpnb.mechanisms.measurement import Measurement
 from dpnb.session import state
 
 LAUNCHES = {
@@ -181,3 +183,28 @@ def test_a_branch_of_a_launch_that_is_not_there_is_a_fault_of_the_ledger(tmp_pat
         session.ledger.reserve(key="stray", branch="7", version="1", question="", loss=GDP("0.1"))
     with pytest.raises(dpnb.errors.LedgerError, match="launch 7, which is not there"):
         _ = session.spent
+
+
+@pytest.mark.parametrize("trouble", [LedgerError("the disk is full"), KeyboardInterrupt()])
+def test_noise_that_did_not_reach_the_ledger_is_in_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: BaseException
+) -> None:
+    # The charge will be taken up with other noise, and two noisy values for one charge would be one too many.
+    def failing(*_: Any) -> None:
+        raise trouble
+
+    session = opened(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "release", failing)
+        with pytest.raises(type(trouble)) as raised:
+            session.frame.count().release(mu="0.5")
+    frame = raised.value.__traceback__
+    while frame is not None:
+        assert not any(isinstance(value, Measurement | np.ndarray) for value in frame.tb_frame.f_locals.values())
+        frame = frame.tb_next
+    assert (raised.value.__cause__, raised.value.__context__) == (None, None)
+    assert "the disk is full" in str(raised.value) or isinstance(trouble, KeyboardInterrupt)
+    (charge,) = session.ledger.charges()
+    assert (charge.state, session.spent) == ("failed", GDP("0.5"))
+    session.frame.count().release(mu="0.5")
+    assert session.spent == GDP("0.5")

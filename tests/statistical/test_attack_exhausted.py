@@ -38,7 +38,7 @@ from dpnb.query.unit_vectors import UnitVectors
 from dpnb.session import individual, releases, state
 from dpnb.session import log as log_module
 from dpnb.session.individual import Individuals, Paid, _State, _Till
-from dpnb.session.releases import FAILED
+from dpnb.session.releases import FAILED, INTERRUPTED
 from statistical.watching import watched
 
 pytestmark = pytest.mark.statistical
@@ -337,7 +337,7 @@ def test_a_failure_in_the_middle_tells_nothing_and_changes_nobodys_account(
     assert told[0][2] == told[1][2]
     expected = KeyboardInterrupt if error is KeyboardInterrupt else ExecutionError
     assert type(raised) is expected
-    assert raised.args == (() if error is KeyboardInterrupt else (FAILED,))
+    assert raised.args == ((INTERRUPTED,) if error is KeyboardInterrupt else (FAILED,))
     assert (raised.__cause__, raised.__context__, getattr(raised, "__notes__", [])) == (None, None, [])
     frame = raised.__traceback__.tb_next
     while frame is not None:

@@ -23,12 +23,12 @@ from dpnb.ledger import branch_of
 from dpnb.query.aggregations import AnyView, Gradient, Misfit, Model, PerTerm, Plain
 from dpnb.query.plan import Plan
 from dpnb.query.regression import LARGEST, design, model_words
-from dpnb.session import live
 from dpnb.session.mechanisms.mechanism import Mechanism
 from dpnb.session.releases import Releases
 from dpnb.session.tables import Tables
 from dpnb.session.target import Target, target_from
 from dpnb.session.tree import Launch
+from dpnb.stages import Stage, work
 
 CONFIDENCE = 0.95
 
@@ -148,18 +148,19 @@ class Descent(Mechanism):
         MechanismClosed
             It was closed before its first step.
         """
-        tell = live.progress()
         ended, self.ended = None, None
-        try:
-            while ended is None:
-                ended = self._go_on()
-                tell(self._progress(), False)
-            self.ended = ended
-        finally:
-            tell(self._progress(), True)
-        if ended in (FINISHED, STOPPED):
-            self.close()
-        return self.coefficients
+        with work(Stage.CHARGING) as line:
+            line.say(self._progress())
+            try:
+                while ended is None:
+                    ended = self._go_on()
+                    line.say(self._progress())
+                self.ended = ended
+            finally:
+                line.say(self._progress())
+            if ended in (FINISHED, STOPPED):
+                self.close()
+            return self.coefficients
 
     def _go_on(self) -> str | None:
         """Take one step; or, where there is none to take, say why."""

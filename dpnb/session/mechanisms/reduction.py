@@ -17,6 +17,7 @@ from dpnb.query.plan import Plan
 from dpnb.session.mechanisms.mechanism import Mechanism
 from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch
+from dpnb.stages import Stage, work
 
 FACTOR = 2
 """By which mu squared, and so the inverse of the variance, grows from look to look: at the end at most this factor more
@@ -116,21 +117,22 @@ class NoiseReduction(Mechanism):
         MechanismClosed
             It was closed before the rule was met.
         """
-        answer, number = self.look(0), 0
-        while not rule.met(answer.cells.low, answer.cells.high):
-            number += 1
-            if self._squared(number) is None:
-                break
-            try:
-                answer = self.look(number)
-            except BudgetExceeded:
-                break
-        else:
-            self.met = True
-            self.close()
+        with work(Stage.CHARGING):
+            answer, number = self.look(0), 0
+            while not rule.met(answer.cells.low, answer.cells.high):
+                number += 1
+                if self._squared(number) is None:
+                    break
+                try:
+                    answer = self.look(number)
+                except BudgetExceeded:
+                    break
+            else:
+                self.met = True
+                self.close()
+                return answer
+            self.met = False
             return answer
-        self.met = False
-        return answer
 
     @property
     def cost(self) -> Loss:

@@ -39,6 +39,7 @@ from dpnb.session.mechanisms.mechanism import Mechanism, own_question
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch
+from dpnb.stages import Stage, at, work
 
 FAILED = "the question failed before it was answered; nothing was released, and the mechanism can go on"
 ALPHA = Fraction(1, 20)
@@ -293,7 +294,8 @@ class Scan(Mechanism):
         compiled = self._compiled(plan, view)
         line = self._terms.threshold if threshold is None else checked_threshold(threshold)
         try:
-            row = self._answered(plan, compiled, line)
+            with work(Stage.CHARGING):
+                row = self._answered(plan, compiled, line)
         except MechanismClosed as error:
             self._releases.refused(question_words(plan, Plain()), error)
             raise
@@ -371,7 +373,9 @@ class Scan(Mechanism):
         (feature,) = query.features
         sensitivity = math.isqrt(query.l2_sensitivity_squared - 1) + 1  # of one number its length, rounded up
         tables, source, unit = self._questions.tables, query.plan.source, feature.unit
-        total = int(execute(query, tables.rows(source), tables.schema(source))[0])
+        rows = tables.rows(source)
+        with at(Stage.ADDING):
+            total = int(execute(query, rows, tables.schema(source))[0])
         if isinstance(core, GaussianScan):
             reading = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
             width = fixed_radius([reading.measurement.sigma], alpha=ALPHA) * float(unit)

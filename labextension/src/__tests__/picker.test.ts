@@ -150,6 +150,21 @@ describe('PickerView, releasing,', () => {
     expect(get('release').hasAttribute('disabled')).toBe(true);
   });
 
+  it('tells what a long release is doing, and believes a kernel that tells to be there', () => {
+    vi.useFakeTimers();
+    slide(1);
+    get('release').click();
+    for (const second of [1, 9, 17]) {
+      vi.advanceTimersByTime(8000);
+      view.tell(`adding up rows, ${second} s`);
+    }
+    expect(get('doing').textContent).toBe('adding up rows, 17 s');
+    expect(get('status').textContent).toContain('Releasing');
+    view.tell('');
+    expect(get('doing').textContent).toBe('');
+    vi.useRealTimers();
+  });
+
   it('sends a share when all that is left is wanted', () => {
     slide(3);
     get('release').click();

@@ -10,6 +10,8 @@ interface IState {
   state: unknown;
   /** The budget has changed since. */
   is_stale: boolean;
+  /** What a release that lasts is doing, and for how long; empty for nothing. */
+  doing: string;
   /** When this page asked for a release, and what it must remember; neither is sent to the kernel. */
   asked_at?: number;
   memory?: IPickerMemory;
@@ -63,12 +65,15 @@ function render({ model, el }: RenderProps<IState>): () => void {
     observer.unobserve(el);
     observer.observe(el); // tells at once whether it is in sight
   };
+  const tell = (): void => view.tell(model.get('doing'));
   update();
   model.on('change:state', update);
+  model.on('change:doing', tell);
   model.on('change:is_stale', whenSeen);
   observer.observe(el);
   return () => {
     model.off('change:state', update);
+    model.off('change:doing', tell);
     model.off('change:is_stale', whenSeen);
     observer.disconnect();
     view.dispose();

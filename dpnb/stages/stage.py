@@ -1,0 +1,20 @@
+"""The stages that work goes through."""
+
+from enum import Enum
+
+
+class Stage(Enum):
+    """What is being done, in words that are the same for every table."""
+
+    READING = "reading the table"
+    PREPARING = "preparing columns"
+    LEDGER = "reading the ledger"
+    CHARGING = "charging"
+    JOINING = "joining tables"
+    PART = "taking the rows of a part"
+    REPLAYING = "replaying what units have paid"
+    ADDING = "adding up rows"
+    UNITS = "adding up, unit by unit"
+    GROUPS = "searching groups"
+    NOISE = "drawing noise"
+    WRITING = "writing the answer"

@@ -1,0 +1,76 @@
+"""Work that lasts says below its cell what it is doing, and can be interrupted there."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from ui.conftest import CELL
+from ui.lab import START, Lab
+
+ENDLESS = """
+from dpnb.session import releases
+def without_end(*arguments):
+    while True:
+        execute(*arguments)
+execute, releases.execute = releases.execute, without_end"""
+ASK = "count = session.frame.count().release(mu=0.05)\ncount"
+INTERRUPT = "void window.jupyterapp.commands.execute('notebook:interrupt-kernel')"
+
+
+def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: Lab) -> None:
+    cockpit.write(CELL["spare"], ENDLESS)
+    cockpit.run(CELL["spare"])
+    cockpit.write(CELL["spare"], ASK)
+    cell = cockpit.page.locator(".jp-Cell").nth(CELL["spare"])
+    cockpit.page.evaluate(START, ["notebook:run-cell", CELL["spare"]])
+    expect(cell).to_contain_text(re.compile(r"adding up rows, [1-9]\d* s"), timeout=60_000)
+    cockpit.screenshot("progress")
+    cockpit.page.evaluate(INTERRUPT)
+    expect(cell).to_contain_text("KeyboardInterrupt: after the question was charged; the charge stands")
+    expect(cell).not_to_contain_text("adding up rows, ")
+    cockpit.wait_until_idle()
+    expect(cockpit.panel).to_contain_text("mu 0.05")
+    cockpit.screenshot("progress-interrupted")
+    spent = cockpit.value("session.spent.mu")
+    cockpit.write(CELL["spare"], f"releases.execute = execute\n{ASK}")
+    cockpit.run(CELL["spare"])
+    expect(cell).to_contain_text("95% interval")
+    assert cockpit.value("session.spent.mu") == spent
+    assert cockpit.value("len(session.log())") == 1
+    cockpit.screenshot("progress-answered")
+
+
+SLOWLY = """
+import time
+from dpnb.session import releases
+def slowly(*arguments):
+    for _ in range(30):
+        time.sleep(0.1)
+    return execute(*arguments)
+execute, releases.execute = releases.execute, slowly"""
+
+
+def test_a_line_that_went_leaves_no_gap_above_the_answer(cockpit: Lab) -> None:
+    cockpit.write(CELL["spare"], SLOWLY)
+    cockpit.run(CELL["spare"])
+    cockpit.write(CELL["spare"], ASK)
+    cockpit.run(CELL["spare"])
+    outputs = cockpit.page.locator(".jp-Cell").nth(CELL["spare"]).locator(".jp-OutputArea-child")
+    expect(outputs).to_have_count(2)
+    box = outputs.first.bounding_box()
+    cockpit.screenshot("progress-gone")
+    assert box is None or box["height"] < 12
+
+
+def test_picker_tells_what_its_release_is_doing(cockpit: Lab) -> None:
+    cockpit.write(CELL["spare"], SLOWLY)
+    cockpit.run(CELL["spare"])
+    cockpit.run(CELL["question"])
+    picker = cockpit.page.locator(".jp-Cell").nth(CELL["question"]).locator(".dpnb-picker")
+    picker.get_by_role("button", name="Release").click()
+    expect(picker.locator(".dpnb-picker-doing")).to_have_text(re.compile(r"adding up rows, [1-9]\d* s"))
+    cockpit.screenshot("progress-picker")
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval", timeout=60_000)
+    expect(picker.locator(".dpnb-picker-doing")).to_have_text("")
