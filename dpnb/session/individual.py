@@ -30,38 +30,25 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpnb.accounting.exact import binary_up
-from dpnb.accounting.individual import IndividualFilter, OnExhausted, WorstCase, losses_of_squares
+from dpnb.accounting.individual import OnExhausted, Terms, WorstCase
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge
 from dpnb.query.aggregations import Active, Discovery
-from dpnb.query.contribution import Integers
-from dpnb.query.discover import present_groups
-from dpnb.query.execute import execute, unit_vectors
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan
-from dpnb.query.schema import Key
-from dpnb.query.unit_vectors import EXACT, Floats, Sums
+from dpnb.query.tables import Groups, Purses
+from dpnb.query.tables.memory import PursesInMemory
+from dpnb.query.unit_vectors import Sums
 from dpnb.session.account import Account
 from dpnb.session.questions import only_of
 from dpnb.session.tables import Tables
 from dpnb.session.target import Request
 from dpnb.stages import Stage, at, work
 
-ROOT_MARGIN = 2.0**-50
-"""Above what a root and a product of doubles can be off."""
-
-FEW = 2**12
-"""Different squares of norms, of which the losses are looked up."""
-
 Took = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
 """How a unit took part in a row of the ledger: ``untouched`` where it adds nothing, ``worst case`` where everybody was
 charged alike because the table was another version, ``free`` where nobody was charged."""
-
-Groups = tuple[list[tuple[Key, ...]], Integers]
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,59 +79,8 @@ class Paid:
 class _State:
     """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
 
-    units: IndividualFilter
+    purses: Purses
     seen: int = 0
-
-
-class _Till:
-    """Where the units pay for one question.
-
-    Parameters
-    ----------
-    units : IndividualFilter
-        Before the question; replaced by how they stand after it.
-    sigma : float
-    longest_squared : int
-        No square of a norm is larger.
-    surely : bool
-        Everybody can surely pay.
-    in_part : bool
-        Who cannot pay for all of it counts with as much as can be paid for.
-    """
-
-    def __init__(
-        self, units: IndividualFilter, sigma: float, longest_squared: int, *, surely: bool, in_part: bool
-    ) -> None:
-        self.units, self._sigma, self._longest_squared = units, sigma, longest_squared
-        self._surely, self._in_part = surely, in_part
-        self.owners: Integers = np.zeros(0, np.int64)
-        self.asked: Floats = np.zeros(0)
-        self.radii: Floats | None = None
-        """To which norm the vectors of those are to be scaled down who can pay for a part, unit by unit; -1 for the
-        others.  None where nobody counts in part, which is public."""
-
-    def active(self, owners: Integers, squares: Floats) -> NDArray[np.bool_] | None:
-        """Who takes part in full, of those whom the question touches; None if it is public that all do."""
-        self._note(owners, squares)
-        if self._surely:
-            self.units = self.units.charge(self.asked, of=owners)
-            return None
-        if not self._in_part:
-            self.units, active = self.units.step(self.asked, of=owners)
-            return active
-        self.units, allowed = self.units.step_in_part(self.asked, of=owners)
-        short = allowed < self.asked
-        self.radii = np.full(len(self.units.spent), -1.0)
-        self.radii[owners[short]] = np.sqrt(allowed[short]) * self._sigma * (1 - ROOT_MARGIN)
-        return np.asarray(~short)
-
-    def _note(self, owners: Integers, squares: Floats) -> None:
-        self.owners = owners
-        if self._longest_squared > FEW:
-            self.asked = losses_of_squares(squares, sigma=self._sigma, rough=self._longest_squared >= EXACT)
-        else:  # as of counts: every loss that there can be
-            table = losses_of_squares(np.arange(self._longest_squared + 1.0), sigma=self._sigma)
-            self.asked = table[squares.astype(np.int64)]
 
 
 class Individuals:
@@ -179,20 +115,23 @@ class Individuals:
 
     @work(Stage.REPLAYING)
     def paid_by(self, unit: int) -> list[Paid]:
-        """What one unit paid for each row of the ledger.  For that unit alone.
+        """What one unit paid for each row of the ledger.  For that unit alone, of tables in memory.
 
         Parameters
         ----------
         unit : int
             Its number in the prepared tables.
         """
-        state, rows = self._fresh(), []
+        purses = self._fresh()
+        if not isinstance(purses, PursesInMemory):  # a statement has read the tables from files
+            raise TypeError(type(purses).__name__)
+        state, rows = _State(replace(purses, watched=unit)), []
         for charge in self._account.ledger.charges():
-            before = Fraction(float(state.units.spent[unit]))
-            state, _, till = self._after(state, charge, None)
-            spent = Fraction(float(state.units.spent[unit]))  # as fractions: a difference of doubles is rounded
-            asked = 0.0 if till is None else float(till.asked[till.owners == unit].sum())
-            rows.append(Paid(charge, asked, spent - before, spent, _took(till is not None, asked, spent - before)))
+            before = state.purses.spent_by(unit)  # type: ignore[attr-defined]
+            state, _, touching = self._after(state, charge, None)
+            after: Any = state.purses
+            spent, asked = after.spent_by(unit), after.asked_of_watched if touching else 0.0
+            rows.append(Paid(charge, asked, spent - before, spent, _took(touching, asked, spent - before)))
         return rows
 
     # --- one row after the other --------------------------------------------------------------------------------
@@ -202,7 +141,7 @@ class Individuals:
             state = self._state
             with at(Stage.REPLAYING):
                 if state is None or state.seen >= charge.id:  # first in this kernel, or a row left unanswered
-                    state = self._fresh()
+                    state = _State(self._fresh())
                 for earlier in self._account.ledger.charges(after=state.seen):
                     if earlier.id < charge.id:
                         state, _, _ = self._after(state, earlier, None)
@@ -211,54 +150,39 @@ class Individuals:
             self._state = state
             return answered
 
-    def _fresh(self) -> _State:
+    def _fresh(self) -> Purses:
         start = self._account.promise.start
         if not isinstance(start, WorstCase):  # a session has seen to it
             raise TypeError(type(start).__name__)
-        tables = [self._tables.rows(name) for name in self._tables.schemas]
-        count = max((int(table.units.max(initial=-1)) + 1 for table in tables), default=0)
-        return _State(IndividualFilter(start.unit_budget, count, self._mode))
+        return self._tables.opened.purses(start.unit_budget, self._mode)
 
     def _after(
         self, state: _State, charge: Charge, query: LinearQuery | None
-    ) -> tuple[_State, Sums | Groups | None, _Till | None]:
-        """How the units stand after a row, what it measures exactly, and where they paid."""
+    ) -> tuple[_State, Sums | Groups | None, bool]:
+        """How the units stand after a row, what it measures exactly, and whether it was measured at all."""
         if not charge.loss or not self._account.counts(charge.branch):
-            return replace(state, seen=charge.id), None, None
+            return replace(state, seen=charge.id), None, False
         worst, surely = self._account.worst_case(charge.id)
         if charge.version == self._version and charge.sigma is not None:
             try:
                 asked = self._compiled(charge) if query is None else query
                 whole = isinstance(asked.plan.aggregation, Active | Discovery)  # of which nobody can be a part
                 in_part = self._mode == "clip" and not whole
-                longest = asked.l2_sensitivity_squared
-                till = _Till(state.units, charge.sigma, longest, surely=surely, in_part=in_part)
-                answered = self._measured(till, asked)
-                return _State(till.units, charge.id), answered, till
+                terms = Terms(charge.sigma, asked.l2_sensitivity_squared, surely, in_part)
+                answered, purses = state.purses.asked(asked, terms)
+                return _State(purses, charge.id), answered, True
             except Exception:
                 if query is not None:
                     raise
             # An earlier row that cannot be measured here, and was answered nowhere or somewhere else: nobody paid more
             # for it than the worst case, and it must not stop what comes after it.
-        everybody = np.full(len(state.units.spent), binary_up(worst))
-        return _State(state.units.charge(everybody), charge.id), None, None
+        return _State(state.purses.charged(binary_up(worst)), charge.id), None, False
 
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = Plan.from_json(charge.plan)
         query = self._tables.compile(plan)
         only = only_of(query, Request.from_json(charge.request).groups)
         return query if only is None else self._tables.compile(plan, only)
-
-    def _measured(self, till: _Till, query: LinearQuery) -> Sums | Groups:
-        source = query.plan.source
-        rows, schema = self._tables.rows(source), self._tables.schema(source)
-        if isinstance(query.plan.aggregation, Discovery):
-            return present_groups(query, rows, schema, till.active)
-        sums = execute(query, rows, schema, till.active)
-        if till.radii is None:
-            return sums
-        others = unit_vectors(query, rows.taken(np.flatnonzero(till.radii[rows.units] >= 0)), schema)
-        return np.asarray(sums + others.within(till.radii[others.owners]).sums())
 
 
 def _took(touching: bool, asked: float, paid: Fraction) -> Took:

@@ -25,8 +25,6 @@ from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import Source
 from dpnb.mechanisms.threshold import named
 from dpnb.query.aggregations import AnyView, Count, Discovery, Shares, Sum, Units
-from dpnb.query.discover import present_groups
-from dpnb.query.execute import execute
 from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
@@ -183,16 +181,14 @@ class Releases:
             raise
 
     def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:
-        source = query.plan.source
-        rows, schema = self._questions.tables.rows(source), self._questions.tables.schema(source)
-        units = self._individuals
+        tables, units = self._questions.tables.opened, self._individuals
         if not isinstance(query.plan.aggregation, Discovery):
             with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
-                sums = execute(query, rows, schema) if units is None else units.sums(charge, query)
+                sums = tables.sums(query) if units is None else units.sums(charge, query)
             with at(Stage.NOISE):
                 return measure(sums, sigma=sigma, source=self._source), None
         with at(Stage.GROUPS):
-            keys, counts = present_groups(query, rows, schema) if units is None else units.groups(charge, query)
+            keys, counts = tables.groups(query) if units is None else units.groups(charge, query)
         groups = query.l2_sensitivity_squared  # each of which a unit changes by one
         with at(Stage.NOISE):
             places, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpnb.errors import SchemaError
-from dpnb.query.join import join, schema_of, unit_of
+from dpnb.query.join import schema_of, unit_of
 from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.part import part
-from dpnb.query.plan import Joined, PartOf, Plan, Source
-from dpnb.query.prepare import Prepared, prepare_all
+from dpnb.query.plan import Plan, Source
 from dpnb.query.schema import Schema, encodable, schema_from
+from dpnb.query.tables import Tables as Opened
+from dpnb.query.tables import opened
 from dpnb.query.unit import PrivacyUnit, privacy_unit_from
-from dpnb.stages import Stage, at, work
+from dpnb.stages import Stage, work
 
 LIMITS = {
     "rows": "max_rows_per_unit",
@@ -43,7 +43,7 @@ class Tables:
     def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
         self.schemas = schemas
         self.units = units
-        self._prepared: dict[Source, Prepared] = {}
+        self._opened: Opened | None = None
 
     @classmethod
     def declared(cls, schema: object, *, several: bool, privacy_unit: object, **limits: object) -> Tables:
@@ -84,13 +84,7 @@ class Tables:
         return cls(schemas, units)
 
     def read(self, tables: object) -> None:
-        """Take in the rows, once.
-
-        Raises
-        ------
-        SchemaError
-            A table is missing, or lacks a column.
-        """
+        """Take in the tables, once; see `dpnb.query.tables.opened` for which there may be, and what it raises."""
         given = tables if isinstance(tables, Mapping) else {"": tables}
         if set(given) != set(self.schemas):
             raise SchemaError(
@@ -98,7 +92,7 @@ class Tables:
                 f"got {', '.join(map(repr, given))}"
             )
         with work(Stage.READING):
-            self._prepared.update(prepare_all(given, self.schemas, self.units))
+            self._opened = opened(given, self.schemas, self.units)
 
     def schema(self, source: Source) -> Schema:
         """Columns of a table or join."""
@@ -109,24 +103,24 @@ class Tables:
         return unit_of(source, self.units)
 
     def compile(self, plan: Plan, only: tuple[int, ...] | None = None) -> LinearQuery:
-        """The linear query of a plan, of all of its cells or of some."""
-        return linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
+        """The linear query of a plan, of all of its cells or of some.
 
-    def rows(self, source: Source) -> Prepared:
-        """Prepared rows of a table, join or part: a private value.  A join or part is made when first asked about."""
-        if source not in self._prepared:
-            if isinstance(source, Joined):
-                sides = self.rows(source.left), self.rows(source.right)
-                schemas = self.schema(source.left), self.schema(source.right)
-                with at(Stage.JOINING):
-                    self._prepared[source] = join(*sides, schemas, source)
-            elif isinstance(source, PartOf):
-                whole = self.rows(source.source)
-                with at(Stage.PART):
-                    self._prepared[source] = part(whole, self.schema(source.source), source)
-            else:
-                raise KeyError(source)
-        return self._prepared[source]
+        Raises
+        ------
+        PlanError
+            Nothing bounds it, or it cannot be asked where the rows are.
+        """
+        query = linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
+        if self._opened is not None:
+            self._opened.refuse(query)
+        return query
+
+    @property
+    def opened(self) -> Opened:
+        """The rows, wherever they are: a private value."""
+        if self._opened is None:  # a session has read them
+            raise TypeError("tables")
+        return self._opened
 
     @property
     def words(self) -> str:

@@ -20,6 +20,7 @@ from dpnb.query.plan import Joined, PartOf, Source
 from dpnb.query.prepare import Prepared, prepare_all
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.unit_vectors import Sums
+from dpnb.stages import Stage, at
 
 
 class InMemory:
@@ -54,9 +55,12 @@ class InMemory:
             if isinstance(source, Joined):
                 sides = self.rows(source.left), self.rows(source.right)
                 schemas = schema_of(source.left, self._schemas), schema_of(source.right, self._schemas)
-                self._prepared[source] = join(*sides, schemas, source)
+                with at(Stage.JOINING):
+                    self._prepared[source] = join(*sides, schemas, source)
             elif isinstance(source, PartOf):
-                self._prepared[source] = part(self.rows(source.source), schema_of(source.source, self._schemas), source)
+                whole = self.rows(source.source)
+                with at(Stage.PART):
+                    self._prepared[source] = part(whole, schema_of(source.source, self._schemas), source)
             else:
                 raise KeyError(source)
         return self._prepared[source]
@@ -100,18 +104,28 @@ class PursesInMemory:
     ----------
     tables : InMemory
     units : IndividualFilter
+    watched : int
+        A unit of which it is noted what a question asks of it, for its own statement; -1 for none.
+    asked_of_watched : float
+        What the last question asked of it, as mu squared.
     """
 
     tables: InMemory
     units: IndividualFilter
+    watched: int = -1
+    asked_of_watched: float = 0.0
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInMemory]:
         """What a question measures over those who can pay for it, and the purses after it."""
         till = Till(self.units, terms)
         found = self.tables.paid(query, till)
-        return found, replace(self, units=till.units)
+        asked = float(till.asked[till.owners == self.watched].sum()) if self.watched >= 0 else 0.0
+        return found, replace(self, units=till.units, asked_of_watched=asked)
 
     def charged(self, loss: float) -> PursesInMemory:
         """The purses after everybody was charged the same."""
-        everybody = np.full(len(self.units.spent), loss)
-        return replace(self, units=self.units.charge(everybody))
+        return replace(self, units=self.units.charge(np.full(len(self.units.spent), loss)))
+
+    def spent_by(self, unit: int) -> Fraction:
+        """What one unit has spent, as a fraction: a difference of doubles is rounded.  For that unit alone."""
+        return Fraction(float(self.units.spent[unit]))

@@ -28,7 +28,6 @@ from dpnb.ledger import Charge, branch_of
 from dpnb.ledger.charge import digest
 from dpnb.mechanisms.randomness import Source
 from dpnb.query.aggregations import Count, Plain, Sum, Units
-from dpnb.query.execute import execute
 from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
@@ -372,10 +371,9 @@ class Scan(Mechanism):
         """Read the rows and compare: what is released, as the ledger keeps it."""
         (feature,) = query.features
         sensitivity = math.isqrt(query.l2_sensitivity_squared - 1) + 1  # of one number its length, rounded up
-        tables, source, unit = self._questions.tables, query.plan.source, feature.unit
-        rows = tables.rows(source)
+        unit = feature.unit
         with at(Stage.ADDING):
-            total = int(execute(query, rows, tables.schema(source))[0])
+            total = int(self._questions.tables.opened.sums(query)[0])
         if isinstance(core, GaussianScan):
             reading = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
             width = fixed_radius([reading.measurement.sigma], alpha=ALPHA) * float(unit)
