@@ -76,9 +76,9 @@ def asked(question: str, frame: Any, above: float) -> Any:
     return view.groupby(COLUMNS[question][1])["y"].mean()
 
 
-def released(question: str, frame: Any, above: float) -> Any:
+def released(question: str, frame: Any, above: float, mu: float = 0.5) -> Any:
     """A question of dpnb's, with its answer."""
-    return asked(question, frame, above).release(mu=0.5)
+    return asked(question, frame, above).release(mu=mu)
 
 
 def of_pandas(question: str, frame: Any, above: float, *, person: bool) -> Any:
