@@ -65,10 +65,11 @@ coverage:  ## the same, and which lines of dpnb no test ran; twice as long
 oldest: chromium  ## the tests on the oldest dependencies that pyproject.toml allows, in an environment of their own
 	$(MAKE) OLDEST=yes pytest
 
-bench: $(VENV)/.test chromium  ## how fast accounting is, beside float sums and a peer; and how quickly the page follows
+bench: $(VENV)/.bench chromium  ## how fast all of it is, beside pandas, polars and OpenDP; an hour (BENCH_FLAGS= pass through)
 	$(PY) tests/bench/accounting.py
 	$(PY) tests/bench/individual.py
 	$(ENV) $(PY) tests/bench/cockpit.py
+	$(PY) tests/bench/speed.py --write --opendp $(VENV)/peer/bin/python $(BENCH_FLAGS)
 
 format: $(VENV)/.test  ## put Python and TypeScript into the house format
 	$(BIN)/ruff format .
@@ -144,6 +145,18 @@ $(VENV)/.test: $(VENV)/.lab
 	@$(PY) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	  print(*p["optional-dependencies"]["test"], sep="\n")' > $(VENV)/test.txt
 	$(PY) -m pip install --quiet --requirement $(VENV)/test.txt $(CONSTRAIN)
+	@touch $@
+
+# OpenDP needs one exact release of polars, so it has an environment of its own; the benchmark goes on without it.
+$(VENV)/.bench: $(VENV)/.test
+	@echo "make: installing what the benchmark is measured beside"
+	@$(PY) -c 'import tomllib; e = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	  print(*(need for name in ("polars", "duckdb", "pyarrow") for need in e.get(name, [name])), sep="\n"); \
+	  print(*e["bench"], sep="\n", file=open("$(VENV)/peer.txt", "w"))' > $(VENV)/bench.txt
+	$(PY) -m pip install --quiet --requirement $(VENV)/bench.txt
+	$(PY) -m venv $(VENV)/peer
+	$(VENV)/peer/bin/python -m pip install --quiet --requirement $(VENV)/peer.txt || \
+	  echo "make: no OpenDP here: its column will be empty"
 	@touch $@
 
 # Never fails: without a browser the tests themselves say loudly what they left out, and under CI they fail.
