@@ -18,6 +18,7 @@ import pandas as pd
 import dpnb
 from dpnb.answer.answer import Answer
 from dpnb.errors import BudgetExceeded, LedgerError
+from dpnb.query.tables import memory
 from dpnb.session import releases
 
 # Each process is forked from a clean one that has imported the slow parts: quick, and without pytest's own state.
@@ -131,7 +132,7 @@ class Steps:
 
     def watch(self) -> None:
         """From now on."""
-        connect, execute, measure = sqlite3.connect, releases.execute, releases.measure
+        connect, execute, measure = sqlite3.connect, memory.execute, releases.measure
 
         def connecting(*arguments: Any, **options: Any) -> sqlite3.Connection:
             connection = connect(*arguments, **options)
@@ -147,7 +148,7 @@ class Steps:
             return measure(*arguments, **options)
 
         sqlite3.connect = connecting  # type: ignore[assignment]
-        releases.execute = reading
+        memory.execute = reading
         releases.measure = drawing
 
 
@@ -196,14 +197,14 @@ def make_and_ask(pipe: Connection, path: Path) -> None:
 def ask_slowly(pipe: Connection, path: Path) -> None:
     """Charge, wait for a word before rows are read, answer."""
     session = open_session(path)
-    execute = releases.execute
+    execute = memory.execute
 
     def waiting(*arguments: Any) -> Any:
         pipe.send("charged")
         pipe.recv()
         return execute(*arguments)
 
-    releases.execute = waiting
+    memory.execute = waiting
     pipe.send(figures(ask(session, 0, FIRST)))
 
 

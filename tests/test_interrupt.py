@@ -24,9 +24,9 @@ import dpnb
 from dpnb import stages
 from dpnb.ledger import Ledger
 from dpnb.query import prepare
-from dpnb.session import individual, live, releases, tables
+from dpnb.query.tables import memory
+from dpnb.session import live, releases, tables
 from dpnb.session.individual import Individuals
-from dpnb.session.mechanisms import scan as scans
 from dpnb.session.questions import Questions
 from dpnb.stages import clock
 
@@ -66,18 +66,18 @@ class Case:
 
 CASES = {
     "before the charge": Case("charging", Questions, "priced", states=("released",)),
-    "rows": Case("adding up rows", releases, "execute"),
-    "rows, clipped": Case("adding up, unit by unit", releases, "execute", question="clipped"),
+    "rows": Case("adding up rows", memory, "execute"),
+    "rows, clipped": Case("adding up, unit by unit", memory, "execute", question="clipped"),
     "noise": Case("drawing noise", releases, "measure"),
     "after the answer": Case("writing the answer", Ledger, "release", states=("released", "released")),
-    "groups": Case("searching groups", releases, "present_groups", question="discovery"),
+    "groups": Case("searching groups", memory, "present_groups", question="discovery"),
     "groups' noise": Case("drawing noise", releases, "named", question="discovery"),
     "a join": Case("joining tables", tables, "join", question="join"),
     "a part": Case(
         "taking the rows of a part", tables, "part", question="part", states=("released",) * 2 + ("failed",)
     ),
-    "unit by unit": Case("adding up, unit by unit", individual, "execute", individual=True),
-    "units' groups": Case("searching groups", individual, "present_groups", question="discovery", individual=True),
+    "unit by unit": Case("adding up, unit by unit", memory, "execute", individual=True),
+    "units' groups": Case("searching groups", memory, "present_groups", question="discovery", individual=True),
     "units' noise": Case("drawing noise", releases, "measure", individual=True),
 }
 
@@ -175,7 +175,7 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
     count, spent = session.ledger.count, session.spent
     replayed = True
     if session._individuals is not None and session._individuals._state is not None:
-        units, anew = session._individuals._state.units, opened(path, by_unit=True)._individuals
+        units, anew = session._individuals._state.purses.units, opened(path, by_unit=True)._individuals
         assert anew is not None
         replayed = all(anew.paid_by(unit)[-1].spent == units.spent[unit] for unit in (0, 1, PEOPLE - 1))
     pipe.send({**after, "free": spent == before, "same": same, "count": count, "replayed": replayed})
@@ -214,7 +214,7 @@ def interrupted_replay(pipe: Connection, path: Path) -> None:
     question.release(mu="0.2")
     assert session._individuals is not None
     assert session._individuals._state is not None
-    spent = session._individuals._state.units.spent[0]
+    spent = session._individuals._state.purses.units.spent[0]
     other = opened(path, by_unit=True)._individuals
     assert other is not None
     pipe.send((session.spent == before, session.ledger.count, other.paid_by(0)[-1].spent == spent))
@@ -254,7 +254,7 @@ def interrupted_scan(pipe: Connection, path: Path) -> None:
     scan = session.above_threshold(10, name="scan", epsilon="0.2", hits=2, counts_only=True)
     before, count = session.spent, session.ledger.count
     question = session.table("visits").count()
-    with watched(pipe, "adding up rows"), without_end(scans, "execute"), suppress(KeyboardInterrupt):
+    with watched(pipe, "adding up rows"), without_end(memory, "execute"), suppress(KeyboardInterrupt):
         scan.ask(question)
     stages.show_by(None)
     after = session.ledger.count == count, session.spent == before
@@ -276,7 +276,7 @@ def interrupted_fit(pipe: Connection, path: Path) -> None:
     fit = session.table("visits").fit("cost", on="site", family="linear", mu="0.1", steps=4, size=PEOPLE, name="fit")
     fit.step()
     fit.step()
-    with watched(pipe, "fit: step 2 of 4") as shown, without_end(releases, "execute"), suppress(KeyboardInterrupt):
+    with watched(pipe, "fit: step 2 of 4") as shown, without_end(memory, "execute"), suppress(KeyboardInterrupt):
         fit.run()
     pipe.send((shown[-1], [charge.state for charge in session.ledger.charges()], session.spent.mu_squared))
     stages.show_by(None)

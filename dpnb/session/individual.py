@@ -122,7 +122,7 @@ class Individuals:
         unit : int
             Its number in the prepared tables.
         """
-        purses = self._fresh()
+        purses = self._fresh().purses
         if not isinstance(purses, PursesInMemory):  # a statement has read the tables from files
             raise TypeError(type(purses).__name__)
         state, rows = _State(replace(purses, watched=unit)), []
@@ -141,7 +141,7 @@ class Individuals:
             state = self._state
             with at(Stage.REPLAYING):
                 if state is None or state.seen >= charge.id:  # first in this kernel, or a row left unanswered
-                    state = _State(self._fresh())
+                    state = self._fresh()
                 for earlier in self._account.ledger.charges(after=state.seen):
                     if earlier.id < charge.id:
                         state, _, _ = self._after(state, earlier, None)
@@ -150,11 +150,11 @@ class Individuals:
             self._state = state
             return answered
 
-    def _fresh(self) -> Purses:
+    def _fresh(self) -> _State:
         start = self._account.promise.start
         if not isinstance(start, WorstCase):  # a session has seen to it
             raise TypeError(type(start).__name__)
-        return self._tables.opened.purses(start.unit_budget, self._mode)
+        return _State(self._tables.opened.purses(start.unit_budget, self._mode))
 
     def _after(
         self, state: _State, charge: Charge, query: LinearQuery | None

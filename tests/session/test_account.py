@@ -17,8 +17,8 @@ import dpnb
 from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, LedgerError
+from dpnb.query.tables import memory
 from dpnb.session import account as account_module
-from dpnb.session import releases
 from dpnb.session.account import Account
 
 if sys.platform == "win32":
@@ -278,14 +278,14 @@ def test_a_failure_here_does_not_undo_the_answer_that_another_kernel_gave(
     session = open_session(path)
     quicker: list[tuple[Any, ...]] = []
 
-    execute = releases.execute
+    execute = memory.execute
 
     def overtaken(*_: Any) -> list[int]:
-        monkeypatch.setattr(releases, "execute", execute)
+        monkeypatch.setattr(memory, "execute", execute)
         quicker.append(figures(ask(open_session(path), 0, FIRST)))
         raise RuntimeError
 
-    monkeypatch.setattr(releases, "execute", overtaken)
+    monkeypatch.setattr(memory, "execute", overtaken)
     with pytest.raises(dpnb.errors.ExecutionError):
         ask(session, 0, FIRST)
     assert [figures(ask(session, 0, FIRST))] == quicker
@@ -324,21 +324,21 @@ def marked_session(path: Path) -> dpnb.Session:
 def test_no_byte_of_the_ledger_comes_from_the_table(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = marked_session(path)
     sums: list[int] = []
-    execute = releases.execute
+    execute = memory.execute
 
     def listening(*arguments: Any) -> Any:
         result = execute(*arguments)
         sums.extend(int(total) for total in result)
         return result
 
-    monkeypatch.setattr(releases, "execute", listening)
+    monkeypatch.setattr(memory, "execute", listening)
     session.frame["visits"].sum().release(mu="0.3")
     session.frame.groupby("town")["visits"].mean().release(mu="0.3")
 
     def failing(*_: Any) -> Any:
         raise RuntimeError("sekret u-5501")
 
-    monkeypatch.setattr(releases, "execute", failing)
+    monkeypatch.setattr(memory, "execute", failing)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.units().release(mu="0.1")
     # Large sums alone: a 0 is everywhere.  Of these, the digits as text and the bytes as a processor stores them.

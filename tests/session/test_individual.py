@@ -46,12 +46,12 @@ def standing(session: dpnb.Session) -> Any:
     state = individuals._state or individuals._fresh()
     for charge in session.ledger.charges(after=state.seen):
         state, _, _ = individuals._after(state, charge, None)
-    return state.units
+    return state.purses.units  # type: ignore[attr-defined]
 
 
 def spent(session: dpnb.Session, unit: str | None = "who") -> dict[Any, float]:
     """By unit, as mu squared."""
-    rows, paid = session._tables.rows(""), standing(session).spent
+    rows, paid = session._tables.opened.rows(""), standing(session).spent
     names = rows.units if unit is None else rows.names
     return {int(name): float(paid[number]) for name, number in zip(names, rows.units, strict=True)}
 

@@ -15,7 +15,7 @@ from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, ExecutionError, RequestError, UnknownErrorSize
 from dpnb.query import execute as execution
-from dpnb.session import releases
+from dpnb.query.tables import memory
 
 Make = Callable[..., dpnb.Session]
 
@@ -270,7 +270,7 @@ def test_the_charge_is_durable_before_a_row_is_read(make: Make, monkeypatch: pyt
         seen.append(make().spent)  # what another kernel finds in the file at this moment
         return real(*arguments)
 
-    monkeypatch.setattr(releases, "execute", spying)
+    monkeypatch.setattr(memory, "execute", spying)
     session.frame.count().release(mu=0.5)
     assert seen == [GDP(0.5)]
 
@@ -282,7 +282,7 @@ def test_a_failure_after_the_charge_keeps_it_and_says_nothing(make: Make, monkey
         raise RuntimeError("row 17 holds 4711")
 
     with monkeypatch.context() as patch:
-        patch.setattr(releases, "execute", failing)
+        patch.setattr(memory, "execute", failing)
         with pytest.raises(ExecutionError, match="the charge stands") as failure:
             session.frame.count().release(mu=0.5)
     assert failure.value.__cause__ is None

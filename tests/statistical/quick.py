@@ -28,7 +28,7 @@ def quick_sessions() -> Iterator[None]:
     def read_once(tables: Tables, table: Any) -> None:
         if id(table) not in prepared:
             read(tables, table)
-        tables._prepared = prepared.setdefault(id(table), tables._prepared)
+        tables._opened = prepared.setdefault(id(table), tables._opened)
 
     def compile_once(tables: Tables, plan: Plan, only: Any = None) -> Any:
         key = plan, only, tables.divisible

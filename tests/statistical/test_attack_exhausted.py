@@ -24,8 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb.accounting.individual import IndividualFilter
+from dpnb.accounting.individual import IndividualFilter, Till
 from dpnb.accounting.individual import filter as filter_module
+from dpnb.accounting.individual import till as till_module
 from dpnb.answer import faces
 from dpnb.errors import DpnbError, ExecutionError
 from dpnb.ledger import ledger as ledger_module
@@ -34,10 +35,11 @@ from dpnb.query import execute as execution
 from dpnb.query import unit_squares
 from dpnb.query.execute import unit_vectors
 from dpnb.query.prepare import Prepared
+from dpnb.query.tables import memory
 from dpnb.query.unit_vectors import UnitVectors
 from dpnb.session import individual, releases, state
 from dpnb.session import log as log_module
-from dpnb.session.individual import Individuals, Paid, _State, _Till
+from dpnb.session.individual import Individuals, Paid, _State
 from dpnb.session.releases import FAILED, INTERRUPTED
 from statistical.watching import watched
 
@@ -215,14 +217,14 @@ def test_control_an_answer_that_tells_whether_anybody_took_part_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last: list[bool] = []
-    active = _Till.active
+    active = Till.active
 
-    def noted(till: _Till, *arguments: Any) -> Any:
+    def noted(till: Till, *arguments: Any) -> Any:
         found = active(till, *arguments)
         last[:] = [bool(found.any())]
         return found
 
-    monkeypatch.setattr(_Till, "active", noted)
+    monkeypatch.setattr(Till, "active", noted)
     monkeypatch.setattr(releases.Releases, "_about", lambda *_: None if all(last) else "nobody is left")
     seen = [_watched(TABLES[name], tmp_path / "it.dpnb", "skip") for name in ("nobody is exhausted", "everybody is")]
     assert seen[0] != seen[1]
@@ -281,7 +283,7 @@ def test_draws_rows_and_transactions_do_not_depend_on_who_is_exhausted(
 
 # --- failures ---------------------------------------------------------------------------------------------------------
 
-SECRETS = (Prepared, pd.DataFrame, np.ndarray, UnitVectors, IndividualFilter, _State, _Till, Paid)
+SECRETS = (Prepared, pd.DataFrame, np.ndarray, UnitVectors, IndividualFilter, _State, Till, Paid)
 SECRET = "87131-secret"
 
 
@@ -290,10 +292,10 @@ def _fail(*_: Any, **__: Any) -> Any:
 
 
 POINTS: dict[str, tuple[Any, str]] = {
-    "reading the rows": (individual, "execute"),
+    "reading the rows": (memory, "execute"),
     "squares of norms": (execution, "unit_squares"),
     "their rounding": (unit_squares, "rounded_up"),
-    "losses": (individual, "losses_of_squares"),
+    "losses": (till_module, "losses_of_squares"),
     "the filter's sums": (filter_module, "plus_up"),
     "the step": (IndividualFilter, "step"),
     "a state": (individual, "_State"),
@@ -356,7 +358,7 @@ def test_an_earlier_row_that_cannot_be_measured_any_more_is_charged_to_everybody
     with _summed() as sums:
         after.frame.count().release(mu="0.1")
     assert sums == [[24]], "and nobody is left out of what follows"
-    spent = after._individuals._state.units.spent  # type: ignore[union-attr]
+    spent = after._individuals._state.purses.units.spent  # type: ignore[union-attr]
     assert spent == pytest.approx(0.04 + 0.01 * (2 / 3) ** 2), "two rows of three that might have been"
 
 
@@ -427,7 +429,7 @@ def own_vectors(session: dpnb.Session, name: str, radius: float) -> dict[int, An
     """By unit: its vector, its norm to the last bit, and what is left of it within a radius."""
     plan = WIDE_QUESTIONS[name](session).plan
     tables = session._questions.tables
-    rows = tables.rows(plan.source)
+    rows = tables.opened.rows(plan.source)
     names = dict(zip(rows.units.tolist(), rows.names.tolist(), strict=True))
     vectors = unit_vectors(tables.compile(plan), rows, tables.schema(plan.source))
     squares = vectors.squares()
@@ -453,7 +455,7 @@ def paid(session: dpnb.Session, moves: list[tuple[str, str]]) -> dict[int, str]:
     individual_state = individuals._fresh()
     for charge in session.ledger.charges():
         individual_state, _, _ = individuals._after(individual_state, charge, None)
-    spent, rows = individual_state.units.spent, session._tables.rows("")
+    spent, rows = individual_state.purses.units.spent, session._tables.opened.rows("")
     return {int(name): float(spent[unit]).hex() for name, unit in zip(rows.names, rows.units, strict=True)}
 
 

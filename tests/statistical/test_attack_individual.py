@@ -27,14 +27,14 @@ import pytest
 from scipy import stats
 
 import dpnb
-from dpnb.accounting.individual import IndividualFilter
+from dpnb.accounting.individual import IndividualFilter, Till
 from dpnb.errors import BudgetExceeded, DpnbError
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.query.execute import execute
 from dpnb.query.plan import Plan
 from dpnb.session import releases
 from dpnb.session.account import Account
-from dpnb.session.individual import Individuals, _Till
+from dpnb.session.individual import Individuals
 from dpnb.session.releases import Releases
 from statistical.attacks import Floats, seen_difference
 from statistical.quick import quick_sessions
@@ -311,25 +311,25 @@ def one_part_after_another(it: Attacker) -> None:
 
 
 def _everybody_pays_what_the_largest_pays(patch: pytest.MonkeyPatch) -> None:
-    note = _Till._note
+    note = Till._note
 
-    def largest(till: _Till, owners: Any, squares: Floats) -> None:
+    def largest(till: Till, owners: Any, squares: Floats) -> None:
         note(till, owners, np.full_like(squares, squares.max(initial=0)))
 
-    patch.setattr(_Till, "_note", largest)
+    patch.setattr(Till, "_note", largest)
 
 
 def _taking_part(patch: pytest.MonkeyPatch) -> list[int]:
     """How many took part in the last question, kept up to date: what nobody may be told."""
     last = [0]
-    active = _Till.active
+    active = Till.active
 
-    def counted(till: _Till, owners: Any, squares: Floats) -> Any:
+    def counted(till: Till, owners: Any, squares: Floats) -> Any:
         found = active(till, owners, squares)
         last[0] = len(owners) if found is None else int(found.sum())
         return found
 
-    patch.setattr(_Till, "active", counted)
+    patch.setattr(Till, "active", counted)
     return last
 
 
@@ -358,7 +358,7 @@ def _number_of_those_who_take_part_is_told(patch: pytest.MonkeyPatch) -> None:
 def _headroom_of_whoever_has_least(patch: pytest.MonkeyPatch) -> None:
     def least(one: dpnb.Session) -> float:
         state = one._individuals._state  # type: ignore[union-attr]
-        return 1.0 if state is None else float(1 - state.units.spent.max(initial=0))
+        return 1.0 if state is None else float(1 - state.purses.units.spent.max(initial=0))
 
     patch.setattr(dpnb.Session, "headroom", property(least))
 

@@ -10,11 +10,11 @@ from ui.conftest import CELL
 from ui.lab import START, Lab
 
 ENDLESS = """
-from dpnb.session import releases
+from dpnb.query.tables import memory
 def without_end(*arguments):
     while True:
         execute(*arguments)
-execute, releases.execute = releases.execute, without_end"""
+execute, memory.execute = memory.execute, without_end"""
 ASK = "count = session.frame.count().release(mu=0.05)\ncount"
 INTERRUPT = "void window.jupyterapp.commands.execute('notebook:interrupt-kernel')"
 
@@ -34,7 +34,7 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
     expect(cockpit.panel).to_contain_text("mu 0.05")
     cockpit.screenshot("progress-interrupted")
     spent = cockpit.value("session.spent.mu")
-    cockpit.write(CELL["spare"], f"releases.execute = execute\n{ASK}")
+    cockpit.write(CELL["spare"], f"memory.execute = execute\n{ASK}")
     cockpit.run(CELL["spare"])
     expect(cell).to_contain_text("95% interval")
     assert cockpit.value("session.spent.mu") == spent
@@ -44,12 +44,12 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
 
 SLOWLY = """
 import time
-from dpnb.session import releases
+from dpnb.query.tables import memory
 def slowly(*arguments):
     for _ in range(30):
         time.sleep(0.1)
     return execute(*arguments)
-execute, releases.execute = releases.execute, slowly"""
+execute, memory.execute = memory.execute, slowly"""
 
 
 def test_a_line_that_went_leaves_no_gap_above_the_answer(cockpit: Lab) -> None:

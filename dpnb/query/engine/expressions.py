@@ -164,14 +164,14 @@ class Rows:
             case Column(name):
                 stem = self._table.stems[name]
                 return Figure(nw.col(stem), nw.col(f"{stem}_there"))
-            case Literal(value):
-                return Figure(nw.lit(self._constant(value, kind)), ALWAYS)
+            case Literal(constant):
+                return Figure(nw.lit(self._constant(constant, kind)), ALWAYS)
             case Arithmetic():
                 return self._arithmetic(node)
-            case Fill(inner, value):
+            case Fill(inner, constant):
                 found = self.numbers(inner)
-                constant = self._constant(value, self.kind(inner))
-                return Figure(nw.when(found.there).then(found.value).otherwise(nw.lit(constant)), ALWAYS)
+                other = nw.lit(self._constant(constant, self.kind(inner)))
+                return Figure(nw.when(found.there).then(found.value).otherwise(other), ALWAYS)
             case Where(condition_node, inner, otherwise):
                 condition, a, b = self.truth(condition_node), self._side(inner), self._side(otherwise)
                 there = (condition.true & a.there) | (condition.false & b.there)

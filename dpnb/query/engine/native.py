@@ -35,7 +35,7 @@ class Engine:
         """The native frame as narwhals sees it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of plugins that could be installed
-            return nw.from_native(native).lazy()
+            return _opened(native)
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The frame with the number of each text, as `name_number` gives it, for every ``from: to`` of `columns`."""
@@ -81,20 +81,20 @@ class Polars(Engine):
             to: pl.col(column).map_batches(numbers, return_dtype=pl.Int64, is_elementwise=True)
             for column, to in columns.items()
         }
-        return nw.from_native(frame.to_native().with_columns(**exprs))
+        return _opened(frame.to_native().with_columns(**exprs))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
         import polars as pl
 
         limbs = [limb for column in map(pl.col, columns) for limb in (column // LIMB, column % LIMB)]
         native = frame.to_native().with_columns(_folded(limbs).alias(to))
-        return nw.from_native(native.with_columns(_squared(pl.col(to)).alias(to)))
+        return _opened(native.with_columns(_squared(pl.col(to)).alias(to)))
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:  # noqa: D102
         return frame.to_native().collect(engine="streaming").rows(named=True)  # type: ignore[no-any-return]
 
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
-        return nw.from_native(frame.to_native().collect(engine="streaming").lazy())
+        return _opened(frame.to_native().collect(engine="streaming").lazy())
 
 
 class DuckDB(Engine):
@@ -113,7 +113,7 @@ class DuckDB(Engine):
             return Function("concat", Constant("0x"), digits).cast("BIGINT")
 
         native = frame.to_native().select(Star(), *(number(column).alias(to) for column, to in columns.items()))
-        return nw.from_native(native)
+        return _opened(native)
 
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
         from duckdb import ColumnExpression as Column
@@ -121,7 +121,7 @@ class DuckDB(Engine):
         from duckdb import StarExpression as Star
 
         since = (Function("epoch_us", Column(column)).alias(to) for column, to in columns.items())
-        return nw.from_native(frame.to_native().select(Star(), *since))
+        return _opened(frame.to_native().select(Star(), *since))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
         from duckdb import ColumnExpression as Column
@@ -129,7 +129,7 @@ class DuckDB(Engine):
 
         limbs = [limb for column in map(Column, columns) for limb in (column // LIMB, column % LIMB)]
         native = frame.to_native().select(Star(), _folded(limbs).alias(to))
-        return nw.from_native(native.select(Star(exclude=[to]), _squared(Column(to)).alias(to)))
+        return _opened(native.select(Star(exclude=[to]), _squared(Column(to)).alias(to)))
 
     def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:  # noqa: D102
         if len(values) <= FEW:
@@ -146,7 +146,7 @@ class DuckDB(Engine):
         return within(0, len(ordered)).cast(nw.Int64)
 
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
-        return nw.from_native(frame.to_native().execute())
+        return _opened(frame.to_native().execute())
 
 
 class Spark(Engine):
@@ -156,28 +156,36 @@ class Spark(Engine):
     wide_sums = False
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as spark
 
         def number(column: str) -> Any:
-            return F.conv(F.substring(F.md5(F.col(column)), 1, HEX_DIGITS), 16, 10).cast("bigint")
+            return spark.conv(spark.substring(spark.md5(spark.col(column)), 1, HEX_DIGITS), 16, 10).cast("bigint")
 
-        return nw.from_native(frame.to_native().withColumns({to: number(column) for column, to in columns.items()}))
+        return _opened(frame.to_native().withColumns({to: number(column) for column, to in columns.items()}))
 
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as spark
 
-        since = {to: F.unix_micros(F.col(column).cast("timestamp")) for column, to in columns.items()}
-        return nw.from_native(frame.to_native().withColumns(since))
+        since = {to: spark.unix_micros(spark.col(column).cast("timestamp")) for column, to in columns.items()}
+        return _opened(frame.to_native().withColumns(since))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as spark
 
-        limbs = [limb for column in map(F.col, columns) for limb in (F.shiftright(column, LIMB_BITS), column % LIMB)]
+        limbs = [
+            limb for column in map(spark.col, columns) for limb in (spark.shiftright(column, LIMB_BITS), column % LIMB)
+        ]
         native = frame.to_native().withColumn(to, _folded(limbs))
-        return nw.from_native(native.withColumn(to, _squared(F.col(to))))
+        return _opened(native.withColumn(to, _squared(spark.col(to))))
 
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
-        return nw.from_native(frame.to_native().localCheckpoint())
+        return _opened(frame.to_native().localCheckpoint())
+
+
+def _opened(native: Any) -> Frame:
+    """An engine's own frame as narwhals sees it."""
+    frame: Frame = nw.from_native(native)
+    return frame
 
 
 def _folded(limbs: Sequence[Any]) -> Any:

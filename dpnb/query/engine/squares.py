@@ -1,4 +1,4 @@
-"""How much each unit adds to a question, in the engine: the square of its vector's norm; as `dpnb.query.unit_squares`."""
+"""How much each unit adds to a question, in the engine: the square of its norm; as `dpnb.query.unit_squares`."""
 
 from __future__ import annotations
 

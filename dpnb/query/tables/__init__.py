@@ -23,8 +23,6 @@ from dpnb.query.tables.protocol import Groups, Purses, Schemas, Tables, Units
 
 __all__ = ["Groups", "InMemory", "Purses", "Tables", "opened"]
 
-DASK = "dask"
-
 
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     """Take in the tables of a session.
@@ -65,10 +63,11 @@ def _engine_of(table: Any) -> nw.Implementation | None:
         frame = nw.from_native(table, pass_through=True)
     if not isinstance(frame, nw.LazyFrame):
         return None
-    if frame.implementation is not nw.Implementation.DASK and frame.implementation not in ENGINES:
-        known = ", ".join([*dict.fromkeys(engine.name for engine in ENGINES.values()), DASK])
+    kind = frame.implementation
+    if kind not in (*ENGINES, nw.Implementation.DASK):
+        known = ", ".join([*dict.fromkeys(engine.name for engine in ENGINES.values()), nw.Implementation.DASK.value])
         raise SchemaError(
             f"table: {type(table).__name__} is of an engine that dpnb has not been tried with; pass a data frame, or a "
             f"lazy one of {known}"
         )
-    return frame.implementation
+    return kind

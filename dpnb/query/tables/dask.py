@@ -42,7 +42,7 @@ class InDask:
     parts : list of delayed InMemory
     """
 
-    engine: str | None = "dask"
+    engine = "dask"
 
     def __init__(self, parts: list[Any]) -> None:
         self._parts = parts

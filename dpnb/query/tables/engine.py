@@ -48,7 +48,7 @@ class InEngine:
         }
 
     @property
-    def engine(self) -> str | None:
+    def engine(self) -> str:
         """Its name."""
         return self._engine.name
 

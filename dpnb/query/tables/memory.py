@@ -32,10 +32,13 @@ class InMemory:
     schemas : dict of str to dict
     """
 
-    engine: str | None = None
+    @property
+    def engine(self) -> None:
+        """None: the rows are in memory."""
+        return None
 
     def __init__(self, prepared: Mapping[str, Prepared], schemas: Schemas) -> None:
-        self._prepared: dict[Source, Prepared] = dict(prepared)
+        self._prepared: dict[Source, Prepared] = {name: table for name, table in prepared.items()}  # noqa: C416
         self._names = tuple(prepared)
         self._schemas = schemas
 
