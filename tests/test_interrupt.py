@@ -25,7 +25,7 @@ from dpnb import stages
 from dpnb.ledger import Ledger
 from dpnb.query import prepare
 from dpnb.query.tables import memory
-from dpnb.session import live, releases, tables
+from dpnb.session import live, releases
 from dpnb.session.individual import Individuals
 from dpnb.session.questions import Questions
 from dpnb.stages import clock
@@ -72,9 +72,9 @@ CASES = {
     "after the answer": Case("writing the answer", Ledger, "release", states=("released", "released")),
     "groups": Case("searching groups", memory, "present_groups", question="discovery"),
     "groups' noise": Case("drawing noise", releases, "named", question="discovery"),
-    "a join": Case("joining tables", tables, "join", question="join"),
+    "a join": Case("joining tables", memory, "join", question="join"),
     "a part": Case(
-        "taking the rows of a part", tables, "part", question="part", states=("released",) * 2 + ("failed",)
+        "taking the rows of a part", memory, "part", question="part", states=("released",) * 2 + ("failed",)
     ),
     "unit by unit": Case("adding up, unit by unit", memory, "execute", individual=True),
     "units' groups": Case("searching groups", memory, "present_groups", question="discovery", individual=True),
