@@ -30,7 +30,6 @@ import dpnb
 from dpnb.accounting.individual import IndividualFilter, Till
 from dpnb.errors import BudgetExceeded, DpnbError
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.query.execute import execute
 from dpnb.query.plan import Plan
 from dpnb.session import releases
 from dpnb.session.account import Account
@@ -93,7 +92,7 @@ def adds(plan: str) -> tuple[Fraction, int]:
     asked = Plan.from_json(plan)
     tables = [session(table, 0, "skip")._tables for table in TABLES]
     query = tables[0].compile(asked)
-    there, gone = (execute(query, one.rows(asked.source), one.schema(asked.source)) for one in tables)
+    there, gone = (one.opened.sums(query) for one in tables)
     moved = [int(a) - int(b) for a, b in zip(there, gone, strict=True)]
     return Fraction(sum(step**2 for step in moved), query.l2_sensitivity_squared), len(moved)
 
