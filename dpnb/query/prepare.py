@@ -18,11 +18,22 @@ from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
+from dpnb.query.blocks import ROWS_AT_ONCE, blocks_of
 from dpnb.query.contribution import Integers, name_number, ranks
 from dpnb.query.guard import guarded
 from dpnb.query.schema import Bounded, Categories, Dates, Schema
 from dpnb.query.unit import PrivacyUnit
-from dpnb.query.values import array_of, codes_of, distinct_units, floats, number_units, seconds, texts, unit_names
+from dpnb.query.values import (
+    Codes,
+    array_of,
+    codes_of,
+    distinct_units,
+    floats,
+    number_units,
+    seconds,
+    texts,
+    unit_names,
+)
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -34,16 +45,16 @@ class Prepared:
     Parameters
     ----------
     units : int64 array, shape (rows,)
-        Whose row it is, 0, 1, ...
+        Whose row it is, 0, 1, ..., ascending.
     names : int64 array, shape (rows,)
         The unit's name as a portable integer; all 0 where each row is a unit.
     most : int or None
         No unit has more rows than this.
     numbers : dict of str to float64 array
         Bounded columns, clamped, and dates in seconds, clamped; NaN where there is nothing.
-    steps : dict of str to int64 array
+    steps : dict of str to int32 array
         Bounded columns in grid steps.
-    codes : dict of str to int32 array
+    codes : dict of str to int8, int16 or int32 array
         Categories columns: position in the declared list; text columns: position in the table's list; -1 for nothing.
     texts : dict of str to dict
         The table's list of each text column: position by text.
@@ -53,8 +64,8 @@ class Prepared:
     names: Integers
     most: int | None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    steps: dict[str, Integers] = field(default_factory=dict)
-    codes: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    steps: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    codes: dict[str, Codes] = field(default_factory=dict)
     texts: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
@@ -70,6 +81,15 @@ class Prepared:
         finer = [np.nan_to_num(self.numbers[name]) for name in sorted(self.numbers)]
         return ranks(self.units, self.names, contents, finer)
 
+    @cached_property
+    def complete(self) -> frozenset[str]:
+        """Columns of numbers in which no row lacks one."""
+        return frozenset(name for name, values in self.numbers.items() if not np.isnan(values).any())
+
+    def blocks_for(self, numbers: int) -> list[slice]:
+        """Blocks of whole units, for a question of so many numbers."""
+        return blocks_of(self.units, max(numbers, ROWS_AT_ONCE))
+
     def _content(self, name: str) -> Integers:
         """A column as non-negative integers, 0 for nothing; of texts what does not depend on other units."""
         if name in self.texts:
@@ -78,7 +98,7 @@ class Prepared:
         if name in self.codes:
             return self.codes[name].astype(np.int64) + 1
         if name in self.steps:
-            return np.where(np.isnan(self.numbers[name]), 0, self.steps[name] + 2**grid.BITS + 1)
+            return np.where(np.isnan(self.numbers[name]), 0, self.steps[name].astype(np.int64) + 2**grid.BITS + 1)
         seconds = self.numbers[name]
         return np.where(np.isnan(seconds), 0, np.floor(np.nan_to_num(seconds)).astype(np.int64) % 2**32 + 1)
 

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from dpnb.query.contribution import Integers, name_number
 from dpnb.query.schema import Categories, encodable, iso_time, plain, seconds_of, text_of
 
+Codes = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
+"""Places in a list, -1 for none."""
+
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """pandas' own kinds are dates and spans too."""
 
@@ -125,18 +128,19 @@ def _text(value: Any, texts: dict[str, int]) -> int:
         return -1
 
 
-def codes_of(values: NDArray[Any], column: Categories) -> NDArray[np.int32]:
+def codes_of(values: NDArray[Any], column: Categories) -> Codes:
     """The place of each row's value in the declared list, -1 for what is not in it."""
     code_of = {key: code for code, key in enumerate(column.values)}
+    # The next one has to fit too: places are counted from 1 where 0 stands for nothing.
+    kind = np.min_scalar_type(-len(column.values) - 1)
     if values.dtype.kind in "biuf":
         positions, distinct = pd.factorize(values)
-        table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], np.int32)
-        codes: NDArray[np.int32] = table[positions]
-        return codes
+        table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], kind)
+        return np.asarray(table[positions])
     if values.dtype.kind in "Mm":
-        return np.full(len(values), -1, np.int32)
+        return np.full(len(values), -1, kind)
     values = values.astype(object)
-    return np.fromiter((_code(value, code_of) for value in values), np.int32, len(values))
+    return np.fromiter((_code(value, code_of) for value in values), kind, len(values))
 
 
 def _code(value: Any, code_of: dict[Any, int]) -> int:

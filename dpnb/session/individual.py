@@ -38,9 +38,10 @@ from dpnb.accounting.individual import IndividualFilter, OnExhausted, WorstCase,
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge
 from dpnb.query.aggregations import Active, Discovery
+from dpnb.query.by_unit import unit_vectors
 from dpnb.query.contribution import Integers
 from dpnb.query.discover import present_groups
-from dpnb.query.execute import execute, unit_vectors
+from dpnb.query.execute import execute
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan
 from dpnb.query.schema import Key
