@@ -63,9 +63,9 @@ def counted(
     """
     counts = present(given, rows)
     if cells is not None:
-        counts = counts & (cells >= 0)
+        counts = rows.both(counts, cells >= 0)
     if where is not None:
-        counts = counts & rows.truth(where)[0]
+        counts = rows.both(counts, rows.truth(where)[0])
     if limits.rows is not None and (rows.most is None or limits.rows < rows.most):
         at = np.flatnonzero(counts)
         units = rows.units[at]
@@ -95,7 +95,7 @@ def present(given: tuple[Expression, ...], rows: Rows) -> Mask:
     """Which rows have something in all of the expressions."""
     there = rows.everywhere
     for node in given:
-        there = there & rows.present(node)
+        there = rows.both(there, rows.present(node))
     return there
 
 

@@ -130,10 +130,10 @@ class _Block:
             return self._ones[same]
         counts = self._counts
         if feature.given != self._query.given:
-            counts = counts & present(feature.given, self._rows)
+            counts = self._rows.both(counts, present(feature.given, self._rows))
         place, slots = self._cells, slots_of(feature, self._rows)
         if slots is not None:
-            counts = counts & (slots >= 0)
+            counts = self._rows.both(counts, slots >= 0)
             place = slots if place is None else place * np.int64(feature.slots) + slots
         shape = self._query.cells, feature.slots
         sums = cell_sums(values, place, counts, shape[0] * shape[1]).reshape(shape)
@@ -193,6 +193,8 @@ def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: M
             totals += np.bincount(place, weights, minlength=count + 1)[1:].astype(np.int64)
         elif weights is None:
             totals += np.count_nonzero(counts[part])
+        elif counts[part].all():
+            totals += weights.sum(dtype=np.int64)
         else:
             totals += (weights * counts[part]).sum(dtype=np.int64)
     return totals

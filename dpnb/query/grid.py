@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 BITS = 31
 
+LARGEST_POWER = 1023
+"""Of two, as a double."""
+
 
 class Range(Protocol):
     """What has bounds."""
@@ -51,4 +54,9 @@ def to_grid(values: NDArray[np.float64], column: Range) -> NDArray[np.int32]:
     missing = np.isnan(clamped)
     if missing.any():
         clamped[missing] = 0.0
-    return np.ldexp(clamped, -exponent(column), out=clamped).astype(np.int32)  # toward zero
+    power = -exponent(column)
+    if power <= LARGEST_POWER:  # a product by a power of two is what `ldexp` gives, and several times as quick
+        clamped *= 2.0**power
+    else:
+        np.ldexp(clamped, power, out=clamped)
+    return clamped.astype(np.int32)  # toward zero

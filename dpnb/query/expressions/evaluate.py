@@ -120,6 +120,10 @@ class Rows:
         """True for each row."""
         return np.ones(self.size, np.bool_)
 
+    def both(self, left: Mask, right: Mask) -> Mask:
+        """Where both are true; costs nothing where one is `everywhere`."""
+        return right if left is self.everywhere else left if right is self.everywhere else left & right
+
     def kind(self, node: Expression) -> Kind:
         """What the expression gives."""
         return self._shared.once("kind", node, lambda node: kind_of(node, self._schema))
@@ -174,7 +178,8 @@ class Rows:
             return self._table.numbers[node.name][self._part]
         values = np.asarray(self._computed(node), np.float64)
         # What overflows or is not defined is nothing, like any other value that does not count.
-        return np.where(np.isfinite(values), values, np.nan)
+        finite = np.isfinite(values)
+        return values if finite.all() else np.where(finite, values, np.nan)
 
     def _computed(self, node: Expression) -> Any:
         match node:
@@ -340,12 +345,12 @@ class Rows:
                 true = self._compared(comparison, left, right)
                 known = self.present(left)
                 if not isinstance(right, Literal):
-                    known = known & self.present(right)
-                return true & known, ~true & known
+                    known = self.both(known, self.present(right))
+                return self.both(true, known), self.both(~true, known)
             case IsIn(inner):
                 true = self._is_in(node)
                 known = self.present(inner)
-                return true & known, ~true & known
+                return self.both(true, known), self.both(~true, known)
             case Where(condition, inner, otherwise):
                 true, false = self.truth(condition)
                 a, b = self.truth(inner), self.truth(otherwise)
