@@ -34,6 +34,11 @@ def blocks_of(units: Integers, rows: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
+def even_blocks(rows: int) -> list[slice]:
+    """Blocks of rows of which it does not matter whose they are."""
+    return [slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE)]
+
+
 def by_blocks(work: Callable[[slice], T], blocks: Sequence[slice]) -> list[T]:
     """What `work` gives of each block, in order.
 
