@@ -26,11 +26,12 @@ from dpnb.query.schema import plain
 
 Integers = NDArray[np.int64]
 
-PRIME = 2**31 - 1
+PRIME_BITS = 31
+PRIME = 2**PRIME_BITS - 1
 MULTIPLIER = 742938285
 """A primitive root of the prime with good lattice structure (Fishman and Moore 1986)."""
 
-LIMB = 2**16
+LIMB_BITS = 16
 
 
 def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]] = ()) -> Integers:
@@ -48,9 +49,13 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
         What tells rows apart that are equal in `contents`; not hashed.
     """
     content_hash = row_hash([names, *contents])
-    order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
-    new_unit, new_content = _starts(order, [units]), _starts(order, [units, *contents])
+    order = np.lexsort((content_hash, units))
+    new_content = _starts(order, [units, content_hash])
+    if not new_content.all():  # equal rows, or a rare coincidence
+        order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
+        new_content = _starts(order, [units, *contents])
     final_hash = row_hash([content_hash[order], running_number(new_content)])
+    new_unit = _starts(order, [units])
     # The sort is stable: rows whose final hashes tie stay in the order of their content.
     ranked = np.lexsort((final_hash, units[order]))
     rank = np.empty(len(units), np.int64)
@@ -106,10 +111,17 @@ def row_hash(columns: list[Integers]) -> Integers:
     """Hash the columns of each row, non-negative integers, to an integer below 2**31 - 1."""
     state = np.ones(len(columns[0]), np.int64)
     for column in columns:
-        for limb in (column // LIMB, column % LIMB):
-            state = (state * MULTIPLIER + limb % PRIME + 1) % PRIME
+        for limb in (column >> LIMB_BITS, column & (2**LIMB_BITS - 1)):
+            state = remainder(state * MULTIPLIER + remainder(limb) + 1)
     # Without a square the hash would be linear, and a unit's rows that differ in one column would be picked in step.
-    return (state * state % PRIME * MULTIPLIER + state) % PRIME
+    return remainder(remainder(state * state) * MULTIPLIER + state)
+
+
+def remainder(numbers: Integers) -> Integers:
+    """What division by the prime leaves of integers from 0 to 2**62: of its one more, a power of two, digits add up."""
+    for _ in range(2):
+        numbers = (numbers >> PRIME_BITS) + (numbers & PRIME)
+    return np.asarray(numbers - PRIME * (numbers >= PRIME))
 
 
 def starts_of(keys: list[NDArray[Any]]) -> Integers:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number
-from dpnb.query.execute import Active, counted_rows
+from dpnb.query.counted import counted
+from dpnb.query.execute import Active
 from dpnb.query.expressions.evaluate import Rows, dense_codes
 from dpnb.query.expressions.kinds import Category, Truth, Words
 from dpnb.query.expressions.nodes import Column, Expression
@@ -41,7 +42,7 @@ def present_groups(
         for code, keys in levels:
             numbers = np.array([*(name_number(key) % PRIME for key in keys), 0], np.int64)
             contents = (contents * MULTIPLIER + numbers[code]) % PRIME
-        chosen = counted_rows(query.plan.where, (), cells, query.limits, rows, table, contents=contents)
+        chosen = counted(query.plan.where, (), cells, query.limits, rows, contents=contents)
         pairs = np.unique(np.vstack([table.units[chosen], codes[:, chosen]]), axis=1)
         if active is not None:
             units, each = np.unique(pairs[0], return_counts=True)

@@ -51,7 +51,7 @@ for _power in range(1, 14):
 
 
 def total(slopes: Slopes, rows: Rows, units: Integers, chosen: Integers | slice) -> Integers:
-    """What all units' gradients add up to, exactly, shape (slots,).
+    """What all units' gradients add up to, exactly and unweighted, shape (slots,).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def total(slopes: Slopes, rows: Rows, units: Integers, chosen: Integers | slice)
     sums = np.zeros(slopes.slots, np.int64)  # each entry is at most 2**30: room for 2**33 units
     for _, values in _gradients(slopes, rows, units[chosen], chosen):
         sums += values.sum(axis=0)
-    return sums * slopes.weight
+    return sums
 
 
 def vectors(slopes: Slopes, rows: Rows, units: Integers, chosen: Integers | slice, longest_squared: int) -> UnitVectors:
@@ -121,7 +121,7 @@ class _Terms:
     def of(cls, model: Model, made: Design, rows: Rows, chosen: Integers | slice) -> _Terms:
         scales = zip(model.columns, made.middles, made.reaches, strict=True)
         numbers = [np.clip((rows.numbers(node)[chosen] - middle) / reach, -1.0, 1.0) for node, middle, reach in scales]
-        codes = [np.maximum(level_codes(node, rows)[0][chosen], 0) for node in model.categories]
+        codes = [np.maximum(level_codes(node, rows)[0][chosen], 0).astype(np.int64) for node in model.categories]
         middle, reach = made.outcome
         if is_class(model):
             outcome: NDArray[Any] = level_codes(model.outcome, rows)[0][chosen]

@@ -74,7 +74,8 @@ def part(table: Prepared, schema: Schema, which: PartOf) -> Prepared:
     chosen = np.flatnonzero(codes >= 0)
     if which.most is not None:
         units, names = table.units[chosen], table.names[chosen]
-        chosen = chosen[first_groups(units, names, codes[chosen], codes[chosen], which.most)]
+        groups = codes[chosen].astype(np.int64)
+        chosen = chosen[first_groups(units, names, groups, groups, which.most)]
     return table.taken(chosen[codes[chosen] == place])
 
 

@@ -18,12 +18,27 @@ from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
+from dpnb.query.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks
 from dpnb.query.contribution import Integers, name_number, ranks
 from dpnb.query.guard import guarded
-from dpnb.query.schema import Bounded, Categories, Dates, Schema
+from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text, plain
 from dpnb.query.unit import PrivacyUnit
-from dpnb.query.values import array_of, codes_of, distinct_units, floats, number_units, seconds, texts, unit_names
+from dpnb.query.values import (
+    Codes,
+    array_of,
+    codes_of,
+    distinct_units,
+    floats,
+    number_units,
+    seconds,
+    texts,
+    unit_names,
+)
 from dpnb.stages import Stage, at
+
+Steps = NDArray[np.int32]
+
+DIGIT_BITS = 16
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -35,16 +50,16 @@ class Prepared:
     Parameters
     ----------
     units : int64 array, shape (rows,)
-        Whose row it is, 0, 1, ...
+        Whose row it is, 0, 1, ..., ascending.
     names : int64 array, shape (rows,)
         The unit's name as a portable integer; all 0 where each row is a unit.
     most : int or None
         No unit has more rows than this.
     numbers : dict of str to float64 array
         Bounded columns, clamped, and dates in seconds, clamped; NaN where there is nothing.
-    steps : dict of str to int64 array
+    steps : dict of str to int32 array
         Bounded columns in grid steps.
-    codes : dict of str to int32 array
+    codes : dict of str to int8, int16 or int32 array
         Categories columns: position in the declared list; text columns: position in the table's list; -1 for nothing.
     texts : dict of str to dict
         The table's list of each text column: position by text.
@@ -54,8 +69,8 @@ class Prepared:
     names: Integers
     most: int | None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    steps: dict[str, Integers] = field(default_factory=dict)
-    codes: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    steps: dict[str, Steps] = field(default_factory=dict)
+    codes: dict[str, Codes] = field(default_factory=dict)
     texts: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
@@ -66,22 +81,43 @@ class Prepared:
     @cached_property
     def ranks(self) -> Integers:
         """The place of each row among its unit's rows."""
-        contents = [self._content(name) for name in sorted({*self.numbers, *self.codes})]
-        # Numbers within one step of the grid, and moments within a second, are told apart by themselves.
-        finer = [np.nan_to_num(self.numbers[name]) for name in sorted(self.numbers)]
-        return ranks(self.units, self.names, contents, finer)
+        return np.concatenate(by_blocks(self._ranks, blocks_of(self.units, ROWS_AT_ONCE)))
 
-    def _content(self, name: str) -> Integers:
+    def _ranks(self, part: slice) -> Integers:
+        contents = [self._content(name, part) for name in sorted({*self.numbers, *self.codes})]
+        # Numbers within one step of the grid, and moments within a second, are told apart by themselves.
+        finer = [np.nan_to_num(self.numbers[name][part]) for name in sorted(self.numbers)]
+        return ranks(self.units[part], self.names[part], contents, finer)
+
+    @cached_property
+    def complete(self) -> frozenset[str]:
+        """Columns of numbers in which no row lacks one."""
+        return frozenset(name for name, values in self.numbers.items() if not np.isnan(values).any())
+
+    def blocks_for(self, numbers: int) -> list[slice]:
+        """Blocks of whole units, for a question of so many numbers."""
+        return blocks_of(self.units, max(numbers, ROWS_AT_ONCE))
+
+    def _content(self, name: str, part: slice) -> Integers:
         """A column as non-negative integers, 0 for nothing; of texts what does not depend on other units."""
         if name in self.texts:
-            numbers = np.array([*(name_number(text) % 2**32 + 1 for text in self.texts[name]), 0], np.int64)
-            return np.asarray(numbers[self.codes[name]])
+            numbers = self._text_numbers[name]
+            return np.asarray(numbers[self.codes[name][part]])
         if name in self.codes:
-            return self.codes[name].astype(np.int64) + 1
+            return self.codes[name][part].astype(np.int64) + 1
         if name in self.steps:
-            return np.where(np.isnan(self.numbers[name]), 0, self.steps[name] + 2**grid.BITS + 1)
-        seconds = self.numbers[name]
+            return np.where(
+                np.isnan(self.numbers[name][part]), 0, self.steps[name][part].astype(np.int64) + 2**grid.BITS + 1
+            )
+        seconds = self.numbers[name][part]
         return np.where(np.isnan(seconds), 0, np.floor(np.nan_to_num(seconds)).astype(np.int64) % 2**32 + 1)
+
+    @cached_property
+    def _text_numbers(self) -> dict[str, Integers]:
+        return {
+            name: np.array([*(name_number(text) % 2**32 + 1 for text in texts), 0], np.int64)
+            for name, texts in self.texts.items()
+        }
 
     def taken(self, rows: Integers) -> Prepared:
         """Some of the rows, in the given order; a row may be taken several times."""
@@ -157,28 +193,61 @@ def _prepare_all(
 def _prepare(
     columns: dict[str, NDArray[Any]], schema: Schema, most: int | None, units: Integers, names: Integers
 ) -> Prepared:
+    # Rows in the order of their units, which makes what is done unit by unit quick; nothing depends on positions.
+    order = _order(units)
+    if order is not None:
+        units, names = units[order], names[order]
     table = Prepared(units, names, None)
     for name, column in schema.items():
         values = columns[name]
-        if isinstance(column, Bounded):
-            numbers = np.clip(floats(values), column.low, column.high)
-            numbers = np.round(numbers) if column.whole else numbers
-            table.numbers[name], table.steps[name] = numbers, grid.to_grid(numbers, column)
-        elif isinstance(column, Dates):
-            table.numbers[name] = np.clip(seconds(values), column.low, column.high)
-        elif isinstance(column, Categories):
-            table.codes[name] = codes_of(values, column)
+        if isinstance(column, Categories):
+            codes = codes_of(values, column)
+            table.codes[name] = codes if order is None else codes[order]
+        elif isinstance(column, Text):
+            codes, table.texts[name] = texts(values)
+            table.codes[name] = codes if order is None else codes[order]
         else:
-            table.codes[name], table.texts[name] = texts(values)
-    # Rows in the order of their units, which makes what is done unit by unit quick; nothing depends on positions.
-    known = np.flatnonzero(units >= 0)
-    table = table.taken(known[np.argsort(units[known], kind="stable")])
+            numbers = seconds(values) if isinstance(column, Dates) else floats(values)
+            table.numbers[name] = numbers if order is None else numbers[order]
+            table.numbers[name], steps = _bounded(table.numbers[name], column)
+            if steps is not None:
+                table.steps[name] = steps
     if most is not None:
         crowded = np.flatnonzero((np.bincount(table.units) > most)[table.units]) if table.rows else table.units[:0]
         kept = np.ones(table.rows, np.bool_)
         kept[crowded] = table.taken(crowded).ranks < most
         table = replace(table if kept.all() else table.taken(np.flatnonzero(kept)), most=most)
     return table
+
+
+def _order(units: Integers) -> Integers | None:
+    """Where the rows stand that have a unit, unit by unit; None if all rows stand so already."""
+    known = None if units.min(initial=0) >= 0 else np.flatnonzero(units >= 0)
+    units = units if known is None else units[known]
+    if (units[1:] >= units[:-1]).all():
+        return known
+    # By the last digit first: numpy sorts numbers of 16 bits without comparing them.
+    order = np.argsort(units.astype(np.uint16), kind="stable")
+    for bits in range(DIGIT_BITS, int(units.max()).bit_length(), DIGIT_BITS):
+        order = order[np.argsort((units[order] >> bits).astype(np.uint16), kind="stable")]
+    return order if known is None else known[order]
+
+
+def _bounded(values: NDArray[np.float64], column: Bounded | Dates) -> tuple[NDArray[np.float64], Steps | None]:
+    """Numbers, clamped, and in grid steps if the column has them."""
+    numbers = np.empty(len(values))
+    steps = np.empty(len(values), np.int32) if isinstance(column, Bounded) else None
+
+    def fill(part: slice) -> None:
+        numbers[part] = np.clip(values[part], column.low, column.high)
+        if isinstance(column, Bounded):
+            if column.whole:
+                np.round(numbers[part], out=numbers[part])
+            if steps is not None:
+                steps[part] = grid.to_grid(numbers[part], column)
+
+    by_blocks(fill, even_blocks(len(values)))
+    return numbers, steps
 
 
 def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], named: Callable[[Any], bool]) -> list[int]:
@@ -202,8 +271,8 @@ def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], nam
         column = units[name].column
         if column is not None:
             values[name] = unit_names(_columns(table, name, [column])[column])
-    distinct: list[Any] = guarded(lambda: distinct_units(np.concatenate(_together(values)))[1], READING_FAILED)
-    return [number for number, value in enumerate(distinct) if named(value)]
+    distinct = guarded(lambda: distinct_units(np.concatenate(_together(values)))[1], READING_FAILED)
+    return [number for number, value in enumerate(distinct) if named(plain(value))]
 
 
 def _unit_values(columns: dict[str, NDArray[Any]], unit: PrivacyUnit) -> NDArray[Any] | int:
@@ -214,7 +283,9 @@ def _unit_values(columns: dict[str, NDArray[Any]], unit: PrivacyUnit) -> NDArray
 def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers, Integers]]:
     """Number the units of all tables 0, 1, ..., -1 where there is none, and give their names as portable integers."""
     numbered = {
-        name: (np.arange(rows), np.zeros(rows, np.int64)) for name, rows in values.items() if isinstance(rows, int)
+        name: (np.arange(rows), np.broadcast_to(np.int64(0), (rows,)))
+        for name, rows in values.items()
+        if isinstance(rows, int)
     }
     named = {name: column for name, column in values.items() if not isinstance(column, int)}
     if named:

@@ -1,6 +1,6 @@
 """How much each unit adds to a question: the square of its vector's norm, without making the vectors.
 
-For the questions that are asked most; of the others `execute.unit_vectors` makes the vectors themselves.  Reads rows,
+For the questions that are asked most; of the others `by_unit.unit_vectors` makes the vectors themselves.  Reads rows,
 in the order of their units; what it returns is private.
 """
 

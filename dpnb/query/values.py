@@ -16,8 +16,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpnb.query.blocks import by_blocks, even_blocks
 from dpnb.query.contribution import Integers, name_number
 from dpnb.query.schema import Categories, encodable, iso_time, plain, seconds_of, text_of
+
+Codes = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
+"""Places in a list, -1 for none."""
+
+EXACT = 2**53
+"""Doubles hold every integer up to here."""
+
+NAMES = 2**60
+"""Portable integers that name units are below this."""
+
+ROOM = 4
+"""Whole numbers that name units are told apart by a table of all numbers between, if it is not much longer."""
+
+NEAR = 2**16
+"""How far apart numbers may be of which each has a place in a table."""
 
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """pandas' own kinds are dates and spans too."""
@@ -72,12 +88,13 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 def floats(values: NDArray[Any]) -> NDArray[np.float64]:
     """Numbers; NaN for what is no finite one."""
     if values.dtype.kind in "biuf":
-        numbers = values.astype(np.float64)
+        numbers = values.astype(np.float64, copy=False)
     elif values.dtype.kind in "OUS":
         numbers = np.fromiter((_float(value) for value in values.astype(object)), np.float64, len(values))
     else:  # dates, durations, complex numbers, records: not numbers
         numbers = np.full(len(values), np.nan)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
+    finite = np.isfinite(numbers)
+    return numbers if finite.all() else np.where(finite, numbers, np.nan)
 
 
 def _float(value: Any) -> float:
@@ -125,18 +142,44 @@ def _text(value: Any, texts: dict[str, int]) -> int:
         return -1
 
 
-def codes_of(values: NDArray[Any], column: Categories) -> NDArray[np.int32]:
+def codes_of(values: NDArray[Any], column: Categories) -> Codes:
     """The place of each row's value in the declared list, -1 for what is not in it."""
     code_of = {key: code for code, key in enumerate(column.values)}
+    # The next one has to fit too: places are counted from 1 where 0 stands for nothing.
+    kind = np.min_scalar_type(-len(column.values) - 1)
     if values.dtype.kind in "biuf":
+        near = _near_codes(values, column, kind)
+        if near is not None:
+            return near
         positions, distinct = pd.factorize(values)
-        table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], np.int32)
-        codes: NDArray[np.int32] = table[positions]
-        return codes
+        table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], kind)
+        return np.asarray(table[positions])
     if values.dtype.kind in "Mm":
-        return np.full(len(values), -1, np.int32)
+        return np.full(len(values), -1, kind)
     values = values.astype(object)
-    return np.fromiter((_code(value, code_of) for value in values), np.int32, len(values))
+    return np.fromiter((_code(value, code_of) for value in values), kind, len(values))
+
+
+def _near_codes(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -> Codes | None:
+    """The same for numbers and a list of whole numbers that are near each other; None for others."""
+    if not column.numeric or any(key != key // 1 for key in column.values):  # type: ignore[operator]
+        return None
+    low, high = int(min(column.values)), int(max(column.values))
+    if max(abs(low), abs(high)) > EXACT or high - low > NEAR:
+        return None
+    table = np.full(high - low + 2, -1, kind)  # the last for what is not near
+    table[[int(key) - low for key in column.values]] = np.arange(len(column.values))
+    codes: Codes = np.empty(len(values), kind)
+
+    def fill(part: slice) -> None:
+        own = values[part].astype(np.float64) if values.dtype.kind == "f" else values[part]
+        inside = (own >= low) & (own <= high)
+        whole = np.where(inside, own, 0).astype(np.int64)
+        places = np.where(inside & (whole == own), whole - low, high - low + 1)
+        codes[part] = table[places]
+
+    by_blocks(fill, even_blocks(len(values)))
+    return codes
 
 
 def _code(value: Any, code_of: dict[Any, int]) -> int:
@@ -162,23 +205,33 @@ def unit_names(values: NDArray[Any]) -> NDArray[Any]:
 def number_units(values: NDArray[Any]) -> tuple[Integers, Integers]:
     """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer."""
     codes, names = distinct_units(values)
-    return codes, np.array([*map(_name_number, names), 0], np.int64)[codes]
+    if isinstance(names, np.ndarray) and names.dtype.kind in "iu":  # as `name_number` does, all at once
+        wide = names.astype(np.uint64 if names.dtype.kind == "u" else np.int64)
+        numbers = (np.abs(wide) % NAMES).astype(np.int64)
+    else:
+        numbers = np.array([*map(_name_number, names)], np.int64)
+    return codes, np.append(numbers, 0)[codes]
 
 
-def distinct_units(values: NDArray[Any]) -> tuple[Integers, list[Any]]:
+def distinct_units(values: NDArray[Any]) -> tuple[Integers, Sequence[Any] | NDArray[Any]]:
     """Number each row's unit 0, 1, ..., -1 where there is none, and list the values that name them, in that order.
 
     Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
     of equal texts, and choose among them by what else is in the column.
     """
+    if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= ROOM * len(values):
+        low = values.min().astype(np.int64)
+        places = values - low
+        there = np.zeros(int(places.max()) + 1, np.bool_)
+        there[places] = True
+        numbered = np.cumsum(there, dtype=np.int32) - 1
+        return numbered[places].astype(np.int64), np.flatnonzero(there) + low
     if values.dtype.kind in "biuf":
         codes, distinct = pd.factorize(values)
-        names = distinct.tolist()
-    else:
-        numbers: dict[Any, int] = {}
-        codes = np.fromiter((_number(value, numbers) for value in values.astype(object)), np.int64, len(values))
-        names = list(numbers)
-    return codes.astype(np.int64), names
+        return codes.astype(np.int64), distinct
+    numbers: dict[Any, int] = {}
+    codes = np.fromiter((_number(value, numbers) for value in values.astype(object)), np.int64, len(values))
+    return codes, list(numbers)
 
 
 def _number(value: Any, numbers: dict[Any, int]) -> int:

@@ -237,21 +237,21 @@ def test_a_table_without_rows_gives_zeros(limits: Limits) -> None:
 @pytest.mark.parametrize("value", [2**32, -(2**32), 2**32 - 1])
 def test_sums_are_exact_for_any_number_of_rows(size: int, value: int) -> None:
     values = np.broadcast_to(np.int64(value), (size,))
-    assert cell_sums(values, np.broadcast_to(np.int64(0), (size,)), 1).tolist() == [size * value]
+    assert cell_sums(values, None, np.broadcast_to(np.True_, (size,)), 1).tolist() == [size * value]
 
 
 @pytest.mark.parametrize("value", [2**32, -(2**32 - 1)])
 def test_grouped_sums_are_exact_where_doubles_would_not_be(value: int) -> None:
     size = 3 * CHUNK + 7  # the total is beyond 2**53
     cells = np.arange(size) % 2
-    sums = cell_sums(np.broadcast_to(np.int64(value), (size,)), cells, 3)
+    sums = cell_sums(np.broadcast_to(np.int64(value), (size,)), cells, np.broadcast_to(np.True_, (size,)), 3)
     assert sums.tolist() == [value * ((size + 1) // 2), value * (size // 2), 0]
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=4), st.integers(1, 2**70))
 @example([0, 0], 2**70)
 def test_a_weight_never_makes_a_sum_wrap(sums: list[int], weight: int) -> None:
-    found = execution._weighted(np.array(sums, np.int64), weight)
+    found = execution._weighted(np.array(sums, np.int64)[:, None], (Ones(weight=weight),)).ravel()
     assert [int(total) for total in found] == [total * weight for total in sums]
 
 

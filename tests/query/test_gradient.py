@@ -15,7 +15,8 @@ from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.errors import PlanError
 from dpnb.query import gradient
 from dpnb.query.aggregations import Family, Gradient, Misfit, Model, PerTerm, Plain
-from dpnb.query.execute import execute, unit_vectors
+from dpnb.query.by_unit import unit_vectors
+from dpnb.query.execute import execute
 from dpnb.query.expressions.nodes import Column, Compare, Literal
 from dpnb.query.identity import question_of
 from dpnb.query.linear import linear_query

@@ -106,7 +106,7 @@ def test_what_is_not_a_number_does_not_count(
 def test_every_type_of_column_is_read(values: pd.Series) -> None:
     prepared = prepare(pd.DataFrame({"x": values, "g": values}), {**X, **G}, PrivacyUnit())
     assert prepared.numbers["x"].dtype == np.float64
-    assert prepared.codes["g"].dtype == np.int32
+    assert prepared.codes["g"].dtype == np.int8
     assert prepared.rows == len(values)
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpnb.query.aggregations import Count, Joint, Mean, Moments, Ratio, Sum, Tree, Units, Weighted
-from dpnb.query.execute import execute, unit_vectors
+from dpnb.query.by_unit import unit_vectors
+from dpnb.query.execute import execute
 from dpnb.query.expressions.nodes import Column, Compare, Literal
 from dpnb.query.linear import linear_query
 from dpnb.query.plan import Group, Plan

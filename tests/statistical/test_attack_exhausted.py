@@ -33,7 +33,7 @@ from dpnb.ledger import ledger as ledger_module
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.query import execute as execution
 from dpnb.query import unit_squares
-from dpnb.query.execute import unit_vectors
+from dpnb.query.by_unit import unit_vectors
 from dpnb.query.prepare import Prepared
 from dpnb.query.tables import memory
 from dpnb.query.unit_vectors import UnitVectors

@@ -136,6 +136,13 @@ class Rows:
         self.frame = self.frame.with_columns(**{name: value})
         return nw.col(name)
 
+    def _dated(self, days: nw.Expr) -> nw.Expr:
+        """Dates, of days since 1970, as a column of `frame`."""
+        name = f"d{self._made}"
+        self.frame = self._table.engine.dated(self.frame.with_columns(**{f"{name}_day": days}), f"{name}_day", name)
+        self._made += 1
+        return nw.col(name)
+
     def _once(self, what: str, node: Expression, compute: Callable[[Expression], Any]) -> Any:
         found = self._done.get((what, node))
         if found is None:
@@ -188,7 +195,7 @@ class Rows:
                 return Figure(arithmetic.rounded(found.value, decimals), found.there)
             case Part(part, inner):
                 found = self.numbers(inner)
-                return Figure(dates.part_of(part, found.value, self.made), found.there)
+                return Figure(dates.part_of(part, found.value, self._dated), found.there)
             case AsNumber(inner):
                 return self._as_numbers(inner)
             case Lookup(values=values):

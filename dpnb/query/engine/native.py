@@ -11,13 +11,13 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb.query.contribution import LIMB, MULTIPLIER, PRIME, name_number
+from dpnb.query.contribution import LIMB_BITS, MULTIPLIER, PRIME, name_number
 
 Frame = nw.LazyFrame[Any]
 FEW = 64
 """Values that are looked up in a list; among more, DuckDB decides by halves."""
 
-LIMB_BITS = LIMB.bit_length() - 1
+LIMB = 2**LIMB_BITS
 
 HEX_DIGITS = 15
 """Of an MD5, as in `dpnb.query.contribution.name_number`."""
@@ -44,6 +44,10 @@ class Engine:
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The frame with moments in microseconds since 1970, in UTC, for every ``from: to`` of `columns`."""
         return frame.with_columns(**{to: nw.col(column).dt.timestamp("us") for column, to in columns.items()})
+
+    def dated(self, frame: Frame, column: str, to: str) -> Frame:
+        """The frame with dates, of 32-bit days since 1970."""
+        raise NotImplementedError
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         """The frame with a hash of integer columns, not negative ones, as `dpnb.query.contribution.row_hash`."""
@@ -82,6 +86,11 @@ class Polars(Engine):
             for column, to in columns.items()
         }
         return _opened(frame.to_native().with_columns(**exprs))
+
+    def dated(self, frame: Frame, column: str, to: str) -> Frame:  # noqa: D102
+        import polars as pl
+
+        return _opened(frame.to_native().with_columns(pl.col(column).cast(pl.Date).alias(to)))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
         import polars as pl
@@ -122,6 +131,14 @@ class DuckDB(Engine):
 
         since = (Function("epoch_us", Column(column)).alias(to) for column, to in columns.items())
         return _opened(frame.to_native().select(Star(), *since))
+
+    def dated(self, frame: Frame, column: str, to: str) -> Frame:  # noqa: D102
+        from duckdb import ColumnExpression as Column
+        from duckdb import ConstantExpression as Constant
+        from duckdb import StarExpression as Star
+
+        date = Constant("1970-01-01").cast("DATE") + Column(column)
+        return _opened(frame.to_native().select(Star(), date.alias(to)))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
         from duckdb import ColumnExpression as Column
@@ -168,6 +185,12 @@ class Spark(Engine):
 
         since = {to: spark.unix_micros(spark.col(column).cast("timestamp")) for column, to in columns.items()}
         return _opened(frame.to_native().withColumns(since))
+
+    def dated(self, frame: Frame, column: str, to: str) -> Frame:  # noqa: D102
+        from pyspark.sql import functions as spark
+
+        date = spark.date_add(spark.lit("1970-01-01").cast("date"), spark.col(column))
+        return _opened(frame.to_native().withColumn(to, date))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:  # noqa: D102
         from pyspark.sql import functions as spark

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,11 +40,12 @@ from dpnb.query.expressions.nodes import (
     Round,
     Where,
 )
+from dpnb.query.expressions.shared import Shared
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Key, Schema, iso_time, seconds_of, text_of
+from dpnb.query.values import Codes
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -67,7 +69,7 @@ FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"abs": np.abs, "log1p": np.l
 
 
 class Rows:
-    """The rows of one table, for the expressions of one question; each expression is computed once.
+    """The rows of one table, or a block of them, for the expressions of one question; each is computed once.
 
     Parameters
     ----------
@@ -78,19 +80,66 @@ class Rows:
     def __init__(self, table: Prepared, schema: Schema) -> None:
         self._table = table
         self._schema = schema
-        self._done: dict[tuple[str, Expression], Any] = {}
+        self._part = slice(0, table.rows)
+        self._shared = Shared()
+        self._done: dict[tuple[str, int], Any] = {}
+
+    def block(self, part: slice) -> Rows:
+        """Some of the rows."""
+        block = Rows(self._table, self._schema)
+        block._part, block._shared = part, self._shared
+        return block
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self._part.stop - self._part.start)
+
+    @property
+    def most(self) -> int | None:
+        """No unit has more rows than this."""
+        return self._table.most
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """Whose row it is, ascending."""
+        return self._table.units[self._part]
+
+    @property
+    def names(self) -> NDArray[np.int64]:
+        """The unit's name as a portable integer."""
+        return self._table.names[self._part]
+
+    @property
+    def ranks(self) -> NDArray[Any]:
+        """The place of each row among its unit's rows."""
+        return self._table.ranks[self._part]
 
     @cached_property
-    def zeros(self) -> NDArray[np.int64]:
-        """A 0 for each row."""
-        return np.zeros(self._table.rows, np.int64)
+    def everywhere(self) -> Mask:
+        """True for each row."""
+        return np.ones(self.size, np.bool_)
+
+    def both(self, left: Mask, right: Mask) -> Mask:
+        """Where both are true; costs nothing where one is `everywhere`."""
+        return right if left is self.everywhere else left if right is self.everywhere else left & right
 
     def kind(self, node: Expression) -> Kind:
         """What the expression gives."""
-        return kind_of(node, self._schema)
+        return self._shared.once("kind", node, lambda node: kind_of(node, self._schema))
+
+    def steps(self, name: str) -> NDArray[np.int32] | None:
+        """A column in grid steps, if it has them; anything where there is nothing."""
+        steps = self._table.steps.get(name)
+        return None if steps is None else steps[self._part]
 
     def present(self, node: Expression) -> Mask:
         """Where the expression gives something."""
+        if isinstance(node, Column) and node.name in self._table.complete:
+            return self.everywhere
+        return self._once("present", node, self._present)  # type: ignore[no-any-return]
+
+    def _present(self, node: Expression) -> Mask:
         kind = self.kind(node)
         if isinstance(kind, Truth):
             true, false = self.truth(node)
@@ -112,9 +161,10 @@ class Rows:
         return self._once("truth", node, self._truth)  # type: ignore[no-any-return]
 
     def _once(self, what: str, node: Expression, compute: Callable[[Expression], Any]) -> Any:
-        found = self._done.get((what, node))
+        key = what, self._shared.number(node)
+        found = self._done.get(key)
         if found is None:
-            found = self._done[what, node] = compute(node)
+            found = self._done[key] = compute(node)
         return found
 
     # --- numbers -----------------------------------------------------------------------------------------------
@@ -125,15 +175,16 @@ class Rows:
             true, false = self.truth(node)
             return np.where(true, 1.0, np.where(false, 0.0, np.nan))
         if isinstance(node, Column):
-            return self._table.numbers[node.name]
+            return self._table.numbers[node.name][self._part]
         values = np.asarray(self._computed(node), np.float64)
         # What overflows or is not defined is nothing, like any other value that does not count.
-        return np.where(np.isfinite(values), values, np.nan)
+        finite = np.isfinite(values)
+        return values if finite.all() else np.where(finite, values, np.nan)
 
     def _computed(self, node: Expression) -> Any:
         match node:
             case Literal(value):
-                return np.full(self._table.rows, self._constant(value, self.kind(node)))
+                return np.full(self.size, self._constant(value, self.kind(node)))
             case Arithmetic(operation, left, right):
                 return ARITHMETIC[operation](self._side(left), self._side(right))
             case Fill(inner, value):
@@ -178,12 +229,12 @@ class Rows:
 
     def _codes(self, node: Expression) -> Codes:
         if isinstance(node, Column):
-            return self._table.codes[node.name]
+            return self._table.codes[node.name][self._part]
         kind = self.kind(node)
         values = kind.values if isinstance(kind, Category) else ()
         match node:
             case Literal(value):
-                return np.full(self._table.rows, values.index(value), np.int32)
+                return np.full(self.size, values.index(value), np.int32)
             case Fill(inner, value):
                 codes = self._recoded(inner, values)
                 return np.where(codes < 0, np.int32(values.index(value)), codes)
@@ -201,7 +252,7 @@ class Rows:
     def _recoded(self, node: Expression, values: tuple[Key, ...]) -> Codes:
         """Codes of one list of categories as codes of a longer one."""
         if isinstance(node, Literal):
-            return np.full(self._table.rows, values.index(node.value), np.int32)
+            return np.full(self.size, values.index(node.value), np.int32)
         kind = self.kind(node)
         own = kind.values if isinstance(kind, Category) else ()
         return np.array([*(values.index(value) for value in own), -1], np.int32)[self.codes(node)]
@@ -219,43 +270,57 @@ class Rows:
 
         Level by level: what was found so far is numbered, so that nothing grows with the product of the levels.
         """
-        found = np.zeros(self._table.rows, np.int64)
-        wanted = np.zeros(len(node.keys), np.int64)
-        for level, inner in enumerate(node.inner):
-            codes, listed = self.key_codes(inner, tuple(key[level] for key in node.keys))
-            size = len(listed)
-            wanted = wanted * size + np.array([listed[key[level]] for key in node.keys], np.int64)
-            distinct, wanted = np.unique(wanted, return_inverse=True)
-            both = np.where((found < 0) | (codes < 0), -1, found * size + codes)
+        levels, place = self._shared.once("levels", node, self._levels)
+        found = np.zeros(self.size, np.int64)
+        for inner, (wanted, distinct) in zip(node.inner, levels, strict=True):
+            codes = self._key_codes(inner, wanted)
+            both = np.where((found < 0) | (codes < 0), -1, found * len(wanted.places) + codes)
             at = np.minimum(np.searchsorted(distinct, both), max(len(distinct) - 1, 0))
             found = np.where((both >= 0) & (distinct[at] == both), at, -1)
-        place = np.full(len(node.keys) + 1, -1, np.int64)
-        place[wanted] = np.arange(len(node.keys))
         return place[found]
 
-    def key_codes(self, node: Expression, wanted: tuple[Key, ...]) -> tuple[NDArray[np.int64], Mapping[Key, int]]:
-        """Codes of a key column: `wanted` values are numbered 0, 1, ... as the second result says; -1 for others."""
-        listed = {key: place for place, key in enumerate(dict.fromkeys(wanted))}
+    def _levels(self, node: Lookup) -> tuple[list[tuple[_Wanted, NDArray[np.int64]]], NDArray[np.int64]]:
+        """Of each level its values, and which numbers of what is found by then lead on; the place of each end."""
+        levels = []
+        found = np.zeros(len(node.keys), np.int64)
+        for level, inner in enumerate(node.inner):
+            wanted = self._wanted(inner, tuple(key[level] for key in node.keys))
+            codes = np.array([wanted.places[key[level]] for key in node.keys], np.int64)
+            distinct, found = np.unique(found * len(wanted.places) + codes, return_inverse=True)
+            levels.append((wanted, distinct))
+        place = np.full(len(node.keys) + 1, -1, np.int64)
+        place[found] = np.arange(len(node.keys))
+        return levels, place
+
+    def _wanted(self, node: Expression, keys: tuple[Key, ...]) -> _Wanted:
+        """Some values of a key column, numbered 0, 1, ..."""
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         kind = self.kind(node)
         if isinstance(kind, Category):
-            table = [listed.get(value, -1) for value in kind.values]
+            table = [places.get(value, -1) for value in kind.values]
         elif isinstance(kind, Words):
             texts = self._table.texts[_column_name(node)]
             table = [-1] * len(texts)
-            for key, place in listed.items():
+            for key, place in places.items():
                 if (found := texts.get(text_of(key) or "")) is not None:
                     table[found] = place
         elif isinstance(kind, Number | Truth):
-            numbers = self.numbers(node)
-            order = sorted(listed, key=float)
-            if not order:
-                return np.full(self._table.rows, -1), listed
-            values = np.array([float(value) for value in order])
-            at = np.clip(np.searchsorted(values, numbers), 0, len(values) - 1)
-            return np.where(values[at] == numbers, np.array([listed[key] for key in order])[at], -1), listed
+            order = sorted(places, key=float)
+            numbers = np.array([float(value) for value in order])
+            return _Wanted(places, np.array([places[key] for key in order], np.int64), numbers)
         else:
             raise TypeError(type(kind).__name__)
-        return np.array([*table, -1], np.int64)[self.codes(node)], listed
+        return _Wanted(places, np.array([*table, -1], np.int64), None)
+
+    def _key_codes(self, node: Expression, wanted: _Wanted) -> NDArray[np.int64]:
+        """Each row's value by number; -1 for others."""
+        if wanted.numbers is None:
+            return wanted.table[self.codes(node)]
+        if not wanted.places:
+            return np.full(self.size, -1)
+        numbers = self.numbers(node)
+        at = np.clip(np.searchsorted(wanted.numbers, numbers), 0, len(wanted.table) - 1)
+        return np.where(wanted.numbers[at] == numbers, wanted.table[at], -1)
 
     # --- conditions --------------------------------------------------------------------------------------------
 
@@ -274,18 +339,18 @@ class Rows:
                 there = self.present(inner)
                 return ~there, there
             case Literal(value):
-                true = np.full(self._table.rows, bool(value))
+                true = np.full(self.size, bool(value))
                 return true, ~true
             case Compare(comparison, left, right):
                 true = self._compared(comparison, left, right)
                 known = self.present(left)
                 if not isinstance(right, Literal):
-                    known = known & self.present(right)
-                return true & known, ~true & known
-            case IsIn(inner, values):
-                true = self._is_in(inner, values)
+                    known = self.both(known, self.present(right))
+                return self.both(true, known), self.both(~true, known)
+            case IsIn(inner):
+                true = self._is_in(node)
                 known = self.present(inner)
-                return true & known, ~true & known
+                return self.both(true, known), self.both(~true, known)
             case Where(condition, inner, otherwise):
                 true, false = self.truth(condition)
                 a, b = self.truth(inner), self.truth(otherwise)
@@ -308,11 +373,31 @@ class Rows:
             return np.asarray(compare(self.truth(left)[0], self.truth(right)[0]))
         return np.asarray(compare(self.numbers(left), self._side(right)))
 
-    def _is_in(self, inner: Expression, values: tuple[Key, ...]) -> Mask:
-        kind = self.kind(inner)
+    def _is_in(self, node: IsIn) -> Mask:
+        kind = self.kind(node.inner)
         if isinstance(kind, Moment):
-            return np.isin(self.numbers(inner), [self._constant(value, kind) for value in values])
-        return self.key_codes(inner, values)[0] >= 0
+            return np.isin(self.numbers(node.inner), [self._constant(value, kind) for value in node.values])
+        wanted = self._shared.once("wanted", node, lambda node: self._wanted(node.inner, node.values))
+        return self._key_codes(node.inner, wanted) >= 0
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """Values of a key column that are looked for.
+
+    Parameters
+    ----------
+    places : dict
+        Their numbers.
+    table : int64 array
+        The number of each code of the column, -1 for none; or of each of `numbers`.
+    numbers : float64 array or None
+        Ascending, where the column is one of numbers.
+    """
+
+    places: Mapping[Key, int]
+    table: NDArray[np.int64]
+    numbers: Floats | None
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
@@ -320,14 +405,16 @@ def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray
 
     Not for sizes whose product is beyond 64 bits; see `dense_codes`.
     """
-    combined = np.zeros(len(codes[0]), np.int64)
-    missing = np.zeros(len(codes[0]), np.bool_)
-    total = 1
-    for code, size in zip(codes, sizes, strict=True):
-        combined = combined * size + code
+    combined = codes[0].astype(np.int64)
+    missing = combined < 0
+    total = sizes[0]
+    for code, size in zip(codes[1:], sizes[1:], strict=True):
+        combined *= size
+        combined += code
         missing |= code < 0
         total *= size
-    return np.where(missing, -1, combined), total
+    combined[missing] = -1
+    return combined, total
 
 
 def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
@@ -340,11 +427,14 @@ def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
     return combined
 
 
-def level_codes(node: Expression, rows: Rows) -> tuple[NDArray[np.int64], int]:
-    """The place of each row's value among the public ones, -1 for none; and how many there are."""
+def level_codes(node: Expression, rows: Rows) -> tuple[NDArray[Any], int]:
+    """The place of each row's value among the public ones, -1 for none; and how many there are.
+
+    In a type that holds this number too.
+    """
     kind = rows.kind(node)
     if isinstance(kind, Category):
-        return rows.codes(node).astype(np.int64), len(kind.values)
+        return rows.codes(node), len(kind.values)
     if isinstance(kind, Truth):
         true, false = rows.truth(node)
         return np.where(true, 1, np.where(false, 0, -1)), 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from dpnb.errors import PlanError
 from dpnb.query.aggregations import Discovery, Joint, Single, Weighted
@@ -71,7 +72,7 @@ class LinearQuery:
         """Numbers in one cell."""
         return sum(feature.slots for feature in self.features)
 
-    @property
+    @cached_property
     def given(self) -> tuple[Expression, ...]:
         """What every row that counts has, whichever feature it is for."""
         needed = [

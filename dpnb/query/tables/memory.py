@@ -11,8 +11,9 @@ import numpy as np
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, Terms, Till
 from dpnb.query.aggregations import Discovery
+from dpnb.query.by_unit import unit_vectors
 from dpnb.query.discover import present_groups
-from dpnb.query.execute import Active, execute, unit_vectors
+from dpnb.query.execute import Active, execute
 from dpnb.query.join import join, schema_of
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.part import part

@@ -36,10 +36,13 @@ class DescentTerms:
         As they were given: the same again is the same launch.
     about : dict
         What follows from them, decided at the launch: learning rate, public number of units, and start.
+    first : Plan
+        Of the first step.
     """
 
     asked: dict[str, Any]
     about: dict[str, Any]
+    first: Plan
 
     @classmethod
     def checked(
@@ -78,7 +81,8 @@ class DescentTerms:
         clip = decimal_up(positive(given["clip"], name="clip"))
         start = start_from(given["start"], model.family, made, terms)
         gradient = Gradient(model, (start or (0.0,) * made.width,) * chains, clip)
-        check_plan(msgspec.structs.replace(rows, aggregation=gradient), schema)
+        first = msgspec.structs.replace(rows, aggregation=gradient)
+        check_plan(first, schema)
         rate = None if given["learning_rate"] is None else positive(given["learning_rate"], name="learning_rate")
         size = None if given["size"] is None else _whole(given["size"], "size", 2**53)
         if size is None and public_size is None:
@@ -112,7 +116,7 @@ class DescentTerms:
             "size": size or public_size,
             "start": list(start or (0.0,) * made.width),
         }
-        return cls(asked, about)
+        return cls(asked, about, first)
 
     def facts(self, account: Account) -> list[tuple[str, str]]:
         """What it will cost and what to expect: made without the table."""

@@ -339,6 +339,7 @@ class Mechanisms:
         tables = self._questions.tables
         schema, limits = tables.schema(rows.source), limits_in_force(tables.unit(rows.source), rows.limits)
         made = DescentTerms.checked(rows, model, terms, schema, limits, self._questions.public_size, given)
+        tables.compile(made.first)  # refuses what cannot be asked where the rows are
         title = f"{model_words(model)}{rows.scope}"[:LONGEST_NAME] if name is None else name
         if dry_run:
             return self._preview_steps(GRADIENT_DESCENT, title, made.asked, made.facts(self._account))

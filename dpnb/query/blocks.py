@@ -1,0 +1,89 @@
+"""Work on a table block by block, on all cores.
+
+Rows stand in the order of their units, and what a question adds up is a sum over units; so a table falls into blocks of
+whole units that need not know of each other.  A block's intermediate arrays fit a processor's cache, and whatever the
+table's size, few of them exist at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+
+from dpnb.query.contribution import Integers
+
+T = TypeVar("T")
+
+ROWS_AT_ONCE = 2**17
+"""Rows of a block, if its units allow it."""
+
+KEPT_BYTES = 2**25 - 2**16
+
+
+def blocks_of(units: Integers, rows: int) -> list[slice]:
+    """Blocks of about so many rows, each of whole units, at least one; `units` ascending."""
+    first = np.searchsorted(units, units[::rows], "left").tolist()
+    ends = [*dict.fromkeys(first or [0]), len(units)]
+    return [slice(start, end) for start, end in pairwise(ends)]
+
+
+def even_blocks(rows: int) -> list[slice]:
+    """Blocks of rows of which it does not matter whose they are."""
+    return [slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE)]
+
+
+def by_blocks(work: Callable[[slice], T], blocks: Sequence[slice]) -> list[T]:
+    """What `work` gives of each block, in order.
+
+    An exception, or an interrupt, leaves undone what has not begun.
+    """
+    found: dict[int, T] = {}
+    todo = deque(enumerate(blocks))
+
+    def some() -> None:
+        try:
+            with np.errstate(all="ignore"):  # which is each thread's own
+                while todo:
+                    try:
+                        place, block = todo.popleft()
+                    except IndexError:  # another thread took the last one
+                        return
+                    found[place] = work(block)
+        except BaseException:
+            todo.clear()
+            raise
+
+    helpers = [_pool().submit(some) for _ in range(min(cores(), len(blocks)) - 1)]
+    try:
+        some()
+        for helper in helpers:
+            if not helper.cancel():  # begun: others may keep the pool busy, and need not be waited for
+                helper.result()
+    except BaseException:
+        todo.clear()
+        raise
+    return [found[place] for place in range(len(blocks))]
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    # The C library of Linux gives freed memory of more than some size back to the system, which clears every page of it
+    # before it is used again: several times the work of a block.  It raises that size to the largest piece ever freed.
+    np.empty(KEPT_BYTES, np.uint8)
+    return ThreadPoolExecutor(max(cores() - 1, 1), "dpnb")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,0 +1,104 @@
+"""What each unit adds to a question: `execute` unit by unit.  Reads rows; all of it is private until noised."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb.query import gradient
+from dpnb.query.contribution import Integers, starts_of
+from dpnb.query.counted import cell_codes, counted, keys_looked_up, leaves_of, present, slots_of, steps_of
+from dpnb.query.expressions.evaluate import Rows
+from dpnb.query.linear.features import BRANCHING, Feature, Nodes, Ones, Present, Slopes
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.prepare import Prepared
+from dpnb.query.schema import Schema
+from dpnb.query.unit_vectors import UnitVectors
+
+BIG = 2**62
+"""Sums that may be larger are Python integers."""
+
+
+def unit_vectors(query: LinearQuery, table: Prepared, schema: Schema) -> UnitVectors:
+    """What each unit adds to a question, clipped to what the question's limits allow."""
+    with np.errstate(all="ignore"):
+        rows = Rows(table, schema)
+        cells = cell_codes(query.plan, keys_looked_up(query.plan), rows)
+        at = np.flatnonzero(counted(query.plan.where, query.given, cells, query.limits, rows))
+        slopes = query.features[0]
+        if isinstance(slopes, Slopes):
+            return gradient.vectors(slopes, rows, rows.units, at, query.l2_sensitivity_squared)
+        chosen = np.zeros(len(at), np.int64) if cells is None else cells[at].astype(np.int64)
+        everything = list(range(len(query.features)))
+        if query.clip_squared is None:
+            vectors = _vectors(query, everything, rows, at, chosen)
+        else:
+            whole = [place for place in everything if isinstance(query.features[place], Present)]
+            others = [place for place in everything if place not in whole]
+            vectors = _vectors(query, others, rows, at, chosen).shortened(query.clip_squared)
+            vectors = vectors.joined(_vectors(query, whole, rows, at, chosen)) if whole else vectors
+        return vectors if query.only is None else vectors.taken(query.only, query.slots)
+
+
+def one_of_each(units: Integers, cells: NDArray[Any] | None) -> Integers:
+    """Places of one row for each unit, and cell in which it has some; units ascending."""
+    if cells is None:
+        return starts_of([units])
+    order = np.lexsort((cells, units))
+    return np.asarray(order[starts_of([units[order], cells[order]])])
+
+
+def _vectors(query: LinearQuery, places: list[int], rows: Rows, at: Integers, cells: Integers) -> UnitVectors:
+    """The vectors of some features.  Where a sum could need more than 62 bits, everything is in Python integers.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    places : list of int
+        Of the features.
+    rows : Rows
+    at : int64 array
+        Rows that count, ascending.
+    cells : int64 array
+        Of these.
+    """
+    units = rows.units[at]
+    most = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
+    kind = np.int64 if (len(units) + 1) * max(most, math.isqrt(query.clip_squared or 0)) < BIG else object
+    parts: list[tuple[Integers, Integers, NDArray[Any]]] = []
+    first = np.cumsum([0, *(feature.slots for feature in query.features)]).tolist()
+    for number in places:
+        feature = query.features[number]
+        for which, place, value in _entries(feature, rows, at, cells):
+            slot = cells[which] * query.slots + first[number] + place
+            parts.append((units[which], slot, value.astype(kind) * feature.weight))
+    owners, slots, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    width = query.cells * query.slots
+    return UnitVectors.summed(owners, slots, values, width, query.l2_sensitivity_squared)
+
+
+def _entries(feature: Feature, rows: Rows, at: Integers, cells: Integers) -> list[tuple[Integers, Integers, Integers]]:
+    """What single rows add: places among the rows that count, slots of the feature, values."""
+    if isinstance(feature, Present):
+        which = one_of_each(rows.units[at], cells)
+        return [(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))]
+    if isinstance(feature, Slopes):  # its own way, above
+        raise TypeError(type(feature).__name__)
+    if isinstance(feature, Nodes):
+        leaves, known = leaves_of(feature, rows)
+        leaves, which = leaves[at], np.flatnonzero(known[at])
+        entries, start = [], 0
+        for level in range(1, feature.levels + 1):
+            node = leaves[which] // BRANCHING ** (feature.levels - level)
+            entries.append((which, start + node, np.ones(len(which), np.int64)))
+            start += BRANCHING**level
+        return entries
+    there, slots = present(feature.given, rows)[at], slots_of(feature, rows)
+    slot = np.zeros(len(at), np.int64) if slots is None else slots[at].astype(np.int64)
+    which = np.flatnonzero(there & (slot >= 0))
+    if isinstance(feature, Ones):
+        return [(which, slot[which], np.ones(len(which), np.int64))]
+    return [(which, slot[which], steps_of(feature, rows)[at[which]].astype(np.int64) - feature.centre)]

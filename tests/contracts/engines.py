@@ -1,0 +1,372 @@
+"""What must hold wherever the rows are: the same questions give the same integers as of a pandas frame in memory.
+
+Each engine's tests inherit :class:`EngineContract` and give `native`, which turns a pandas frame into the engine's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb.errors import SchemaError, UnsupportedError
+from dpnb.query.aggregations import Discovery
+from dpnb.query.engine.native import Engine
+from dpnb.query.frame import Frame
+from dpnb.query.frame.frame import Scope
+from dpnb.query.linear import LinearQuery, linear_query
+from dpnb.query.plan import PartOf, Plan, column
+from dpnb.query.schema import schema_from
+from dpnb.query.tables import InMemory, opened
+from dpnb.query.unit import PrivacyUnit, privacy_unit_from
+from dpnb.query.unit_vectors import Sums
+
+ROWS = 400
+
+SCHEMA = schema_from(
+    {
+        "x": dpnb.Bounded(0, 100),
+        "y": dpnb.Bounded(0, 40, whole=True),
+        "k": dpnb.Categories([0, 25, 50, 95]),
+        "c": dpnb.Categories(["a", "b", "q"]),
+        "t": dpnb.Text(),
+        "d": dpnb.Dates("1970-01-01", "2020-01-01"),
+        "b": dpnb.Categories([False, True]),
+    }
+)
+
+UNITS: dict[str, PrivacyUnit] = {
+    "row": privacy_unit_from(None, SCHEMA),
+    "whole number": privacy_unit_from("pid", SCHEMA, rows=3),
+    "text": privacy_unit_from("name", SCHEMA, rows=4, groups=2, rows_per_group=1),
+    "groups": privacy_unit_from("pid", SCHEMA, groups=1, rows_per_group=2),
+}
+
+Ask = Callable[[Any], Any]
+
+QUESTIONS: dict[str, Ask] = {
+    "count": lambda f: f.count(),
+    "count of a column": lambda f: f["x"].count(),
+    "sum": lambda f: f["x"].sum(),
+    "mean": lambda f: f["x"].mean(),
+    "mean of whole numbers": lambda f: f["y"].mean(),
+    "filtered": lambda f: f[f["x"] > 30]["y"].sum(),
+    "by category": lambda f: f.groupby("k")["x"].mean(),
+    "by two": lambda f: f.groupby(["k", "c"])["y"].sum(),
+    "by whole number": lambda f: f.groupby("y")["x"].sum(),
+    "by condition": lambda f: f.groupby(f["x"] > 50)["y"].sum(),
+    "units": lambda f: f.units(),
+    "units by category": lambda f: f.groupby("k").units(),
+    "quantiles": lambda f: f["x"].quantile([0.1, 0.5]),
+    "median by condition": lambda f: f.groupby("b")["y"].median(),
+    "standard deviation": lambda f: f["x"].std(),
+    "regression": lambda f: f.regress("y", on=["x", "k", "b"]),
+    "several": lambda f: f.groupby("k").agg(n="count", m=("x", "mean"), q=("y", "median")),
+    "ratio": lambda f: f["x"].sum() / f["y"].sum(),
+    "text is": lambda f: f[f["t"] == "bob"]["x"].sum(),
+    "text is not": lambda f: f[f["t"] != "bob"]["x"].sum(),
+    "text is in": lambda f: f[f["t"].isin(["ann", "zoë"])]["x"].sum(),
+    "by given texts": lambda f: f.groupby("t", keys=["ann", "zoë", "nobody"])["x"].sum(),
+    "category is missing": lambda f: f[f["c"].isna()]["x"].sum(),
+    "category is": lambda f: f[f["c"] != "a"]["x"].sum(),
+    "categories in order": lambda f: f[f["k"] >= 25]["y"].sum(),
+    "or": lambda f: f[(f["k"] == 25) | (f["x"] < 10)]["y"].sum(),
+    "not or": lambda f: f[~((f["k"] == 25) | (f["x"] < 10))]["y"].sum(),
+    "numbers in": lambda f: f[f["y"].isin([1, 2, 3, 40])]["x"].sum(),
+    "fill": lambda f: f["x"].fillna(7).sum(),
+    "quotient": lambda f: ((f["x"] + 1) / (f["y"] + 2)).mean(),
+    "product": lambda f: (f["x"] * f["y"] - 3).sum(),
+    "power": lambda f: (f["x"] ** 3).sum(),
+    "round": lambda f: f["x"].round(1).sum(),
+    "round to tens": lambda f: f.groupby(f["x"].round(-1))["y"].sum(),
+    "whole quotient": lambda f: (f["y"] // 7).sum(),
+    "remainder": lambda f: (f["y"] % 7).sum(),
+    "numbers of categories": lambda f: f["k"].astype(float).sum(),
+    "by year": lambda f: f.groupby(f["d"].dt.year)["x"].sum(),
+    "by month": lambda f: f.groupby(f["d"].dt.month)["x"].sum(),
+    "quarter": lambda f: f["d"].dt.quarter.sum(),
+    "day": lambda f: f["d"].dt.day.sum(),
+    "day of year": lambda f: f["d"].dt.dayofyear.sum(),
+    "day of week": lambda f: f["d"].dt.dayofweek.sum(),
+    "hour": lambda f: f["d"].dt.hour.sum(),
+    "days since": lambda f: (f["d"] - "1990-06-01").dt.days.sum(),
+    "after a date": lambda f: f[f["d"] > "1990-06-01"]["x"].sum(),
+    "cut": lambda f: f.groupby(dpnb.cut(f["x"], [0, 10, 20, 50, 100]))["y"].sum(),
+    "cut from the left": lambda f: f.groupby(dpnb.cut(f["x"], [0, 10, 20, 50, 100], right=False))["y"].sum(),
+    "where": lambda f: f["x"].where(f["y"] > 3, 5.0).sum(),
+    "clip": lambda f: (f["x"] / 12).clip(0, 1).mean(),
+    "lookup": lambda f: f.merge(PLACES, on=["k", "b"]).groupby("zone")["x"].sum(),
+    "found texts": lambda f: f.discover("t"),
+    "found pairs": lambda f: f.discover(["k", "t"]),
+    "found numbers": lambda f: f.discover("y"),
+}
+
+LIMITED: dict[str, Ask] = {
+    "one row": lambda f: f.limit(max_rows_per_unit=1)["x"].sum(),
+    "one row of some": lambda f: f[f["y"] > 5].limit(max_rows_per_unit=1).groupby("k").units(),
+    "one group": lambda f: f.limit(max_groups_per_unit=1).groupby("k")["x"].sum(),
+    "one found group": lambda f: f.limit(max_groups_per_unit=1).discover("t"),
+    "one row in two groups": lambda f: f.limit(max_groups_per_unit=2, max_rows_per_group=1).groupby("y")["x"].sum(),
+}
+
+PLACES = pd.DataFrame(
+    {"k": [0, 0, 25, 95], "b": [False, True, True, False], "zone": ["north", "south", "south", "east"]}
+)
+
+
+def people(rows: int = ROWS) -> pd.DataFrame:
+    """A table with everything that a column may lack or have too much of."""
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame(
+        {
+            "pid": rng.integers(-5, rows // 5, rows),
+            "x": rng.normal(30, 25, rows).round(2),
+            "y": rng.integers(-5, 50, rows),
+            "k": rng.choice([0, 25, 50, 95, 7], rows),
+            "c": rng.choice(np.array(["a", "b", "zz", None], object), rows),
+            "t": rng.choice(np.array(["ann", "bob", "eve", None, "zoë", ""], object), rows),
+            "b": rng.integers(0, 2, rows).astype(bool),
+        }
+    )
+    table["d"] = pd.to_datetime("1965-01-01") + pd.to_timedelta(rng.integers(0, 60 * 365 * 86400, rows), unit="s")
+    table["name"] = "p" + table["pid"].astype(str)
+    table.loc[::7, "x"], table.loc[3, "x"] = np.nan, np.inf
+    table.loc[::11, "d"] = pd.NaT
+    return pd.concat([table, table.iloc[:40]], ignore_index=True)  # some rows are there twice
+
+
+TABLE = people()
+
+
+def plans_of(ask: Ask, unit: PrivacyUnit) -> list[Plan]:
+    """The plans that a question in pandas' words makes."""
+    plans: list[Plan] = []
+
+    class Asked:
+        def __init__(self, plan: Plan) -> None:
+            self.plan = plan
+
+        def __truediv__(self, other: Any) -> None:
+            plans.clear()
+
+    def asked(plan: Plan, view: Any) -> Any:
+        plans.append(plan)
+        return Asked(plan)
+
+    ask(Frame(Scope("", {"": SCHEMA}, unit.column, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
+    return plans
+
+
+def compiled(ask: Ask, unit: PrivacyUnit) -> list[LinearQuery]:
+    """What these plans sum."""
+    return [linear_query(plan, SCHEMA, unit) for plan in plans_of(ask, unit)]
+
+
+class EngineContract:
+    """Inherited by the tests of every engine."""
+
+    engine: type[Engine] | None = None
+
+    every_unit = True
+    """Whether each question is asked under each privacy unit, and not only under the next one in turn."""
+
+    refuses = True
+    """Whether some questions are refused there."""
+
+    def native(self, table: pd.DataFrame) -> Any:
+        """The engine's own frame of the same rows."""
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def at_hand(cls) -> dict[str, tuple[Any, Any]]:
+        """Tables by privacy unit, in memory and in the engine; made once."""
+        return {}
+
+    def both(self, at_hand: dict[str, tuple[Any, Any]], unit: str) -> tuple[Any, Any]:
+        """The tables in memory and in the engine."""
+        if unit not in at_hand:
+            there = opened({"": self.native(TABLE)}, {"": SCHEMA}, {"": UNITS[unit]})
+            at_hand[unit] = InMemory.read({"": TABLE}, {"": SCHEMA}, {"": UNITS[unit]}), there
+        return at_hand[unit]
+
+    @pytest.mark.parametrize("number", range(len(QUESTIONS)), ids=list(QUESTIONS))
+    def test_the_same_integers_as_in_memory(self, number: int, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        ask = list(QUESTIONS.values())[number]
+        units = list(UNITS) if self.every_unit else [list(UNITS)[number % len(UNITS)]]
+        for unit in units:
+            for query in compiled(ask, UNITS[unit]):
+                here, there = self.both(at_hand, unit)
+                there.refuse(query)
+                same(query, here, there)
+
+    @pytest.mark.parametrize("limit", LIMITED)
+    def test_the_same_rows_of_a_unit_count(self, limit: str, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        for unit in ("whole number", "text") if self.every_unit else ("text",):
+            for query in compiled(LIMITED[limit], UNITS[unit]):
+                same(query, *self.both(at_hand, unit))
+
+    @pytest.mark.parametrize("function", ["log1p", "exp", "root"])
+    def test_functions_move_a_row_by_a_step_at_most(self, function: str, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        asks: dict[str, Ask] = {
+            "log1p": lambda f: np.log1p(f["x"]).sum(),
+            "exp": lambda f: np.exp(f["y"] / 10).sum(),
+            "root": lambda f: (f["x"] ** 0.5).sum(),
+        }
+        (query,) = compiled(asks[function], UNITS["row"])
+        here, there = self.both(at_hand, "row")
+        assert abs(int(here.sums(query)[0]) - int(there.sums(query)[0])) <= len(TABLE)
+
+    def test_some_cells_are_measured_alone(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        (plan,) = plans_of(lambda f: f.groupby("k")["x"].mean(), UNITS["whole number"])
+        same(linear_query(plan, SCHEMA, UNITS["whole number"], (1, 3)), *self.both(at_hand, "whole number"))
+
+    def test_a_part_holds_the_same_rows(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        for most in (None, 1):
+            part = PartOf("", column("k"), 25, most)
+            (plan,) = plans_of(lambda f: f.groupby("c")["x"].mean(), UNITS["whole number"])
+            plan = Plan(plan.aggregation, by=plan.by, source=part)
+            same(linear_query(plan, SCHEMA, UNITS["whole number"]), *self.both(at_hand, "whole number"))
+
+    def test_a_join_has_the_same_pairs(self, tmp_path: Path) -> None:
+        schema = {"visits": {"y": SCHEMA["y"], "t": SCHEMA["t"]}, "homes": {"y": SCHEMA["y"], "k": SCHEMA["k"]}}
+
+        def asked(native: Callable[[pd.DataFrame], Any], ledger: str) -> list[float]:
+            session = dpnb.Session(
+                {name: native(TABLE[["pid", *columns]]) for name, columns in schema.items()},
+                name="joined",
+                budget=dpnb.Budget(epsilon=50, delta=1e-6),
+                privacy_unit="pid",
+                max_rows_per_unit={"visits": 3, "homes": 2},
+                schema=schema,
+                ledger=tmp_path / ledger,
+                not_private_test_seed=3,
+            )
+            pairs = session.table("visits").merge(session.table("homes"), on="pid")
+            both = [pairs.count(), pairs.groupby("k")["y_x"].sum(), pairs.limit(max_rows_per_unit=2)["y_y"].sum()]
+            return [value for query in both for value in np.ravel(query.release(mu=0.5).estimate).tolist()]
+
+        assert asked(self.native, "there.dpnb") == asked(lambda table: table, "here.dpnb")
+
+    @pytest.mark.parametrize("mode", [None, "skip", "drop"])
+    def test_a_session_gives_the_same_answers(self, mode: str | None, tmp_path: Path) -> None:
+        """Also when some can pay no longer, and in a later kernel."""
+        each = {} if mode is None else {"accounting": "individual", "on_exhausted": mode}
+        answers = []
+        for name, table in (("here", TABLE), ("there", self.native(TABLE))):
+            found: list[Any] = []
+            for questions in (slice(0, 7), slice(7, None)):
+                session = dpnb.Session(
+                    table,
+                    name="same",
+                    budget=dpnb.Budget(epsilon=1000 if mode is None else 3, delta=1e-6, discovery_delta=1e-7),
+                    privacy_unit="pid",
+                    max_rows_per_unit=2,
+                    schema=dict(SCHEMA),
+                    ledger=tmp_path / f"{name}.dpnb",
+                    not_private_test_seed=11,
+                    **each,  # type: ignore[arg-type]
+                )
+                for ask in SESSION[questions]:
+                    answer = ask(session.frame).release(mu=0.3)
+                    found.append((answer.keys, np.ravel(answer.estimate).tolist()))
+                session.ledger.close()
+            answers.append(found)
+        assert answers[0] == answers[1]
+
+    def test_nothing_but_sums_comes_out(
+        self, at_hand: dict[str, tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sizes = self.watched(monkeypatch)
+        _, there = self.both(at_hand, "whole number")
+        cells = 0
+        for name in ("by category", "units by category", "mean", "several"):
+            for query in compiled(QUESTIONS[name], UNITS["whole number"]):
+                there.sums(query)
+                cells = max(cells, query.cells * query.slots)
+        assert sizes
+        assert max(sizes) <= cells
+
+    def watched(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """Numbers in everything that is brought out of the engine from now on."""
+        sizes: list[int] = []
+        engine: Any = self.engine
+        collect = engine.collected
+
+        def watching(it: Engine, frame: Any) -> list[dict[str, Any]]:
+            rows: list[dict[str, Any]] = collect(it, frame)
+            sizes.append(len(rows))
+            return rows
+
+        monkeypatch.setattr(engine, "collected", watching)
+        return sizes
+
+    @pytest.mark.parametrize(
+        ("name", "column", "values"),
+        [("x", dpnb.Bounded(0, 1), ["a", "b"]), ("d", dpnb.Dates("1970-01-01", "1980-01-01"), [1.5, 2.5])],
+    )
+    def test_a_type_that_cannot_hold_the_column_is_refused(
+        self, name: str, column: Any, values: list[Any], tmp_path: Path
+    ) -> None:
+        if not self.refuses:
+            pytest.skip("what such a column holds does not count, as in memory")
+        with pytest.raises(SchemaError, match=f"column '{name}'.*cast it"):
+            dpnb.Session(
+                self.native(pd.DataFrame({name: values})),
+                name="types",
+                budget=dpnb.Budget.gdp(1),
+                schema={name: column},
+                ledger=tmp_path / "types.dpnb",
+            )
+
+    def test_what_cannot_be_asked_there_is_refused_before_anything_is_charged(self, tmp_path: Path) -> None:
+        if not self.refuses:
+            pytest.skip("everything can be asked there")
+        session = dpnb.Session(
+            self.native(TABLE),
+            name="refused",
+            public_size=100,
+            budget=dpnb.Budget.gdp(1),
+            privacy_unit="pid",
+            max_rows_per_unit=2,
+            schema=dict(SCHEMA),
+            ledger=tmp_path / "refused.dpnb",
+        )
+        frame = session.frame
+        for ask in (
+            lambda: frame.limit(max_norm_per_unit=1.5)["x"].sum(),
+            lambda: (frame["x"] % 0.7).sum(),
+            lambda: frame.fit("y", on=["x"], family="linear", mu=0.1, steps=2, clip=1.0),
+        ):
+            with pytest.raises(UnsupportedError, match=r"memory|whole numbers"):
+                ask()
+        assert not session.ledger.charges()
+
+
+SESSION: list[Ask] = [
+    lambda f: f.count(),
+    lambda f: f[f["k"] == 25]["x"].sum(),
+    lambda f: f.groupby("k")["x"].mean(),
+    lambda f: f.units(),
+    lambda f: f.discover("t", delta="1e-8"),
+    lambda f: f["x"].quantile([0.25, 0.5]),
+    lambda f: f[f["t"] == "ann"]["y"].sum(),
+    lambda f: f[f["x"] < 40].groupby("c").units(),
+    lambda f: f["y"].std(),
+    lambda f: f[f["y"] > 30]["x"].mean(),
+]
+
+
+def same(query: LinearQuery, here: Any, there: Any) -> None:
+    """The engine gives what memory gives."""
+    if isinstance(query.plan.aggregation, Discovery):
+        keys, counts = here.groups(query)
+        assert (keys, counts.tolist()) == (there.groups(query)[0], there.groups(query)[1].tolist())
+        return
+    found: list[Sums] = [tables.sums(query) for tables in (here, there)]
+    assert found[0].tolist() == found[1].tolist()

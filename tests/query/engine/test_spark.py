@@ -1,0 +1,49 @@
+"""Data frames of Spark, on a cluster of two executors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+from contracts.engines import EngineContract
+
+from dpnb.query.engine.native import Spark
+
+sql = pytest.importorskip("pyspark.sql")
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A driver, a master, and two workers with one core each, all of them processes of their own."""
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_WORKER_DIR"] = str(tmp_path_factory.mktemp("workers"))
+    builder = sql.SparkSession.builder.master("local-cluster[2,1,1024]").appName("dpnb tests")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
+class TestSpark(EngineContract):
+    engine = Spark
+    every_unit = False
+
+    def native(self, table: pd.DataFrame) -> Any:
+        frame = sql.SparkSession.getActiveSession().createDataFrame(table.astype({"x": float}) if "k" in table else table)
+        return frame
