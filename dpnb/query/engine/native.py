@@ -163,7 +163,7 @@ class DuckDB(Engine):
         return within(0, len(ordered)).cast(nw.Int64)
 
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
-        return _opened(frame.to_native().execute())
+        return _opened(frame.to_native().materialize())
 
 
 class Spark(Engine):

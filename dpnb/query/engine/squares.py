@@ -52,6 +52,6 @@ def _of_plain(query: LinearQuery, chosen: Chosen, frame: Frame) -> Frame:
             length = nw.col(f"s{place}").cast(nw.Float64) * float(feature.weight)
             squares = squares + length * length
     sums = [nw.col(name).sum() for name in columns]
-    by_cell = frame.with_columns(**columns).group_by("unit", "cell").agg(*sums, terms=nw.len())
+    by_cell = (frame.with_columns(**columns) if columns else frame).group_by("unit", "cell").agg(*sums, terms=nw.len())
     terms = nw.col("terms").cast(nw.Int64) * max(len(query.features), 1)
     return by_cell.with_columns(square=squares, terms=terms).select("unit", "square", "terms")
