@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import nbclient
 import nbformat
@@ -42,20 +45,39 @@ def run(path: Path) -> tuple[nbformat.NotebookNode, dict[str, list[object]]]:
     return notebook, json.loads(report.outputs[0].text)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the examples without any ledger, and no Jupyter settings but the defaults."""
-    for name in ("CONFIG", "DATA", "RUNTIME"):
-        monkeypatch.setenv(f"JUPYTER_{name}_DIR", str(tmp_path / "jupyter" / name.lower()))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    return Path(
-        shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints"))
-    )
+class Run(NamedTuple):
+    """A notebook that was run, where it lies, and what its sessions have spent."""
+
+    path: Path
+    notebook: nbformat.NotebookNode
+    spent: dict[str, list[object]]
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Run]]:
+    """Run a notebook, once for all tests: each in its own copy of the examples without any ledger.
+
+    Jupyter has no settings but the defaults.
+    """
+    home = tmp_path_factory.mktemp("home")
+
+    @cache
+    def run_once(name: str) -> Run:
+        folder = tmp_path_factory.mktemp("examples")
+        ignored = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints")
+        path = Path(shutil.copytree(EXAMPLES, folder, ignore=ignored, dirs_exist_ok=True)) / name
+        return Run(path, *run(path))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CONFIG", "DATA", "RUNTIME"):
+            patch.setenv(f"JUPYTER_{name}_DIR", str(home / "jupyter" / name.lower()))
+        patch.setenv("IPYTHONDIR", str(home / "ipython"))
+        yield run_once
 
 
 @pytest.mark.parametrize("name", [path.name for path in NOTEBOOKS])
-def test_example_runs_and_running_it_again_spends_nothing(name: str, folder: Path) -> None:
-    first, spent = run(folder / name)
+def test_example_runs_and_running_it_again_spends_nothing(name: str, first_run: Callable[[str], Run]) -> None:
+    path, first, spent = first_run(name)
     assert spent, "the example makes no session that the reader can look at"
     assert any(headroom != 1 for _, headroom in spent.values()), "the example spends nothing, so it shows nothing"
     warned = [
@@ -64,7 +86,7 @@ def test_example_runs_and_running_it_again_spends_nothing(name: str, folder: Pat
     assert warned == []
 
     assert any(printed(first)), "the example releases nothing as a cell's result"
-    again, spent_again = run(folder / name)
+    again, spent_again = run(path)
     assert spent_again == spent
     assert printed(again) == printed(first)
 
@@ -87,25 +109,25 @@ def printed(notebook: nbformat.NotebookNode) -> list[list[str]]:
     ]
 
 
-def test_quickstart_shows_the_published_ordering(folder: Path) -> None:
+def test_quickstart_shows_the_published_ordering(first_run: Callable[[str], Run]) -> None:
     """Free care is used most (Manning et al. 1987).
 
     The noise is real here: at the notebook's budget the smallest lead, over the group that pays all, is 3.8 standard
     deviations, so a correct program fails this about once in 14,000 runs.
     """
-    notebook, _ = run(folder / "01-quickstart.ipynb")
+    notebook = first_run("01-quickstart.ipynb").notebook
     answer = next(text for texts in printed(notebook) for text in texts if text.startswith("mean of mdvis by coins"))
     means = {row.split()[0]: float(row.split()[1]) for row in answer.splitlines()[2:-1]}
     assert list(means) == ["0", "25", "50", "95", "100"]
     assert max(means, key=means.__getitem__) == "0"
 
 
-def test_exploring_shows_that_visits_fall_from_free_care_to_95_percent(folder: Path) -> None:
+def test_exploring_shows_that_visits_fall_from_free_care_to_95_percent(first_run: Callable[[str], Run]) -> None:
     """The published ordering (Manning et al. 1987).
 
     The noise is real: after the refinement the smaller of the two distances is more than 10 standard deviations.
     """
-    notebook, _ = run(folder / "03-exploring.ipynb")
+    notebook = first_run("03-exploring.ipynb").notebook
     answers = [text for texts in printed(notebook) for text in texts if text.startswith("mean of mdvis by plan")]
     refined = next(text for text in answers if "looks combined" in text)
     means = {row.split()[0]: float(row.split()[1]) for row in refined.splitlines()[2:-1]}

@@ -14,6 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.dependencies import is_pyarrow_table
 from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
@@ -167,7 +168,9 @@ def prepare_all(
 
 
 def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
-    names = [name for name in getattr(table, "columns", ()) if isinstance(name, str)]
+    # pyarrow's `columns` are the values.  Names of pandas' may be there twice, which narwhals refuses to read.
+    listed = table.column_names if is_pyarrow_table(table) else getattr(table, "columns", ())
+    names = [name for name in listed if isinstance(name, str)]
     for name in wanted:
         if names.count(name) != 1:
             # The table's other names are not listed: in a pivoted table a column's name is data.

@@ -37,6 +37,8 @@ NEAR = 2**16
 
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """pandas' own kinds are dates and spans too."""
+WIDE = (nw.Int128, nw.UInt128)
+"""Whole numbers that numpy has no type for."""
 
 
 def time_name(value: Any) -> str | None:
@@ -69,13 +71,16 @@ def _microseconds(value: Any) -> int | None:
 def array_of(series: nw.Series[Any]) -> NDArray[Any]:
     """A column as an array that does not depend on what else is in it.
 
-    Whole numbers beside a null would become doubles, which cannot tell large ones apart, also where they are categories
-    of pandas' own type: they become objects.
+    Whole numbers beside a null would become doubles, which cannot tell large ones apart: they become objects.  So does
+    all else but numbers and times, for which some libraries have an array of another kind where nothing is null: polars
+    has texts of one width, which lose zeros at their end, and tables for lists.
     """
     kind = series.dtype
     # Objects stay as they are, unasked: an odd one may raise when a library looks for nulls.
-    plainly = kind.is_float() or kind.is_temporal() or kind == nw.Object or not series.null_count()
-    return series.to_numpy() if plainly else _objects(series.to_list())
+    if kind.is_float() or kind.is_temporal() or kind == nw.Object:
+        return series.to_numpy()
+    number = kind == nw.Boolean or (kind.is_integer() and kind not in WIDE)
+    return series.to_numpy() if number and not series.null_count() else _objects(series.to_list())
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:

@@ -87,7 +87,7 @@ SESSIONS: dict[str, tuple[dict[str, Any], str]] = {
     "a version that is no text": ({"version": 1982}, "version"),
     "a version that no file can hold": ({"version": HALF}, "version"),
     "a column that no file can hold": (
-        {"table": make_table().rename(columns={"town": HALF}), "schema": {HALF: dpnb.Bounded(0, 1)}},
+        {"table": pd.DataFrame(1, [0], pd.Index(["person", HALF], dtype=object)), "schema": {HALF: dpnb.Bounded(0, 1)}},
         "a column name",
     ),
     "a test seed that is no number": ({"not_private_test_seed": "a"}, "seed"),

@@ -17,6 +17,19 @@ from session.bad_input import SCHEMA, make, make_table
 
 Table = Callable[[], pd.DataFrame]
 
+
+def filled(value: Any, kind: type) -> pd.DataFrame:
+    """The table with nothing but one value, where a text of pandas' own, which may be Arrow's, could not hold it."""
+    table = make_table()
+    return pd.DataFrame({name: pd.Series([value] * len(table), dtype=kind) for name in table.columns})
+
+
+def on_arrow(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with Arrow's types wherever they can hold a column."""
+    pytest.importorskip("pyarrow")
+    return table.convert_dtypes(dtype_backend="pyarrow")
+
+
 TABLES: dict[str, Table] = {
     "as it is": make_table,
     "no rows": lambda: make_table().iloc[:0],
@@ -35,7 +48,7 @@ TABLES: dict[str, Table] = {
     "dates with nanoseconds": lambda: make_table().map(lambda _: pd.Timestamp("1960-08-07 05:00:00.123456789")),
     "lengths of time": lambda: make_table().map(lambda _: pd.Timedelta(days=3)),
     "times that are none": lambda: make_table().map(lambda _: pd.NaT),
-    "half characters": lambda: make_table().map(lambda _: "\ud800"),
+    "half characters": lambda: filled("\ud800", object),
     "empty texts": lambda: make_table().map(lambda _: ""),
     "long texts": lambda: make_table().map(lambda _: "zircon" * 100_000),
     "texts with zero bytes": lambda: make_table().map(lambda _: "zir\0con"),
@@ -46,7 +59,8 @@ TABLES: dict[str, Table] = {
     "truth values": lambda: make_table().map(lambda _: True),
     "categorical columns": lambda: make_table().astype(str).astype("category"),
     "nullable columns": lambda: make_table().astype("string"),
-    "complex numbers": lambda: make_table().map(lambda _: 87131 + 1j),
+    "columns on Arrow": lambda: on_arrow(make_table()),
+    "complex numbers": lambda: filled(87131 + 1j, complex),
 }
 
 QUESTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {

@@ -14,7 +14,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,9 @@ def with_person(rows: list[dict[str, Any]]) -> pd.DataFrame:
     for name in base:
         added = np.empty(len(rows), object)
         added[:] = [row[name] for row in rows]
-        kept = pd.Series(added, dtype=object).infer_objects()
+        kept = pd.Series(added, dtype=object)
+        with suppress(UnicodeEncodeError):  # half a character, which pandas' own texts may not hold
+            kept = kept.infer_objects()
         same = kept.dtype == base[name].dtype
         values = [base[name], kept] if same else [base[name].astype(object), kept.astype(object)]
         columns[name] = pd.concat(values, ignore_index=True)

@@ -102,7 +102,7 @@ def test_timeline_shows_each_question_on_hover_and_by_keyboard(cockpit: Lab) -> 
 def test_log_is_filtered_and_sorted(cockpit: Lab) -> None:
     spend(cockpit)
     cockpit.run(CELL["release"])
-    assert len(log(cockpit)) == 7
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(7)
     assert "sum of mdvis" in log(cockpit)[0]
     sort = cockpit.panel.locator(".dpnb-log-sort").first
     sort.select_option(label="Dearest first")
