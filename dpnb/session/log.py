@@ -20,7 +20,7 @@ from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import ceil_percent, cost_up, error_words
 from dpnb.errors import ConversionError, DpnbError
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, Entry
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import launch_words
 from dpnb.session.account import Account
@@ -252,14 +252,14 @@ class Log:
         return pd.DataFrame(columns, index=pd.Index([line.id for line in lines], name="id"))
 
     def _sync(self) -> None:
-        for charge in self._account.ledger.charges(after=self._seen):
+        for charge in self._account.ledger.entries(after=self._seen):
             self._seen = charge.id
             if self._account.counts(charge.branch):
                 self._ids.append(charge.id)
                 if charge.cell is not None:
                     self._move(charge, charge.cell)
 
-    def _move(self, charge: Charge, cell: str) -> None:
+    def _move(self, charge: Charge | Entry, cell: str) -> None:
         """From the cell that asked for a row before to the one that does now."""
         before = self._cell.get(charge.id)
         if before is not None:
