@@ -436,7 +436,8 @@ class Account:
         """The share of the whole budget that a row of the ledger took, rounded up; of a part what its session paid."""
         if self._around is not None:
             return self._around.paid(charge_id)
-        self.sync()
+        if charge_id not in self._paid:
+            self.sync()
         return self._paid[charge_id]
 
     def outlook(self, loss: Loss) -> tuple[float, float]:
