@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -182,7 +183,10 @@ def _combined(scales: NDArray[np.float64]) -> float:
 
 def _level(alpha: Number) -> float:
     """The double below alpha: a smaller alpha is a wider interval."""
-    return binary_down(failure_probability(alpha, name="alpha", example="0.05"))
+    return _below(failure_probability(alpha, name="alpha", example="0.05"))
+
+
+_below = lru_cache(maxsize=256)(binary_down)
 
 
 def _double(value: Number, name: str) -> float:
