@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -67,11 +68,11 @@ def combine(values: Sequence[float] | NDArray[Any], sigmas: ArrayLike) -> tuple[
             f"values must be finite and have one row for each of the {len(scales)} sigmas, got shape {looks.shape};"
             " give each look's answer with its noise scale"
         )
-    weights = (scales.min() / scales) ** 2
-    weights /= weights.sum()
     # Around the best look, so that a large common offset loses no digits.
-    origin = looks[int(scales.argmin())]
-    mean = origin + np.tensordot(weights, looks - origin, axes=1)
+    mean = looks[int(scales.argmin())].copy()
+    if len(scales) > 1:
+        weights = (scales.min() / scales) ** 2
+        mean += np.tensordot(weights / weights.sum(), looks - mean, axes=1)
     return (np.asarray(mean) if isinstance(values, np.ndarray) else float(mean)), _combined(scales)
 
 
@@ -182,7 +183,10 @@ def _combined(scales: NDArray[np.float64]) -> float:
 
 def _level(alpha: Number) -> float:
     """The double below alpha: a smaller alpha is a wider interval."""
-    return binary_down(failure_probability(alpha, name="alpha", example="0.05"))
+    return _below(failure_probability(alpha, name="alpha", example="0.05"))
+
+
+_below = lru_cache(maxsize=256)(binary_down)
 
 
 def _double(value: Number, name: str) -> float:

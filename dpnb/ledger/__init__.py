@@ -12,8 +12,8 @@ It stores nothing computed from rows but released values.
 from __future__ import annotations
 
 from dpnb.ledger.branch import TRUNK, branch_of, launch_of
-from dpnb.ledger.charge import Charge
+from dpnb.ledger.charge import Charge, Entry
 from dpnb.ledger.copied import MEMORY
 from dpnb.ledger.ledger import Ledger
 
-__all__ = ["MEMORY", "TRUNK", "Charge", "Ledger", "branch_of", "launch_of"]
+__all__ = ["MEMORY", "TRUNK", "Charge", "Entry", "Ledger", "branch_of", "launch_of"]

@@ -9,7 +9,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from sys import intern
+from typing import Any, NamedTuple
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, loss_from_json
@@ -21,6 +23,8 @@ RESERVED_COLUMNS = (
     *("request", "target", "loss", "sigma", "tau", "looks", "cell", "launch"),
 )
 """Written with the charge and never changed."""
+
+ENTRY_COLUMNS = ("id", "branch", "version", "loss", "cell", "launch")
 
 COLUMNS = (*RESERVED_COLUMNS, "hash", "state", "measurement", "result_hash")
 
@@ -114,6 +118,39 @@ class Charge:
         return self.loss
 
 
+class Entry(NamedTuple):
+    """What of a row counts for budgets, and never changes once it is written; see `Charge` for what each is."""
+
+    id: int
+    branch: str
+    version: str
+    loss: Loss
+    cell: str | None
+    launch: Mapping[str, Any] | None
+
+
+def entry_of(stored: tuple[Any, ...]) -> Entry:
+    """A row's entry, from its `ENTRY_COLUMNS`; equal parts of many rows are kept once.
+
+    Raises
+    ------
+    LedgerError
+        A column does not hold what a ledger writes.
+    """
+    number, branch, version, loss, cell, launch = stored
+    try:
+        return Entry(
+            number,
+            intern(branch),
+            intern(version),
+            _loss_of(loss),
+            None if cell is None else intern(cell),
+            None if launch is None else json.loads(launch),
+        )
+    except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _unreadable(number, error) from None
+
+
 def charge_of(stored: Mapping[str, Any]) -> Charge:
     """The row as it was meant, from its columns.
 
@@ -135,8 +172,8 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             question=stored["question"],
             plan=stored["plan"],
             request=stored["request"],
-            target=GDP.from_squared(from_text(stored["target"])),
-            loss=loss_from_json(json.loads(stored["loss"])),
+            target=_target_of(stored["target"]),
+            loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
             looks=tuple(json.loads(stored["looks"])),
@@ -148,15 +185,32 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             said=content if values is None else None,
         )
     except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise LedgerError(
-            f"ledger: row {stored.get('id')} must read as dpnb wrote it, got {type(error).__name__} while reading it; "
-            "restore the file from a copy that has every charge"
-        ) from None
+        raise _unreadable(stored.get("id"), error) from None
+
+
+@lru_cache(maxsize=1024)
+def _loss_of(text: str) -> Loss:
+    return loss_from_json(json.loads(text))
+
+
+@lru_cache(maxsize=1024)
+def _target_of(text: str) -> GDP:
+    return GDP.from_squared(from_text(text))
+
+
+def _unreadable(number: object, error: Exception) -> LedgerError:
+    return LedgerError(
+        f"ledger: row {number} must read as dpnb wrote it, got {type(error).__name__} while reading it; "
+        "restore the file from a copy that has every charge"
+    )
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, default=repr)
 
 
 def digest(content: object) -> str:
     """SHA-256 of a JSON-like value, in hexadecimal."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
+    return hashlib.sha256(_ENCODER.encode(content).encode()).hexdigest()
 
 
 def chained_hash(previous: str, stored: Mapping[str, Any]) -> str:

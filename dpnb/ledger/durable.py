@@ -117,6 +117,11 @@ class DurableFile:
             self._check_still_ours()
             return self._connection.execute(statement, arguments).fetchall()
 
+    def each(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of one statement, one after the other, for more than memory should hold; call in `transaction`."""
+        with self._translated():
+            yield from self._connection.execute(statement)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Keep every other thread and kernel from writing until the block is done; an exception undoes the block.

@@ -13,7 +13,7 @@ from dpnb.accounting.exact import to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
-from dpnb.ledger.charge import Charge, chained_hash, charge_of, digest, result_hash
+from dpnb.ledger.charge import Charge, Entry, chained_hash, charge_of, digest, entry_of, result_hash
 from dpnb.ledger.durable import DurableFile
 from dpnb.mechanisms.measurement import Measurement
 
@@ -28,6 +28,7 @@ CREATE TABLE last (id INTEGER NOT NULL, hash TEXT NOT NULL);
 {row.TABLE}
 """
 _COLUMNS = ", ".join(row.COLUMNS)
+_ENTRY_COLUMNS = ", ".join(row.ENTRY_COLUMNS)
 _INSERT = f"INSERT INTO charges ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
 
 
@@ -92,6 +93,7 @@ class Ledger:
 
     def _use(self, file: DurableFile) -> None:
         self._file, self.path, self.lock = file, file.path, file.lock
+        self._entries: list[Entry] = []  # of rows 1, 2, ...; they are read once, whoever counts them
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
 
     # --- opening -----------------------------------------------------------------------------------------------
@@ -123,7 +125,7 @@ class Ledger:
             last = self._file.run("SELECT id, hash FROM last")
             self._file.run("UPDATE last SET id = id")  # a file that cannot be written fails now, not at a charge
             number, previous = 0, self._genesis()
-            for values in self._file.run(f"SELECT {_COLUMNS} FROM charges ORDER BY id"):  # noqa: S608
+            for values in self._file.each(f"SELECT {_COLUMNS} FROM charges ORDER BY id"):  # noqa: S608
                 stored = dict(zip(row.COLUMNS, values, strict=True))
                 number += 1
                 previous = chained_hash(previous, stored)
@@ -159,15 +161,28 @@ class Ledger:
         ((last,),) = self._file.run("SELECT id FROM last")
         return int(last)
 
-    def charges(self, after: int = 0) -> list[Charge]:
-        """Rows with a larger id than `after`, in order; only such as are on disk.
+    def entries(self, after: int = 0) -> list[Entry]:
+        """What counts of the rows with a larger id than `after`, in order; only of such as are on disk.
 
         A row that is being written may yet be undone, and whoever has counted it would be ahead of the ledger for ever.
         """
         with self.lock:
-            if self._unwritten is None:
-                return self._select("WHERE id > ? ORDER BY id", after)
-            return self._select("WHERE id > ? AND id < ? ORDER BY id", after, self._unwritten)
+            clause, arguments = self._written(len(self._entries))
+            rows = self._file.run(f"SELECT {_ENTRY_COLUMNS} FROM charges {clause}", *arguments)  # noqa: S608
+            self._entries += [entry_of(values) for values in rows]
+            return self._entries[after:]
+
+    def charges(self, after: int = 0) -> list[Charge]:
+        """Rows with a larger id than `after`, in order; only such as are on disk, as in `entries`."""
+        with self.lock:
+            clause, arguments = self._written(after)
+            return self._select(clause, *arguments)
+
+    def _written(self, after: int) -> tuple[str, tuple[int, ...]]:
+        """Which rows are on disk and have a larger id."""
+        if self._unwritten is None:
+            return "WHERE id > ? ORDER BY id", (after,)
+        return "WHERE id > ? AND id < ? ORDER BY id", (after, self._unwritten)
 
     def find(self, key: str) -> Charge | None:
         """The row of a request, if it was ever made."""

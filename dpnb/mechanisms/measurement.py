@@ -43,7 +43,7 @@ class Measurement:
         ndarray, shape (cells,)
             In the units of the sums; infinite where the cell is beyond the range of doubles.
         """
-        if all(-_EXACT_DOUBLE <= value <= _EXACT_DOUBLE for value in self.values):
+        if min(self.values, default=0) >= -_EXACT_DOUBLE and max(self.values, default=0) <= _EXACT_DOUBLE:
             # Exact integers, so `ldexp` rounds at most once (when the result is subnormal).
             with np.errstate(over="ignore", under="ignore"):
                 return np.asarray(np.ldexp(np.array(self.values, dtype=np.float64), self.exponent))
@@ -82,7 +82,7 @@ class Measurement:
             Something is missing or is not a number.
         """
         try:
-            values = tuple(int(value) for value in data["values"])
+            values = tuple(map(int, data["values"]))
             exponent = int(data["exponent"])
             sigma = float.fromhex(data["sigma"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:

@@ -3,6 +3,7 @@
 ``session``     the object an analyst holds
 ``questions``   what is known of a question by now, and what its errors would be
 ``previews``    what a release would cost and give, and why
+``reading``     what looks at a question say
 ``releases``    the order charge, read, noise, release
 ``tables``      its private tables, declared and prepared
 ``query``       a question that can be previewed and released
@@ -17,7 +18,7 @@
 ``individual``  what each unit has paid, where each has a budget of its own, rebuilt from ledger and table
 ``individual_words``  who takes part, as far as everybody may know
 ``comparison``  the same history through every filter and odometer
-``timeline``    how they stood after each request
+``timeline``    how they stood after requests, as many as a picture shows
 ``log``         every request in words, with its cost, its error and the cell that asked; and what was refused
 ``launch_words``  launches, ends and comparisons in words
 ``plain_words``   the promise and what to do first, in plain words

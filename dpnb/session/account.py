@@ -17,9 +17,9 @@ from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.parallel import NOTHING, PartSums, Place
 from dpnb.accounting.promise import AnyFilter, Promise, promise
 from dpnb.errors import BudgetExceeded, ConversionError, DpnbError, LedgerError, RequestError
-from dpnb.ledger import TRUNK, Ledger, branch_of
+from dpnb.ledger import TRUNK, Entry, Ledger, branch_of
 from dpnb.query.schema import Key
-from dpnb.session.comparison import Comparison, costed, stepped
+from dpnb.session.comparison import Comparison, Run, costed, stepped
 from dpnb.session.timeline import Timeline
 from dpnb.session.tree import Launch, Tree
 
@@ -248,20 +248,36 @@ class Account:
     def comparison(self) -> Comparison:
         """What every filter and odometer makes of the same history, as it stands now; to be read at once."""
         with self.ledger.lock:
-            fresh = self.ledger.charges(after=self._comparison.seen)
+            fresh = self.ledger.entries(after=self._comparison.seen)
             if fresh:
                 self.tree.sync()
-            for charge in fresh:
-                path = self.tree.path(charge.branch, self.trunk)
-                self._comparison = self._comparison.after(charge.id, charge.loss, path)
-                if path is not None:
-                    self._timeline.note(self._comparison, paused=bool(self.tree.alive_at(charge.id, self.trunk)))
+                self._follow(fresh)
             if self._around is None:
                 return self._comparison
             # Of a part: other filters' parts are not followed, and its own can be charged what it can be now.
             own = self.promise.name
             standing = replace(self._comparison.standings[own], filter=self.filter)
             return replace(self._comparison, standings={own: standing})
+
+    def _follow(self, fresh: Sequence[Entry]) -> None:
+        """Bring the comparison up to date, and the timeline: the rows between two of its points at once."""
+        own = [(entry, path) for entry in fresh if (path := self.tree.path(entry.branch, self.trunk)) is not None]
+        kept = self._timeline.kept(len(own))
+        run: list[tuple[int, GDP]] = []
+        rows = 0
+        for place, (entry, path) in enumerate(own):
+            plain = entry.launch is None and isinstance(entry.loss, GDP) and not entry.loss.delta
+            if plain and not path:
+                run.append((entry.id, entry.loss))  # type: ignore[arg-type]  # it is GDP
+            told, rows = place in kept or not plain, rows + 1  # from such a row on odometers may pause
+            if run and (told or path):
+                self._comparison, run = self._comparison.after_run(Run(run)), []
+            if path or not plain:
+                self._comparison = self._comparison.after(entry.id, entry.loss, path)
+            if told:
+                self._timeline.note(self._comparison, rows, paused=bool(self.tree.alive_at(entry.id, self.trunk)))
+                rows = 0
+        self._comparison = replace(self._comparison, seen=fresh[-1].id)
 
     @property
     def timeline(self) -> Timeline:
@@ -273,7 +289,7 @@ class Account:
     def sync(self) -> State:
         """Take in what any kernel has charged since we last looked."""
         with self.ledger.lock:
-            for charge in self.ledger.charges(after=self._state.seen):
+            for charge in self.ledger.entries(after=self._state.seen):
                 before, path = self._state, self.tree.path(charge.branch, self.trunk)
                 if path is None:
                     self._state = replace(before, seen=charge.id)
@@ -420,7 +436,8 @@ class Account:
         """The share of the whole budget that a row of the ledger took, rounded up; of a part what its session paid."""
         if self._around is not None:
             return self._around.paid(charge_id)
-        self.sync()
+        if charge_id not in self._paid:
+            self.sync()
         return self._paid[charge_id]
 
     def outlook(self, loss: Loss) -> tuple[float, float]:

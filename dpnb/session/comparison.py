@@ -6,10 +6,13 @@ the session's own releases; one that would have refused a release stays at that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import TypeVar
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.filters import RDPFilter, RogersFilter
@@ -34,10 +37,42 @@ from dpnb.accounting.parallel import NOTHING, PartSums, Place
 from dpnb.accounting.promise import FILTERS, AnyFilter, Promise, promise
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["OF_EPSILONS", "Comparison", "Standing", "costed", "stepped"]
+__all__ = ["OF_EPSILONS", "Comparison", "Run", "Standing", "costed", "stepped"]
+
+Steps = TypeVar("Steps", AnyFilter, Odometer)
 
 OF_EPSILONS = ("rogers", "basic")
 """Odometers that turn each answer into an epsilon first."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Rows of the ledger, each of Gaussian noise without a delta and outside every partition.
+
+    Of such losses what any filter or odometer counts adds up exactly, so that many can be counted at once.
+
+    Parameters
+    ----------
+    rows : sequence of (int, GDP)
+        At least one; number and loss of each.
+    """
+
+    rows: Sequence[tuple[int, GDP]]
+
+    @cached_property
+    def repeats(self) -> Counter[GDP]:
+        """How often each loss is there."""
+        return Counter(loss for _, loss in self.rows)
+
+    @cached_property
+    def together(self) -> GDP:
+        """All of them as one loss."""
+        return GDP.of(sum((times * loss.mu_squared for loss, times in self.repeats.items()), Fraction(0)), Fraction(0))
+
+    @property
+    def last(self) -> GDP | None:
+        """The last one that cost anything."""
+        return next((loss for _, loss in reversed(self.rows) if loss), None)
 
 
 @dataclass(frozen=True)
@@ -69,6 +104,23 @@ class Standing:
             return replace(self, filter=filter_, parts=parts)
         except (BudgetExceeded, ConversionError):
             return replace(self, refused=number)
+
+    def after_run(self, run: Run) -> Standing:
+        """The filter after all rows of a run: as one by one, since the more is asked the less a filter admits."""
+        if self.refused is not None:
+            return self
+        try:
+            if self.promise.slack is None:
+                return replace(self, filter=self.filter.step(run.together))
+            filter_ = self.filter
+            for loss, times in run.repeats.items():
+                filter_ = _repeated(filter_, self.promise.enters(loss), times)
+            return replace(self, filter=filter_)
+        except (BudgetExceeded, ConversionError):  # in one of the rows
+            standing = self
+            for number, loss in run.rows:
+                standing = standing.after(number, loss, ())
+            return standing
 
     def times(self, loss: Loss) -> int | None:
         """How many more releases like `loss` it would admit; None for one that costs nothing."""
@@ -146,6 +198,29 @@ class Comparison:
             return replace(self, standings=standings, odometers=dict(self._stepped(loss)), last=last, seen=number)
         return self._after_part(number, loss, path, standings, last)
 
+    def after_run(self, run: Run) -> Comparison:
+        """The state after all rows of a run: the same as `after` makes of one after the other."""
+        own = self.standings[self.enforced].filter
+        if isinstance(own, WorstCase) and not (isinstance(own.budget, GDP) and own.surely(run.together)):
+            comparison = self
+            for number, loss in run.rows:
+                comparison = comparison.after(number, loss)
+            return comparison
+        standings = {name: standing.after_run(run) for name, standing in self.standings.items()}
+        odometers: dict[str, Odometer] = {}
+        for name, odometer in self.odometers.items():
+            with suppress(ConversionError):
+                odometers[name] = self._odometer_after(name, odometer, run)
+        last, seen = run.last or self.last, run.rows[-1][0]
+        return replace(self, standings=standings, odometers=odometers, last=last, seen=seen)
+
+    def _odometer_after(self, name: str, odometer: Odometer, run: Run) -> Odometer:
+        if name not in OF_EPSILONS:
+            return odometer.step(run.together)
+        for loss, times in run.repeats.items():
+            odometer = _repeated(odometer, self._counted(name, loss), times)
+        return odometer
+
     def _after_part(
         self, number: int, loss: Loss, path: Sequence[Place], standings: Mapping[str, Standing], last: Loss | None
     ) -> Comparison:
@@ -177,6 +252,13 @@ class Comparison:
     def _counted(self, odometer: str, loss: Loss) -> Loss:
         """An odometer of epsilons is given what the filter of the same name is given."""
         return self.standings[odometer].promise.enters(loss) if odometer in OF_EPSILONS else loss
+
+
+def _repeated(of: Steps, loss: Loss, times: int) -> Steps:
+    """What counts epsilons after an (epsilon, delta), so many times."""
+    if isinstance(of, RogersFilter | RogersOdometer):
+        return of.step(loss, times)
+    return of.step(loss.with_parts(tuple(times * part for part in loss.parts)))
 
 
 def stepped(

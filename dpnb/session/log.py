@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
-from dpnb.answer.answer import Answer
-from dpnb.answer.faces import ceil_percent, cost_up, error_words
+from dpnb.answer.faces import ceil_percent, cost_up
 from dpnb.errors import ConversionError, DpnbError
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, Entry
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import launch_words
 from dpnb.session.account import Account
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFUSALS_KEPT = 20
-AT_ONCE = 1000
-"""Rows in one query of the ledger; SQLite limits how many ids it may name."""
+AT_ONCE = 100
+"""Rows in one query of the ledger: SQLite limits how many ids it may name, and a row may hold thousands of numbers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """One request.
 
@@ -65,25 +64,21 @@ class Line:
     status: str
     cell: str | None
 
-    @cached_property
+    @property
     def mu(self) -> float:
         """What it was charged, rounded up.
 
         Of another kind of loss the mu that it implies; of zCDP and RDP, which imply none, the mu of the Gaussian noise
         that would cost as much: to compare rows, and no statement.
         """
-        implied = gdp_of(self.loss)
-        if implied is not None:
-            return implied.mu
-        rho = self.loss.parts[0] / self.loss.orders[0] if isinstance(self.loss, RDP) else self.loss.parts[0]
-        return GDP.from_squared(2 * rho).mu
+        return _mu_of(self.loss)
 
-    @cached_property
+    @property
     def cost(self) -> str:
         """What it was charged, in words."""
         return cost_up(self.loss) if self.loss else "free"
 
-    @cached_property
+    @property
     def share_words(self) -> str:
         """The share of the budget, in words."""
         return ceil_percent(self.share)
@@ -153,6 +148,15 @@ class _CellRows:
         return CellCost(tuple(sorted(self._rows)), None if self._without else self._loss, decimal_up(self._share))
 
 
+@lru_cache(maxsize=1024)
+def _mu_of(loss: Loss) -> float:
+    implied = gdp_of(loss)
+    if implied is not None:
+        return implied.mu
+    rho = loss.parts[0] / loss.orders[0] if isinstance(loss, RDP) else loss.parts[0]
+    return GDP.from_squared(2 * rho).mu
+
+
 def gdp_of(loss: Loss) -> GDP | None:
     """The GDP that a loss implies; None where it implies none."""
     try:
@@ -167,12 +171,12 @@ class Log:
     Parameters
     ----------
     account : Account
-    answer : callable
-        The answer that a released row gave.
+    error : callable
+        Of the answer that a released row gave, in words.
     """
 
-    def __init__(self, account: Account, answer: Callable[[Charge], Answer]) -> None:
-        self._account, self._answer = account, answer
+    def __init__(self, account: Account, error: Callable[[Charge, Plan, Request], str]) -> None:
+        self._account, self._error = account, error
         self._settled: dict[int, Line] = {}
         self._cell: dict[int, str] = {}
         self._rows: dict[str, _CellRows] = {}
@@ -242,7 +246,7 @@ class Log:
         columns = {
             "question": [line.question for line in lines],
             "mu": [line.mu for line in lines],
-            "delta": [decimal_up(line.loss.delta) for line in lines],
+            "delta": [decimal_up(delta) if (delta := line.loss.delta) else 0.0 for line in lines],
             "share": [line.share for line in lines],
             "error": [line.error for line in lines],
             "status": [line.status for line in lines],
@@ -252,14 +256,14 @@ class Log:
         return pd.DataFrame(columns, index=pd.Index([line.id for line in lines], name="id"))
 
     def _sync(self) -> None:
-        for charge in self._account.ledger.charges(after=self._seen):
+        for charge in self._account.ledger.entries(after=self._seen):
             self._seen = charge.id
             if self._account.counts(charge.branch):
                 self._ids.append(charge.id)
                 if charge.cell is not None:
                     self._move(charge, charge.cell)
 
-    def _move(self, charge: Charge, cell: str) -> None:
+    def _move(self, charge: Charge | Entry, cell: str) -> None:
         """From the cell that asked for a row before to the one that does now."""
         before = self._cell.get(charge.id)
         if before is not None:
@@ -282,11 +286,12 @@ class Log:
         if charge.launch is not None or charge.said is not None:
             words = launch_words.of(charge)
             return Line(charge.id, words, charge.loss, share, None, charge.time, charge.state, cell)
-        question = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
+        plan, request = Plan.from_json(charge.plan), Request.from_json(charge.request)
+        question = question_words(plan, request.view)
         if charge.state != "released":
             return Line(charge.id, question, charge.loss, share, None, charge.time, charge.state, cell)
-        answer = self._answer(charge)
-        error = error_words(answer.cells.half_width, answer.outputs, answer.confidence)
-        line = Line(charge.id, question, charge.loss, share, error, charge.time, charge.state, cell)
+        line = Line(
+            charge.id, question, charge.loss, share, self._error(charge, plan, request), charge.time, charge.state, cell
+        )
         self._settled[charge.id] = line
         return line

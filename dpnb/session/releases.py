@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import NoReturn
+
+from msgspec.structs import replace
 
 from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
-from dpnb.answer.estimates import Estimate, estimate
-from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, PlanError, RequestError
-from dpnb.interactive.refinement import Floats, Look, Refinement, first_tau
+from dpnb.interactive.refinement import Look, Refinement, first_tau
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import digest
 from dpnb.mechanisms.calibration import sigma_for
@@ -33,7 +34,9 @@ from dpnb.session import live
 from dpnb.session.account import Account
 from dpnb.session.individual import Individuals
 from dpnb.session.log import Log
-from dpnb.session.questions import Keys, Questions, alpha_of, only_of, refuse_after_final, refuse_shares_apart
+from dpnb.session.questions import Keys, Questions, only_of, refuse_after_final, refuse_shares_apart
+from dpnb.session.reading import Reading
+from dpnb.session.tables import Tables
 from dpnb.session.target import Request, Target
 from dpnb.stages import Stage, at, work
 
@@ -51,6 +54,9 @@ LEFT_OUT = (
     "about those who could still pay for it: each has a budget of their own, and some may be left out; who and how "
     "many is private"
 )
+
+QUERIES_KEPT = 16
+"""Compiled, for the log; a few, since the keys of groups may be many."""
 
 Asked = Callable[[Plan, AnyView], Callable[..., Answer]]
 """Gives the `release` of a question; handed to answers so that they can be refined."""
@@ -84,7 +90,8 @@ class Releases:
     ) -> None:
         self._questions, self._source, self.notice, self._individuals = questions, source, notice, individuals
         self._asked, self.changed = asked, changed
-        self.log = Log(questions.account, self.answer_of)
+        self._everywhere = lru_cache(QUERIES_KEPT)(partial(_compiled, questions.tables))
+        self.log = Log(questions.account, self.error_of)
 
     @property
     def account(self) -> Account:
@@ -241,6 +248,14 @@ class Releases:
         looks = self._questions.account.ledger.by_id(charge.looks)
         return self._shaped(query, request, looks, cost=cost, known=charge.target, time=charge.time)
 
+    def error_of(self, charge: Charge, plan: Plan, request: Request) -> str:
+        """The error of the answer that a released row of the ledger gave, in words.
+
+        Which rows of the table count has no part in it, so questions that differ in that alone are compiled once.
+        """
+        looks = [charge] if charge.looks == (charge.id,) else self._questions.account.ledger.by_id(charge.looks)
+        return self._reading(self._everywhere(replace(plan, where=None).to_json()), request, looks).error
+
     def _shaped(
         self,
         query: LinearQuery,
@@ -252,37 +267,22 @@ class Releases:
         time: str,
     ) -> Answer:
         plan, view = query.plan, request.view
-        if isinstance(plan.aggregation, Discovery):
-            keys = looks[0].keys or ()
-            refinement = Refinement((Look(looks[0].gdp, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
-        else:
-            keys, refinement = query.keys or ((),), self._questions.refinement_of(query, looks)
-        outputs = outputs_of(view)
-        count = len(keys) * (len(outputs[1]) if outputs else 1)
-        alpha = alpha_of(1 - request.confidence, count if request.simultaneous else 1)
-        schema = self._questions.tables.schema(plan.source)
-
-        def shown(refinement: Refinement, radius: Floats) -> Estimate:
-            return estimate(query, view, *refinement.combined(), radius, schema)
-
-        cells = shown(refinement, refinement.radius(alpha))
-        refined = len(refinement.looks) > 1
-        if refined and not refinement.final:
-            cells = cells.within(shown(refinement.first, refinement.first.radius(alpha)))
+        reading = self._reading(query, request, looks)
+        refinement = reading.refinement
         return Answer(
             words=question_words(plan, view),
             names=tuple(group.name for group in plan.by),
-            keys=keys,
-            outputs=outputs,
-            cells=cells,
+            keys=reading.keys,
+            outputs=reading.outputs,
+            cells=reading.cells,
             confidence=float(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
             about=self._about(looks),
             worst_case=self._questions.account.individual,
             sources=_sources(refinement, looks, view),
-            anytime=shown(refinement, refinement.anytime_radius(alpha)),
-            refined=refined,
+            anytime=reading.anytime,
+            refined=len(refinement.looks) > 1,
             plan=plan,
             view=view,
             cost=cost[0],
@@ -294,6 +294,14 @@ class Releases:
             read=lambda other: self._reread(query, request, other, looks, cost=cost, known=known, time=time),
             past=lambda: self._past(query, request, looks),
         )
+
+    def _reading(self, query: LinearQuery, request: Request, looks: list[Charge]) -> Reading:
+        if isinstance(query.plan.aggregation, Discovery):
+            keys = looks[0].keys or ()
+            refinement = Refinement((Look(looks[0].gdp, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
+        else:
+            keys, refinement = query.keys or ((),), self._questions.refinement_of(query, looks)
+        return Reading(query, request, refinement, keys, self._questions.tables.schema(query.plan.source))
 
     def _about(self, looks: list[Charge]) -> str | None:
         """Whom an answer is about, if that may not be everybody: a function of the ledger alone."""
@@ -336,6 +344,10 @@ class Releases:
         refuse_shares_apart(view, self._questions.refinement_of(query, looks))
         other = Request(request.confidence, view, request.simultaneous, request.groups)
         return self._shaped(query, other, looks, cost=cost, known=known, time=time)
+
+
+def _compiled(tables: Tables, plan: str) -> LinearQuery:
+    return tables.compile(Plan.from_json(plan))
 
 
 def _refuse_refining(**_: object) -> NoReturn:

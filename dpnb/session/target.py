@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -112,23 +113,26 @@ class Request:
     kind: str = ""
     amount: str | None = None
 
-    @classmethod
-    def from_json(cls, text: str) -> Request:
+    @staticmethod
+    def from_json(text: str) -> Request:
         """What `Target.to_json` wrote."""
-        content = json.loads(text)
-        groups = tuple(tuple(key) for key in content.get("groups", ()))
-        view = view_from_json(json.dumps(content["view"]))
-        kind = next((kind for kind in KINDS if kind in content), "")
-        amount = content.get(kind)
-        return cls(
-            from_text(content["confidence"]),
-            view,
-            content.get("simultaneous", False),
-            groups,
-            content.get("final", False),
-            kind,
-            amount if isinstance(amount, str) else None,
-        )
+        return _request_of(text)
+
+
+@lru_cache(maxsize=256)  # one text is asked again and again, of other questions
+def _request_of(text: str) -> Request:
+    content = json.loads(text)
+    kind = next((kind for kind in KINDS if kind in content), "")
+    amount = content.get(kind)
+    return Request(
+        from_text(content["confidence"]),
+        view_from_json(json.dumps(content["view"])),
+        content.get("simultaneous", False),
+        tuple(tuple(key) for key in content.get("groups", ())),
+        content.get("final", False),
+        kind,
+        amount if isinstance(amount, str) else None,
+    )
 
 
 def target_from(

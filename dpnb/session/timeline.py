@@ -1,12 +1,16 @@
-"""How budget and odometers stood after each row of the ledger, for a picture of the budget over time."""
+"""How budget and odometers stood after rows of the ledger, for a picture of the budget over time."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.session.comparison import Comparison
+
+KEPT = 256
+"""Rows, evenly spread, of which there is a point; a power of two."""
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,8 @@ class Point:
 
     Parameters
     ----------
+    place : int
+        Among the rows that count here, and the start, which has 0.
     id : int
         Of the row; 0 before the first.
     spent : float
@@ -23,40 +29,68 @@ class Point:
         Of the time-uniform odometers that can count everything so far, by name.
     """
 
+    place: int
     id: int
     spent: float
     bounds: dict[str, float]
 
 
-@dataclass
 class Timeline:
-    """Points in the order of the ledger's rows; grows with them."""
+    """Points in the order of the ledger's rows.
 
-    points: list[Point] = field(default_factory=list)
+    However many rows there are, no more points are kept than a picture can show: those in places that are multiples of
+    a power of two, the last one, and between two of them the first at which the odometers paused.
+    """
 
-    def note(self, now: Comparison, *, paused: bool = False) -> None:
-        """Add how things stand now; without the time-uniform odometers while they pause."""
+    def __init__(self) -> None:
+        self._points: list[Point] = []
+        self._count = 0
+
+    def kept(self, more: int) -> set[int]:
+        """Of so many rows that are new the ones of which a point is needed, counted from 0.
+
+        Besides one is needed wherever the odometers may begin to pause.
+        """
+        stride = _stride(self._count + more, KEPT)
+        return {*range(-self._count % stride, more, stride), more - 1}
+
+    def note(self, now: Comparison, rows: int = 1, *, paused: bool = False) -> None:
+        """Add how things stand after so many rows more; without the time-uniform odometers while they pause."""
+        self._count += rows
         spent = decimal_up(1 - exact(now.standings[now.enforced].filter.headroom))
         bounds = {
-            name: odometer.bound
+            name: bound
             for name, odometer in now.odometers.items()
-            if not paused and odometer.reading == "time-uniform" and math.isfinite(odometer.bound)
+            if not paused and odometer.reading == "time-uniform" and math.isfinite(bound := odometer.bound)
         }
-        self.points.append(Point(now.seen, spent, bounds))
+        self._points.append(Point(self._count - 1, now.seen, spent, bounds))
+        if len(self._points) > 4 * KEPT:
+            self._points = [*_every(_stride(self._count, KEPT), self._points[:-1]), self._points[-1]]
 
     def thinned(self, most: int) -> list[Point]:
         """The first point, the last one, and others as evenly as a power of two between them; at most `most` + 1.
 
         A power of two, so that from one more row to the next nearly all of them stay the same.  Where the odometers
         paused between two of these, one point more says so: a line must not be drawn through.
+
+        Parameters
+        ----------
+        most : int
+            At most `KEPT`.
         """
-        step = 1
-        while len(self.points) > most * step:
-            step *= 2
-        chosen = []
-        for start in range(0, len(self.points), step):
-            between = self.points[start : start + step]
-            chosen.append(between[0])
-            if between[0].bounds:
-                chosen += [point for point in between[1:] if not point.bounds][:1]
-        return chosen if chosen[-1] is self.points[-1] else [*chosen, self.points[-1]]
+        chosen, last = _every(_stride(self._count, most), self._points), self._points[-1]
+        return chosen if chosen[-1] is last else [*chosen, last]
+
+
+def _stride(count: int, most: int) -> int:
+    """The smallest power of two such that there are no more than `most` multiples of it below `count`."""
+    return 1 << max(0, (-(-count // most) - 1).bit_length())
+
+
+def _every(stride: int, points: Iterable[Point]) -> list[Point]:
+    """The points in places that are multiples of a power of two, and the first pause between two of these."""
+    chosen: list[Point] = []
+    for point in points:
+        if point.place % stride == 0 or (chosen[-1].bounds and not point.bounds):
+            chosen.append(point)
+    return chosen

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpnb.accounting.parallel import Place
 from dpnb.errors import LedgerError, MechanismClosed
-from dpnb.ledger import TRUNK, Charge, Ledger, launch_of
+from dpnb.ledger import TRUNK, Entry, Ledger, launch_of
 
 PARTITION = "partition"
 SUB_SESSION = "sub-session"
@@ -74,11 +74,11 @@ class Tree:
     def sync(self) -> Mapping[int, Launch]:
         """All launches by their rows, as they stand now."""
         with self._ledger.lock:
-            for charge in self._ledger.charges(after=self._seen):
+            for charge in self._ledger.entries(after=self._seen):
                 self._note(charge)
             return dict(self._launches)  # a copy: other threads launch meanwhile
 
-    def _note(self, charge: Charge) -> None:
+    def _note(self, charge: Entry) -> None:
         if charge.launch is not None:
             if "closes" in charge.launch:
                 number = int(charge.launch["closes"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 import threading
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, durable
+from dpnb.ledger.charge import COLUMNS
 from dpnb.mechanisms.measurement import Measurement
 from ledger.rows import NOISY, filled, opened, reserve
 
@@ -275,3 +277,37 @@ def test_a_file_that_another_kernel_holds_is_refused_after_a_while(path: Path, m
                 reserve(ledger, "a")
             assert ledger.charges() == []
             reserve(ledger, "a")
+
+
+def test_entries_say_of_each_row_what_counts_and_are_read_once(path: Path) -> None:
+    with opened(path) as ledger, opened(path) as other:
+        reserve(ledger, "a", cell="first")
+        reserve(other, "b", branch="3", loss=GDP("0.2"), launch={"kind": "partition"})
+        charges, entries = ledger.charges(), ledger.entries()
+        for charge, entry in zip(charges, entries, strict=True):
+            assert all(getattr(charge, name) == value for name, value in entry._asdict().items())
+        reserve(other, "c")
+        assert [entry.id for entry in ledger.entries(after=1)] == [2, 3]
+        assert ledger.entries()[0] is entries[0]
+
+
+def test_entry_of_a_row_that_may_yet_be_undone_is_not_told(path: Path) -> None:
+    with opened(path) as ledger:
+        reserve(ledger, "a")
+        with suppress(ZeroDivisionError), ledger.transaction():
+            ledger.reserve(key="b", version="1", question="visits", loss=GDP("0.2"))
+            assert [entry.id for entry in ledger.entries()] == [1]
+            raise ZeroDivisionError
+        reserve(ledger, "c", loss=GDP("0.3"))
+        assert [entry.loss for entry in ledger.entries()] == [GDP("0.1"), GDP("0.3")]
+
+
+@pytest.mark.parametrize("number", [0, -1, -(2**63)])
+def test_row_before_the_first_is_noticed(path: Path, number: int) -> None:
+    filled(path)
+    with closing(sqlite3.connect(path)) as file, file:
+        columns = ", ".join(name for name in COLUMNS if name not in ("id", "key"))
+        copied = f"SELECT ?, 'x', {columns} FROM charges WHERE id = 1"
+        file.execute(f"INSERT INTO charges (id, key, {columns}) {copied}", (number,))
+    with pytest.raises(LedgerError, match="row 1 is not what was written"):
+        opened(path)

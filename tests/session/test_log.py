@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb.answer.faces import error_words
 from dpnb.errors import BudgetExceeded
 from dpnb.session import live, state
 
@@ -147,3 +148,38 @@ def test_whole_log_is_read_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch)
     for number in range(5):
         session.frame[session.frame["x"] > number / 2].count().release(mu=0.01)
     assert list(made().log().index) == [1, 2, 3, 4, 5]
+
+
+def test_every_error_in_the_log_is_that_of_the_answer(tmp_path: Path) -> None:
+    session = dpnb.Session(
+        TABLE,
+        name="small",
+        budget=dpnb.Budget(epsilon=50, delta=1e-6),
+        schema=SCHEMA,
+        ledger=tmp_path / "small.dpnb",
+    )
+    frame = session.frame
+    for number in range(4):
+        some = frame[frame["x"] > number / 2]
+        for query in (
+            some.count(),
+            some["x"].sum(),
+            some["x"].mean(),
+            some["x"].quantile([0.25, 0.75]),
+            some.groupby("g")["x"].mean(),
+            some.groupby("g").count(),
+        ):
+            answer = query.release(mu="0.1", simultaneous=number == 1, confidence=0.9 if number == 2 else 0.95)
+            if number == 3:
+                answer.refine(mu="0.3")
+    frame["x"].sum().release(mu="0.2", final=True)
+    by_group = frame.groupby("g")["x"].sum().release(mu="0.1")
+    by_group.refine(mu="0.2", groups=["a"])
+    by_group.share()
+    releases = session._releases
+    expected = []
+    for charge in session.ledger.charges():
+        answer = releases.answer_of(charge)
+        expected.append(error_words(answer.cells.half_width, answer.outputs, answer.confidence))
+    assert len(expected) > 30
+    assert session.log()["error"].tolist() == expected

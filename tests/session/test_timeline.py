@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.session import state
+from dpnb.session import state, timeline
+from dpnb.session.timeline import Point
 
 
 def made(folder: Path, **arguments: object) -> dpnb.Session:
@@ -75,3 +76,70 @@ def test_spent_is_never_told_smaller_than_it_is(tmp_path: Path) -> None:
         session.frame[session.frame["x"] > number].count().release(rho=0.05)
     told = [Fraction(repr(point["spent"])) for point in points(session)]
     assert told == [Fraction(number, 10) for number in range(8)]
+
+
+def live_through(session: dpnb.Session, rows: int, *, look: bool) -> None:
+    """Ask, in parts and sub-sessions too, which make the odometers pause now and then; and look at every moment."""
+    part, sub, number = None, None, 0
+    while session.ledger.count < rows:
+        number += 1
+        if number % 37 == 5:
+            sub = session.delegate(dpnb.Budget.gdp("0.001"), name=f"colleague {number}")
+        elif number % 37 == 9:
+            sub.close()
+        elif number % 37 in (6, 8):
+            sub.frame[sub.frame["x"] > number / 1000].count().release(mu="0.0001")
+        elif number == 50:
+            part = session.partition(session.frame["x"] > 1, name="parts")[True]
+        elif part is not None and number % 5 == 0 and number < 150:
+            part.frame[part.frame["x"] > number / 1000].count().release(mu="0.0001")
+        elif number == 150:
+            session.partition(session.frame["x"] > 1, name="parts").close()
+        else:
+            session.frame[session.frame["x"] > number / 1000].count().release(mu="0.001")
+        if look:
+            state.snapshot(session)
+
+
+@pytest.mark.parametrize("rows", [5, 40, 130, 260])
+def test_points_that_are_kept_are_those_that_would_be_shown_of_all(
+    tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "KEPT", 8)
+    session = made(tmp_path)
+    live_through(session, rows, look=True)
+    watched, opened = (one._account.timeline for one in (session, made(tmp_path)))
+    monkeypatch.setattr(timeline, "KEPT", 2**20)
+    whole = made(tmp_path)._account.timeline
+    assert any(not point.bounds for point in whole._points)
+    assert watched.thinned(8) == opened.thinned(8) == whole.thinned(8)
+    assert watched.thinned(4) == whole.thinned(4) == as_by_definition(whole._points, 4)
+
+
+def as_by_definition(points: list[Point], most: int) -> list[Point]:
+    step = 1
+    while len(points) > most * step:
+        step *= 2
+    chosen = []
+    for start in range(0, len(points), step):
+        first, *rest = points[start : start + step]
+        chosen += [first, *([point for point in rest if not point.bounds][:1] if first.bounds else [])]
+    return chosen if chosen[-1] is points[-1] else [*chosen, points[-1]]
+
+
+def test_however_many_rows_there_are_few_points_are_kept_and_both_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "KEPT", 4)
+    session = made(tmp_path)
+    for _ in range(100):
+        ask(session, 1)
+        session.frame.count().release(mu=0.0001 * (session.ledger.count + 1))
+        points = session._account.timeline._points
+        assert len(points) <= 4 * 4
+        assert (points[0].id, points[-1].id) == (0, session.ledger.count)
+    assert [point.id for point in points] == sorted({point.id for point in points})
+    assert [point.spent for point in points] == sorted(point.spent for point in points)
+    for name in points[-1].bounds:
+        bounds = [point.bounds[name] for point in points]
+        assert bounds == sorted(bounds)

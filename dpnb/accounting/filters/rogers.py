@@ -168,17 +168,17 @@ class RogersFilter:
         """
         return self.terms.fits(*self._sums(loss))
 
-    def step(self, loss: Loss) -> RogersFilter:
-        """The filter after `loss`.
+    def step(self, loss: Loss, times: int = 1) -> RogersFilter:
+        """The filter after `loss`, so many times.
 
         Raises
         ------
         BudgetExceeded
-            The budget does not cover it; this filter is unchanged.
+            The budget does not cover all of them; this filter is unchanged.
         ConversionError
             `loss` has no epsilon of its own.
         """
-        sums = self._sums(loss)
+        sums = self._sums(loss, times)
         if not self.terms.fits(*sums):
             raise BudgetExceeded(self._refusal(ApproxDP.of(*own_epsilon_delta(loss))))
         new = object.__new__(RogersFilter)
@@ -267,12 +267,13 @@ class RogersFilter:
         epsilon, delta = decimal_up(self.terms.epsilon), decimal_up(self.terms.delta)
         return f"RogersFilter(epsilon={epsilon!r}, delta={delta!r}, spent={self.spent!r})"
 
-    def _sums(self, loss: Loss) -> tuple[Fraction, int, Fraction]:
+    def _sums(self, loss: Loss, times: int = 1) -> tuple[Fraction, int, Fraction]:
         epsilon, delta = loss.parts if type(loss) is ApproxDP else own_epsilon_delta(loss)
-        deltas = self.deltas + delta if delta else self.deltas
+        deltas = self.deltas + times * delta if delta else self.deltas
         if not epsilon:
             return self.squares, self.means, deltas
-        return self.squares + epsilon * epsilon, self.means + _in_smallest(mean_loss(epsilon)), deltas
+        squares = self.squares + times * epsilon * epsilon
+        return squares, self.means + times * _in_smallest(mean_loss(epsilon)), deltas
 
     def _refusal(self, loss: ApproxDP) -> str:
         left = self.affordable()

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Generic, Self, TypeVar
 
 from dpnb.accounting.conversions.directed import checked_delta
@@ -22,8 +23,17 @@ from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 __all__ = ["SumFilter"]
 
+Parts = tuple[Fraction, ...]
+
 L = TypeVar("L", bound=Loss)
 _ZERO = Fraction(0)
+
+
+@lru_cache(maxsize=1024)
+def _share(parts: Parts, budget: Parts) -> float:
+    """The largest share that a part takes of its budget, rounded up."""
+    shares = [part / whole if whole else math.inf for part, whole in zip(parts, budget, strict=True) if part]
+    return max((decimal_up(share) if isinstance(share, Fraction) else share for share in shares), default=0.0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -122,9 +132,7 @@ class SumFilter(Generic[L]):
         ConversionError
             The filter cannot count `loss`.
         """
-        pairs = zip(self.counted(loss).parts, self.budget.parts, strict=True)
-        shares = [part / whole if whole else math.inf for part, whole in pairs if part]
-        return max((decimal_up(share) if isinstance(share, Fraction) else share for share in shares), default=0.0)
+        return _share(self.counted(loss).parts, self.budget.parts)
 
     def affordable(self) -> Loss:
         """The exact remainder: `step` admits it, and nothing larger in any part."""

@@ -52,9 +52,7 @@ class Frozen:
 
     def _changed(self, **changes: object) -> Self:
         new = object.__new__(type(self))
-        for field in fields(self):
-            name = field.name
-            object.__setattr__(new, name, changes[name] if name in changes else getattr(self, name))
+        new.__dict__.update(self.__dict__, **changes)
         return new
 
     def __repr__(self) -> str:

@@ -86,8 +86,8 @@ class RogersOdometer(TimeUniform):
         """Bound on the sum of the losses' deltas: half of delta."""
         return self.delta / 2
 
-    def step(self, loss: Loss) -> RogersOdometer:
-        """The odometer after `loss`.
+    def step(self, loss: Loss, times: int = 1) -> RogersOdometer:
+        """The odometer after `loss`, so many times.
 
         Raises
         ------
@@ -96,9 +96,10 @@ class RogersOdometer(TimeUniform):
         """
         epsilon, delta = own_epsilon_delta(loss)
         if not epsilon:
-            return self._with_deltas(loss, delta)
-        squares, means = self.squares + epsilon * epsilon, self.means + Fraction(mean_loss(epsilon))
-        return self._with_deltas(loss, delta, squares=squares, means=means)
+            return self._with_deltas(loss, times * delta)
+        squares = self.squares + times * epsilon * epsilon
+        means = self.means + times * Fraction(mean_loss(epsilon))
+        return self._with_deltas(loss, times * delta, squares=squares, means=means)
 
     def _boundary(self) -> float:
         if not self.squares:
