@@ -21,7 +21,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint layers types typescript pytest coverage oldest bench format dist clean chromium anew
+.PHONY: help lab test lint layers types typescript pytest coverage oldest bench format dist clean chromium java anew
 
 help:  ## list these targets
 	@echo "dpnb: explore a sensitive table under differential privacy. Targets:"
@@ -53,7 +53,7 @@ layers: $(VENV)/.test  ## who may import whom
 typescript: $(VENV)/.test  ## lint and unit tests of the Lab extension
 	cd labextension && $(ENV) jlpm install --immutable && $(ENV) jlpm lint:check && $(ENV) jlpm test
 
-pytest: $(VENV)/.test chromium  ## the Python and browser tests, on all cores (PYTEST_FLAGS= pass through)
+pytest: $(VENV)/.test chromium java  ## the Python and browser tests, on all cores (PYTEST_FLAGS= pass through)
 	$(ENV) $(PY) -m pytest $(IN_PARALLEL) $(PYTEST_FLAGS)
 
 # tests/conftest.py says which tests stay together, and that the browser comes first.
@@ -62,7 +62,7 @@ IN_PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadsc
 coverage:  ## the same, and which lines of dpnb no test ran; twice as long
 	$(MAKE) pytest PYTEST_FLAGS="--cov $(PYTEST_FLAGS)"
 
-oldest: chromium  ## the tests on the oldest dependencies that pyproject.toml allows, in an environment of their own
+oldest: chromium java  ## the tests on the oldest dependencies that pyproject.toml allows, in an environment of their own
 	$(MAKE) OLDEST=yes pytest
 
 bench: $(VENV)/.bench chromium  ## how fast all of it is, beside pandas, polars and OpenDP; an hour (BENCH_FLAGS= pass through)
@@ -159,11 +159,15 @@ $(VENV)/.bench: $(VENV)/.test
 	  echo "make: no OpenDP here: its column will be empty"
 	@touch $@
 
-# Never fails: without a browser the tests themselves say loudly what they left out, and under CI they fail.
+# Never fails: without a browser or Java the tests themselves say loudly what they left out, and under CI they fail.
 chromium:
 	@for name in "$$DPNB_CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
 	  if [ -n "$$name" ] && command -v "$$name" >/dev/null 2>&1; then exit 0; fi; \
 	done; \
 	if $(AS_ROOT_ON_DEBIAN); then \
 	  echo "make: installing Chromium for the browser tests"; $(APT_INSTALL) chromium >/dev/null || true; \
+	fi
+java:
+	@if [ -z "$$JAVA_HOME" ] && ! command -v java >/dev/null 2>&1 && $(AS_ROOT_ON_DEBIAN); then \
+	  echo "make: installing Java for the tests of Spark"; $(APT_INSTALL) default-jre-headless >/dev/null || true; \
 	fi

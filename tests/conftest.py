@@ -1,4 +1,4 @@
-"""What every test shares: hypothesis profiles, and a loud word about browser tests that could not run."""
+"""What every test shares: hypothesis profiles, and a loud word about tests for which the machine lacks something."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import pytest
 from hypothesis import settings
 
 UI = Path(__file__).resolve().parent / "ui"
-LONG = ("test_examples.py", "test_descent.py", "test_crash.py", "test_many_kernels.py", "test_coverage.py")
+LONG = (
+    "test_examples.py",
+    "test_spark.py",
+    "test_descent.py",
+    "test_crash.py",
+    "test_many_kernels.py",
+    "test_coverage.py",
+)
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts")
@@ -62,30 +69,40 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return ByFile(config, log)
 
 
-def _browser_tests_not_run(reporter: pytest.TerminalReporter) -> list[str]:
-    """Names of the `ui` tests that were skipped."""
-    return sorted(
-        {report.nodeid for report in reporter.stats.get("skipped", []) if "ui" in getattr(report, "keywords", {})}
-    )
+NEEDED = {
+    "ui": (
+        "BROWSER",
+        "No Chromium was found. Install one (Debian: apt-get install chromium) or name it in DPNB_CHROMIUM.",
+    ),
+    "spark": (
+        "SPARK",
+        "No Java was found. Install version 17 or newer (Debian: apt-get install default-jre-headless).",
+    ),
+}
+"""Tests that need what not every machine has: by their mark, what they are called, and the remedy."""
+
+
+def _not_run(reporter: pytest.TerminalReporter, mark: str) -> list[str]:
+    """Names of the tests with a mark that were skipped for what they need."""
+    skipped = reporter.stats.get("skipped", [])
+    return sorted({report.nodeid for report in skipped if mark in getattr(report, "keywords", {})})
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say, at the very end, which browser tests were left out and how to have them run."""
-    names = _browser_tests_not_run(terminalreporter)
-    if names:
-        terminalreporter.section(f"{len(names)} BROWSER TESTS WERE NOT RUN", sep="!", red=True, bold=True)
-        for name in names:
-            terminalreporter.line(name, red=True)
-        terminalreporter.line(
-            "No Chromium was found. Install one (Debian: apt-get install chromium) or name it in DPNB_CHROMIUM. "
-            "With CI=true this is an error.",
-            red=True,
-        )
+    """Say, at the very end, which tests were left out for what the machine lacks, and how to have them run."""
+    for mark, (kind, remedy) in NEEDED.items():
+        names = _not_run(terminalreporter, mark)
+        if names:
+            terminalreporter.section(f"{len(names)} {kind} TESTS WERE NOT RUN", sep="!", red=True, bold=True)
+            for name in names:
+                terminalreporter.line(name, red=True)
+            terminalreporter.line(f"{remedy} With CI=true this is an error.", red=True)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Under CI a browser test that was skipped is a failure: CI must be a place that has Chromium."""
+    """Under CI such a test that was skipped is a failure: CI must be a place that has Chromium and Java."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if exitstatus == pytest.ExitCode.OK and os.environ.get("CI") and reporter and _browser_tests_not_run(reporter):
+    left_out = reporter and any(_not_run(reporter, mark) for mark in NEEDED)
+    if exitstatus == pytest.ExitCode.OK and os.environ.get("CI") and left_out:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

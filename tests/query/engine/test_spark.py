@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,11 @@ from contracts.engines import EngineContract
 from dpnb.query.engine.native import Spark
 
 sql = pytest.importorskip("pyspark.sql")
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
+]
 
 SETTINGS = {
     "spark.ui.enabled": "false",
