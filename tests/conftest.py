@@ -11,14 +11,7 @@ import pytest
 from hypothesis import settings
 
 UI = Path(__file__).resolve().parent / "ui"
-LONG = (
-    "test_examples.py",
-    "test_spark.py",
-    "test_descent.py",
-    "test_crash.py",
-    "test_many_kernels.py",
-    "test_coverage.py",
-)
+LONG = ("test_examples.py", "test_spark.py", "test_descent.py", "test_coverage.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts")
