@@ -6,5 +6,6 @@ import pytest
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "question" in metafunc.fixturenames and metafunc.cls is not None:
-        metafunc.parametrize("question", metafunc.cls.asked)
+    for name, values in (("question", "asked"), ("mode", "modes")):
+        if name in metafunc.fixturenames and metafunc.cls is not None:
+            metafunc.parametrize(name, getattr(metafunc.cls, values))

@@ -26,6 +26,7 @@ def cluster() -> Iterator[Any]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 class TestDask(EngineContract):
     refuses = False
+    every_unit = False
 
     def native(self, table: pd.DataFrame) -> Any:
         return frames.from_pandas(table, npartitions=3, sort=False)

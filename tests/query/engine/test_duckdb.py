@@ -15,6 +15,7 @@ duckdb = pytest.importorskip("duckdb")
 
 class TestDuckDB(EngineContract):
     engine = DuckDB
+    every_unit = False
     connection = duckdb.connect()
 
     def native(self, table: pd.DataFrame) -> Any:
