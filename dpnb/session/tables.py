@@ -21,6 +21,9 @@ LIMITS = {
     "norm": "max_norm_per_unit",
 }
 
+MOST_COMPILED = 16
+"""Questions that are kept compiled: one release needs its own several times."""
+
 
 class Tables:
     """One table without a name, or several with names, that share a privacy unit.
@@ -43,6 +46,7 @@ class Tables:
         self.schemas = schemas
         self.units = units
         self._prepared: dict[Source, Prepared] = {}
+        self._compiled: dict[tuple[str, tuple[int, ...] | None, bool], LinearQuery] = {}
 
     @classmethod
     def declared(cls, schema: object, *, several: bool, privacy_unit: object, **limits: object) -> Tables:
@@ -108,7 +112,14 @@ class Tables:
 
     def compile(self, plan: Plan, only: tuple[int, ...] | None = None) -> LinearQuery:
         """The linear query of a plan, of all of its cells or of some."""
-        return linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
+        written = plan.to_json(), only, self.divisible
+        query = self._compiled.get(written)
+        if query is None:
+            query = linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
+            if len(self._compiled) >= MOST_COMPILED:
+                self._compiled.clear()
+            self._compiled[written] = query
+        return query
 
     def rows(self, source: Source) -> Prepared:
         """Prepared rows of a table, join or part: a private value.  A join or part is made when first asked about."""
