@@ -98,7 +98,7 @@ def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: Source)
     values = _add(whole, steps)
     for i in np.flatnonzero(~decided).tolist():
         values[i] = int(whole[i]) + _round_exactly(int(integers[i]), exponent, scale, int(words[i]), source)
-    return Measurement(tuple(values), exponent, float(sigma))
+    return Measurement(tuple(values.tolist()), exponent, float(sigma))
 
 
 def _output_grid(sigma: object) -> tuple[int, float]:
@@ -162,15 +162,15 @@ def _shift_left(integers: NDArray[Any], bits: int) -> NDArray[Any]:
     return integers.astype(object) << bits
 
 
-def _add(whole: NDArray[Any], steps: NDArray[np.int64]) -> list[int]:
+def _add(whole: NDArray[Any], steps: NDArray[np.int64]) -> NDArray[Any]:
     """Add the noise's steps to the whole parts without wrapping round."""
     if whole.dtype != object:
         # |steps| < 2^26 (a 64-bit draw ends at 9.3 standard deviations of less than 2^21 steps).
         room = 2**62
         if -room <= whole.min(initial=0) and whole.max(initial=0) <= room:
-            return list((whole + steps).tolist())
+            return np.asarray(whole + steps)
         whole = whole.astype(object)
-    return [int(w) + int(step) for w, step in zip(whole.tolist(), steps.tolist(), strict=True)]
+    return np.asarray(whole + steps.astype(object))
 
 
 def _round_in_doubles(

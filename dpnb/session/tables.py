@@ -22,6 +22,9 @@ LIMITS = {
     "norm": "max_norm_per_unit",
 }
 
+MOST_COMPILED = 16
+"""Questions that are kept compiled: one release needs its own several times."""
+
 
 class Tables:
     """One table without a name, or several with names, that share a privacy unit.
@@ -44,6 +47,7 @@ class Tables:
         self.schemas = schemas
         self.units = units
         self._opened: Opened | None = None
+        self._compiled: dict[tuple[str, tuple[int, ...] | None, bool], LinearQuery] = {}
 
     @classmethod
     def declared(cls, schema: object, *, several: bool, privacy_unit: object, **limits: object) -> Tables:
@@ -110,9 +114,15 @@ class Tables:
         PlanError
             Nothing bounds it, or it cannot be asked where the rows are.
         """
-        query = linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
-        if self._opened is not None:
-            self._opened.refuse(query)
+        written = plan.to_json(), only, self.divisible
+        query = self._compiled.get(written)
+        if query is None:
+            query = linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
+            if self._opened is not None:
+                self._opened.refuse(query)
+            if len(self._compiled) >= MOST_COMPILED:
+                self._compiled.clear()
+            self._compiled[written] = query
         return query
 
     @property

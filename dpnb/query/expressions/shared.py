@@ -6,6 +6,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeVar
 
+import msgspec
+
 from dpnb.query.expressions.nodes import Node
 
 N = TypeVar("N", bound=Node)
@@ -13,22 +15,22 @@ T = TypeVar("T")
 
 
 class Shared:
-    """Expressions by number, so that a long one is hashed once and not in every block; and what is known of them.
+    """Expressions by number, so that a long one is read once and not in every block; and what is known of them.
 
     Several threads may use it: what two of them find at the same time is the same.
     """
 
     def __init__(self) -> None:
         self._fresh = count()
-        self._by_value: dict[Node, int] = {}
+        self._by_text: dict[bytes, int] = {}
         self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its identity stays its own
         self._found: dict[tuple[str, int], Any] = {}
 
     def number(self, node: Node) -> int:
-        """The same for equal expressions."""
+        """The same for expressions that are written alike; 1, 1.0 and True, which Python calls equal, are not."""
         known = self._by_identity.get(id(node))
         if known is None:
-            known = node, self._by_value.setdefault(node, next(self._fresh))
+            known = node, self._by_text.setdefault(msgspec.json.encode(node), next(self._fresh))
             self._by_identity[id(node)] = known
         return known[1]
 
