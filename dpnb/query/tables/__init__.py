@@ -58,9 +58,12 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
 
 def _engine_of(table: Any) -> nw.Implementation | None:
     """The engine in which a frame's rows are; None for a table in memory."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of plugins that could be installed
-        frame = nw.from_native(table, pass_through=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of plugins that could be installed
+            frame = nw.from_native(table, pass_through=True)
+    except Exception:  # noqa: BLE001  (a column is there twice, say: `prepare_all` says so, and quotes nothing)
+        return None
     if not isinstance(frame, nw.LazyFrame):
         return None
     kind = frame.implementation
