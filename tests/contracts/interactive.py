@@ -16,9 +16,9 @@ from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError
 from dpnb.interactive import InteractiveMechanism
 from dpnb.ledger import Ledger
 from dpnb.query.prepare import Prepared
+from dpnb.query.tables import InMemory
 from dpnb.session import state
 from dpnb.session.mechanisms import scan
-from dpnb.session.tables import Tables
 
 SECRETS = (Prepared, pd.DataFrame, np.ndarray, scan.AboveThreshold, scan.GaussianScan)
 """What must not be reachable without an underscore: rows, and hidden noise."""
@@ -69,15 +69,15 @@ class InteractiveContract(ABC):
         self, session: dpnb.Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen = []
-        read = Tables.rows
+        read = InMemory.rows
 
-        def watched(tables: Tables, source: Any) -> Prepared:
+        def watched(tables: InMemory, source: Any) -> Prepared:
             other = Ledger(session.ledger.path, session.ledger.promise)
             seen.append(any(charge.loss for charge in other.charges()))
             other.close()
             return read(tables, source)
 
-        monkeypatch.setattr(Tables, "rows", watched)
+        monkeypatch.setattr(InMemory, "rows", watched)
         self.ask(session, self.launch(session))
         assert seen
         assert all(seen)

@@ -14,7 +14,7 @@ import dpnb
 from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
 from dpnb.errors import RequestError
-from dpnb.session.tables import Tables
+from dpnb.query.tables import InMemory
 
 Make = Callable[..., dpnb.Session]
 
@@ -138,7 +138,7 @@ def test_a_history_reads_no_row_and_costs_nothing(make: Make, monkeypatch: pytes
     def refuse(*_: object) -> NoReturn:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr(Tables, "rows", refuse)
+    monkeypatch.setattr(InMemory, "rows", refuse)
     later = make()  # as in another kernel, on the same ledger
     spent, rows = later.spent, len(later.ledger.charges())
     best = later.frame.groupby("g")["x"].mean().best

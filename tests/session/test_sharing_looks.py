@@ -14,7 +14,7 @@ import dpnb
 from dpnb.accounting.losses import GDP
 from dpnb.errors import RequestError
 from dpnb.query.expressions import evaluate
-from dpnb.session import releases
+from dpnb.query.tables import memory
 
 Ask = Callable[[Any], Any]
 
@@ -165,7 +165,7 @@ def test_a_release_goes_over_the_rows_once(ask: Ask, monkeypatch: pytest.MonkeyP
     session = open_session()
     passes: list[object] = []
     computed: list[object] = []
-    execute, compute = releases.execute, evaluate.Rows._computed
+    execute, compute = memory.execute, evaluate.Rows._computed
 
     def passing(query: Any, *arguments: Any) -> Any:
         passes.append(query.plan)
@@ -175,7 +175,7 @@ def test_a_release_goes_over_the_rows_once(ask: Ask, monkeypatch: pytest.MonkeyP
         computed.append(node)
         return compute(self, node)
 
-    monkeypatch.setattr(releases, "execute", passing)
+    monkeypatch.setattr(memory, "execute", passing)
     monkeypatch.setattr(evaluate.Rows, "_computed", computing)
     ask(session.frame).release(mu=1)
     assert len(passes) == 1
