@@ -59,9 +59,11 @@ class Session(Launches):
 
     Parameters
     ----------
-    table : pandas.DataFrame, or mapping of str to DataFrame
-        Copied as far as the schema describes it; changing it later changes nothing here.  Several tables have names and
-        share the privacy unit and the budget.
+    table : data frame, or mapping of str to data frame
+        Of pandas, polars or pyarrow: copied as far as the schema describes it; changing it later changes nothing here.
+        Or a lazy frame of polars, a relation of DuckDB or a data frame of Spark, which stay where they are and are read
+        anew by every question, or a data frame of Dask, which is prepared on its workers: see `dpnb.query.tables`.
+        Several tables have names and share the privacy unit and the budget.
     name : str
         Of the table; letters, digits, ``.``, ``_`` and ``-``.
     budget : Budget
@@ -83,7 +85,8 @@ class Session(Launches):
     version : str
         Of the table; the curator changes it when the table changes.  Spending is kept, answers are not reused.  Under
         individual accounting the promise rests on it: what each unit has paid is worked out from the table itself, so
-        a changed table under an old version forgets what was paid.
+        a changed table under an old version forgets what was paid.  What an engine reads anew must not change under an
+        old version either.
     ledger : str or path, optional
         The durable file of charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
     filter : str
@@ -164,6 +167,8 @@ class Session(Launches):
         individual = exhausted is not None
         with work(Stage.READING):
             self._tables.read(table)
+            if exhausted is not None:
+                self._tables.opened.refuse_purses(exhausted)
             with at(Stage.LEDGER):
                 account = Account.opened(path, self.budget, about, filter, self.public_size, individual=individual)
         if exhausted is not None:

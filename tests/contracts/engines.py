@@ -354,6 +354,34 @@ class EngineContract:
                 ask()
         assert not session.ledger.charges()
 
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            ({}, "needs privacy_unit="),
+            ({"privacy_unit": "pid", "max_rows_per_unit": 2, "on_exhausted": "clip"}, "clip"),
+        ],
+    )
+    def test_purses_that_cannot_be_kept_there_are_refused(
+        self, given: dict[str, Any], says: str, tmp_path: Path
+    ) -> None:
+        def made() -> dpnb.Session:
+            return dpnb.Session(
+                self.native(TABLE),
+                name="purses",
+                budget=dpnb.Budget.gdp(1),
+                schema=dict(SCHEMA),
+                ledger=tmp_path / "purses.dpnb",
+                accounting="individual",
+                **given,
+            )
+
+        if not self.refuses:
+            assert made().frame.count().release(mu=0.1).words == "count of rows"
+            return
+        with pytest.raises(SchemaError, match=says):
+            made()
+        assert not (tmp_path / "purses.dpnb").exists()
+
 
 SESSION: list[Ask] = [
     lambda f: f.count(),

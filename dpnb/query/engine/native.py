@@ -14,6 +14,7 @@ import narwhals as nw
 from dpnb.query.contribution import LIMB_BITS, MULTIPLIER, PRIME, name_number
 
 Frame = nw.LazyFrame[Any]
+
 FEW = 64
 """Values that are looked up in a list; among more, DuckDB decides by halves."""
 
@@ -230,6 +231,3 @@ ENGINES: dict[nw.Implementation, Engine] = {
     nw.Implementation.PYSPARK: Spark(),
     nw.Implementation.PYSPARK_CONNECT: Spark(),
 }
-
-
-KNOWN = (*dict.fromkeys(engine.name for engine in ENGINES.values()), "dask")

@@ -70,6 +70,9 @@ class InDask:
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: a partition is a table in memory."""
 
+    def refuse_purses(self, mode: OnExhausted) -> None:
+        """Refuse nothing: a partition is a table in memory."""
+
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, over all partitions."""
         return _added(self._each(InMemory.sums, query))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb.accounting.individual import OnExhausted, Terms
+from dpnb.errors import SchemaError
 from dpnb.query.aggregations import Discovery
 from dpnb.query.engine.combine import join, part
 from dpnb.query.engine.discover import Groups as Discovered
@@ -68,6 +69,25 @@ class InEngine:
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what only a table in memory can answer; see `refuse_query`."""
         refuse_query(query, schema_of(query.plan.source, self._schemas), self._engine.name)
+
+    def refuse_purses(self, mode: OnExhausted) -> None:
+        """Refuse what each unit has spent where rows have no name, or where a unit would count in part.
+
+        Raises
+        ------
+        SchemaError
+        """
+        where = self._engine.name
+        if not all(self._tables[name].has_units for name in self._names):
+            raise SchemaError(
+                f"accounting='individual': needs privacy_unit= on {where}, where rows come in any order and nothing "
+                "tells one from another; name the column that says whose a row is"
+            )
+        if mode == "clip":
+            raise SchemaError(
+                f"on_exhausted: 'clip' needs a table in memory or on Dask, and this one is on {where}; take 'skip' or "
+                "'drop'"
+            )
 
     def chosen(self, query: LinearQuery) -> Chosen:
         """The rows that count for a question."""

@@ -72,6 +72,9 @@ class InMemory:
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: every question can be asked of a table in memory."""
 
+    def refuse_purses(self, mode: OnExhausted) -> None:
+        """Refuse nothing: a unit is a place in an array."""
+
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a question; see `execute`."""
         source = query.plan.source

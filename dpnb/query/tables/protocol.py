@@ -36,6 +36,15 @@ class Tables(Protocol):
         """
         ...
 
+    def refuse_purses(self, mode: OnExhausted) -> None:
+        """Refuse, when a session is made, to keep what each unit has spent.
+
+        Raises
+        ------
+        SchemaError
+        """
+        ...
+
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, shape (measured cells * slots,)."""
         ...
