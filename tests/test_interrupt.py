@@ -295,3 +295,42 @@ def test_an_interrupted_fit_keeps_its_steps_and_takes_the_charged_one_up(tmp_pat
         assert kernel.end() == 0
     assert (taken, state, threads) == (4, "closed", [])
     assert in_all == spent / 3 * 4
+
+
+def endless(engine: str) -> Any:
+    """A table of more rows than an engine comes to the end of, made as they are asked for."""
+    if engine == "duckdb":
+        import duckdb
+
+        return duckdb.sql("select (a.range % 7)::double as x from range(1000000) a, range(1000000) b")
+    import polars
+
+    numbers = polars.LazyFrame({"x": [float(number % 7) for number in range(65_000)]})
+    return numbers.join(numbers.rename({"x": "y"}), how="cross")
+
+
+def interrupted_engine(pipe: Connection, engine: str, path: Path) -> None:
+    """Ask about a table that no engine comes to the end of."""
+    session = dpnb.Session(
+        endless(engine), name="endless", budget=dpnb.Budget.gdp(1), schema={"x": dpnb.Bounded(0, 6)}, ledger=path
+    )
+    said: tuple[Any, ...] = ()
+    with watched(pipe, "adding up rows") as shown:
+        try:
+            session.frame["x"].mean().release(mu="0.2")
+        except KeyboardInterrupt as error:
+            said = error.args
+    states = tuple(charge.state for charge in session.ledger.charges())
+    pipe.send({"args": said, "states": states, "line": shown[-1]})
+    os._exit(0)  # an engine may take its time to notice
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_an_interrupt_stops_an_engine_and_the_charge_stands(tmp_path: Path, engine: str) -> None:
+    pytest.importorskip(engine)
+    with kernels(Kernel(interrupted_engine, engine, tmp_path / "endless.dpnb")) as (kernel,):
+        assert kernel.hear() == "seen"
+        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        told = kernel.hear()
+        assert kernel.end() == 0
+    assert told == {"args": (releases.INTERRUPTED,), "states": ("failed",), "line": ""}

@@ -11,10 +11,20 @@
 ``linear/``       plan -> the linear query it is: features of a row, sensitivity
 ``grid``          real numbers -> integers, toward zero
 ``unit_name``     which unit is meant by what somebody types
-``values``        a column -> numbers, codes or names, value by value (reads rows)
-``prepare``       data frames -> columns on the grid (reads rows)
-``join``          two prepared tables side by side (reads rows)
+``tables/``       the tables of a session, wherever their rows are; what a session asks of them
+``engine/``       questions put to polars, DuckDB or Spark, which add up (reads rows, there)
+
+In memory (all of these read rows):
+
+``values``        a column -> numbers, codes or names, value by value
+``prepare``       data frames -> columns on the grid
+``blocks``        rows in pieces of whole units, on all cores
+``join``, ``part``  two prepared tables side by side; the rows of a group
 ``contribution``  which rows and groups of a unit count
-``execute``       linear query x prepared columns -> exact integer sums (reads rows)
-``discover``      which groups there are, and how many units each (reads rows)
+``counted``       which rows a question counts
+``execute``       linear query x prepared columns -> exact integer sums
+``by_unit``       the same unit by unit: `unit_vectors`, and their norms alone, `unit_squares`
+``gradient``      gradients of a `regression`, unit by unit
+``discover``      which groups there are, and how many units each
+``guard``         nothing but the result of such work comes out, no error's text either
 """

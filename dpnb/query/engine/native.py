@@ -5,8 +5,10 @@ Nothing here may fail on account of what a row holds: an engine's own message wo
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals as nw
@@ -17,6 +19,9 @@ Frame = nw.LazyFrame[Any]
 
 FEW = 64
 """Values that are looked up in a list; among more, DuckDB decides by halves."""
+
+POLL = 0.002
+"""Seconds between two looks whether polars has finished."""
 
 LIMB = 2**LIMB_BITS
 
@@ -68,6 +73,11 @@ class Engine:
         """The same rows, worked out once, where the engine keeps them."""
         raise NotImplementedError
 
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Work of the engine: an interrupt stops it, and stays an interrupt."""
+        yield
+
 
 class Polars(Engine):
     """Lazy frames of polars, with its streaming engine: what does not fit the memory is read as it is needed."""
@@ -101,10 +111,21 @@ class Polars(Engine):
         return _opened(native.with_columns(_squared(pl.col(to)).alias(to)))
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:  # noqa: D102
-        return frame.to_native().collect(engine="streaming").rows(named=True)  # type: ignore[no-any-return]
+        return self._ran(frame).rows(named=True)  # type: ignore[no-any-return]
 
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
-        return _opened(frame.to_native().collect(engine="streaming").lazy())
+        return _opened(self._ran(frame).lazy())
+
+    def _ran(self, frame: Frame) -> Any:
+        """In the background, so that an interrupt arrives."""
+        query = frame.to_native().collect(engine="streaming", background=True)
+        try:
+            while (found := query.fetch()) is None:
+                time.sleep(POLL)
+        except BaseException:
+            query.cancel()
+            raise
+        return found
 
 
 class DuckDB(Engine):
@@ -166,6 +187,19 @@ class DuckDB(Engine):
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
         return _opened(frame.to_native().materialize())
 
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:  # noqa: D102
+        # DuckDB may make an error of its own of an interrupt, of one of several classes.
+        interrupted = False
+        try:
+            yield
+        except Exception as error:
+            interrupted = "interrupt" in str(error).lower()
+            if not interrupted:
+                raise
+        if interrupted:
+            raise KeyboardInterrupt
+
 
 class Spark(Engine):
     """Data frames of PySpark, also through Spark Connect."""
@@ -204,6 +238,24 @@ class Spark(Engine):
 
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
         return _opened(frame.to_native().localCheckpoint())
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:  # noqa: D102
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession()
+        tag = f"dpnb-{time.monotonic_ns()}"
+        if session is None:
+            yield
+            return
+        session.addTag(tag)
+        try:
+            yield
+        except KeyboardInterrupt:
+            session.interruptTag(tag)
+            raise
+        finally:
+            session.removeTag(tag)
 
 
 def _opened(native: Any) -> Frame:

@@ -101,11 +101,13 @@ class InEngine:
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question."""
-        return added_up(query, self.chosen(query))
+        with self._engine.interruptible():
+            return added_up(query, self.chosen(query))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        return self.discovered(query).counted()
+        with self._engine.interruptible():
+            return self.discovered(query).counted()
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInEngine:
         """What each unit has to spend, before anything was spent."""
@@ -127,14 +129,16 @@ class PursesInEngine:
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInEngine]:
         """What a question measures over those who can pay for it, and the purses after it."""
-        if isinstance(query.plan.aggregation, Discovery):
-            discovered = self.tables.discovered(query)
-            active, spent = self.spent.paid(discovered.squares(), terms)
-            return discovered.of(active).counted(), replace(self, spent=spent)
-        chosen = self.tables.chosen(query)
-        active, spent = self.spent.paid(unit_squares(query, chosen), terms)
-        return added_up(query, chosen.of(active)), replace(self, spent=spent)
+        with self.spent.engine.interruptible():
+            if isinstance(query.plan.aggregation, Discovery):
+                discovered = self.tables.discovered(query)
+                active, spent = self.spent.paid(discovered.squares(), terms)
+                return discovered.of(active).counted(), replace(self, spent=spent)
+            chosen = self.tables.chosen(query)
+            active, spent = self.spent.paid(unit_squares(query, chosen), terms)
+            return added_up(query, chosen.of(active)), replace(self, spent=spent)
 
     def charged(self, loss: float) -> PursesInEngine:
         """The purses after everybody was charged the same."""
-        return replace(self, spent=self.spent.charged(loss))
+        with self.spent.engine.interruptible():
+            return replace(self, spent=self.spent.charged(loss))
