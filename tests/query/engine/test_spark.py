@@ -51,7 +51,7 @@ class TestSpark(EngineContract):
 
     engine = Spark
     every_unit = False
-    modes = (None, "skip")
+    modes = ("skip",)
     last = 5
     asked = (
         "mean",
