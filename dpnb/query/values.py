@@ -7,7 +7,7 @@ values.  So everything that may stand in columns of several types is brought to 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -90,6 +90,29 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
+class _Remembered(dict[Any, int]):
+    """What a function gives for each value, worked out once."""
+
+    def __init__(self, work: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._work = work
+
+    def __missing__(self, value: Any) -> int:
+        found = self[value] = self._work(value)
+        return found
+
+
+TEXTS = {str, float, type(None)}
+"""Of texts and what stands for none; no two of such values that are equal differ in type."""
+
+
+def _each(values: NDArray[Any], work: Callable[[Any], int], kind: np.dtype[Any]) -> NDArray[Any]:
+    """What a function gives for each value, worked out once for each text where there are only texts."""
+    values = values.astype(object, copy=False)
+    once = _Remembered(work).__getitem__ if set(map(type, values)) <= TEXTS else work
+    return np.fromiter(map(once, values), kind, len(values))
+
+
 def floats(values: NDArray[Any]) -> NDArray[np.float64]:
     """Numbers; NaN for what is no finite one."""
     if values.dtype.kind in "biuf":
@@ -134,8 +157,7 @@ def texts(values: NDArray[Any]) -> tuple[NDArray[np.int32], dict[str, int]]:
     places: dict[str, int] = {}
     if values.dtype.kind in "Mm":
         return np.full(len(values), -1, np.int32), places
-    codes = np.fromiter((_text(value, places) for value in values.astype(object)), np.int32, len(values))
-    return codes, places
+    return _each(values, lambda value: _text(value, places), np.dtype(np.int32)), places
 
 
 def _text(value: Any, texts: dict[str, int]) -> int:
@@ -161,8 +183,7 @@ def codes_of(values: NDArray[Any], column: Categories) -> Codes:
         return np.asarray(table[positions])
     if values.dtype.kind in "Mm":
         return np.full(len(values), -1, kind)
-    values = values.astype(object)
-    return np.fromiter((_code(value, code_of) for value in values), kind, len(values))
+    return _each(values, lambda value: _code(value, code_of), kind)
 
 
 def _near_codes(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -> Codes | None:
@@ -235,8 +256,7 @@ def distinct_units(values: NDArray[Any]) -> tuple[Integers, Sequence[Any] | NDAr
         codes, distinct = pd.factorize(values)
         return codes.astype(np.int64), distinct
     numbers: dict[Any, int] = {}
-    codes = np.fromiter((_number(value, numbers) for value in values.astype(object)), np.int64, len(values))
-    return codes, list(numbers)
+    return _each(values, lambda value: _number(value, numbers), np.dtype(np.int64)), list(numbers)
 
 
 def _number(value: Any, numbers: dict[Any, int]) -> int:
