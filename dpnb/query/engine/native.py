@@ -5,9 +5,11 @@ Nothing here may fail on account of what a row holds: an engine's own message wo
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,9 +21,6 @@ Frame = nw.LazyFrame[Any]
 
 FEW = 64
 """Values that are looked up in a list; among more, DuckDB decides by halves."""
-
-POLL = 0.002
-"""Seconds between two looks whether polars has finished."""
 
 LIMB = 2**LIMB_BITS
 
@@ -117,15 +116,20 @@ class Polars(Engine):
         return _opened(self._ran(frame).lazy())
 
     def _ran(self, frame: Frame) -> Any:
-        """In the background, so that an interrupt arrives."""
-        query = frame.to_native().collect(engine="streaming", background=True)
-        try:
-            while (found := query.fetch()) is None:
-                time.sleep(POLL)
-        except BaseException:
-            query.cancel()
-            raise
-        return found
+        """In a thread, so that an interrupt arrives; polars then goes on by itself, and nobody hears of it.
+
+        Its own `collect(background=True)` can be stopped, but holds what it streams in memory.
+        """
+        found: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                found.set_result(frame.to_native().collect(engine="streaming"))
+            except BaseException as error:  # noqa: BLE001  (of whoever waits for it)
+                found.set_exception(error)
+
+        threading.Thread(target=run, daemon=True, name="dpnb polars").start()
+        return found.result()
 
 
 class DuckDB(Engine):
