@@ -127,7 +127,7 @@ def test_spent_budget_leaves_the_reason_and_the_answer(session: dpnb.Session) ->
 def test_looking_at_a_picker_spends_nothing_and_reads_no_rows(
     session: dpnb.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session._tables, "rows", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(session._tables.opened, "rows", lambda *_: pytest.fail("rows were read"))
     for query in questions(session):
         ladder(query)
     assert session.headroom == 1

@@ -83,13 +83,13 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
 
 SLOW = """
 import time
-from dpnb.session import releases
+from dpnb.query.tables import memory
 
 def slowly(*arguments, **options):
     time.sleep(2)
     return execute(*arguments, **options)
 
-execute, releases.execute = releases.execute, slowly
+execute, memory.execute = memory.execute, slowly
 """
 
 
@@ -125,19 +125,19 @@ def test_a_slow_question_tells_its_stage_in_its_own_cell_and_leaves_nothing_of_i
 
 
 ENDLESS = """
-from dpnb.session import releases
+from dpnb.query.tables import memory
 
 def without_end(*arguments, **options):
     while True:
         execute(*arguments, **options)
 
-execute, releases.execute = releases.execute, without_end
+execute, memory.execute = memory.execute, without_end
 """
 
 
 def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_asked_again() -> None:
     ask = "answer = session.frame.count().release(mu='0.1')"
-    sources = [FIT + ENDLESS + "\n%load_ext dpnb", ask, f"releases.execute = execute\n{ask}\n{STANDING}"]
+    sources = [FIT + ENDLESS + "\n%load_ext dpnb", ask, f"memory.execute = execute\n{ask}\n{STANDING}"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     interrupted = []
 

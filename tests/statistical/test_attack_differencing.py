@@ -24,7 +24,6 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.query.execute import execute
 from dpnb.query.plan import Plan
 from dpnb.session.tables import Tables
 from statistical.watching import ledger_rows, watched
@@ -255,7 +254,7 @@ def noise(table: pd.DataFrame, ledger: Path) -> list[list[Fraction]]:
     added = []
     for plan_text, told in rows:
         plan, measured = Plan.from_json(plan_text), json.loads(told)
-        sums = execute(held.compile(plan), held.rows(""), held.schema(""))
+        sums = held.opened.sums(held.compile(plan))
         grid = Fraction(2) ** measured["exponent"]
         added.append([int(value) - int(total) / grid for value, total in zip(measured["values"], sums, strict=True)])
     return added
