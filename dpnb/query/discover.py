@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number
+from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number, starts_of
 from dpnb.query.counted import counted
 from dpnb.query.execute import Active
 from dpnb.query.expressions.evaluate import Rows, dense_codes
@@ -36,23 +36,32 @@ def present_groups(
     with np.errstate(all="ignore"):
         rows = Rows(table, schema)
         levels = [_level(group.of, rows, table) for group in query.plan.by]
-        codes = np.stack([code for code, _ in levels])
-        cells = dense_codes(list(codes))
-        contents = np.zeros(table.rows, np.int64)
-        for code, keys in levels:
-            numbers = np.array([*(name_number(key) % PRIME for key in keys), 0], np.int64)
-            contents = (contents * MULTIPLIER + numbers[code]) % PRIME
+        cells = dense_codes([codes for codes, _ in levels])
+        contents = _hashed(levels) if query.limits.groups is not None else None
         chosen = counted(query.plan.where, (), cells, query.limits, rows, contents=contents)
-        pairs = np.unique(np.vstack([table.units[chosen], codes[:, chosen]]), axis=1)
+        units, cell, width = table.units[chosen], cells[chosen], int(cells.max(initial=-1)) + 1
+        if query.limits.rows != 1:  # each unit once in a group
+            units, cell = np.divmod(np.unique(units * width + cell), max(width, 1))
         if active is not None:
-            units, each = np.unique(pairs[0], return_counts=True)
-            taking_part = active(units, each.astype(np.float64))
-            pairs = pairs if taking_part is None else pairs[:, np.repeat(taking_part, each)]
-        groups, sizes = np.unique(pairs[1:], axis=1, return_counts=True)
-        found = [
-            tuple(keys[code] for code, (_, keys) in zip(group, levels, strict=True)) for group in groups.T.tolist()
-        ]
-        return found, sizes
+            starts = starts_of([units])
+            each = np.diff(np.r_[starts, len(units)])
+            taking_part = active(units[starts], each.astype(np.float64))
+            cell = cell if taking_part is None else cell[np.repeat(taking_part, each)]
+        sizes = np.bincount(cell, minlength=width)
+        present = np.flatnonzero(sizes)
+        example = np.zeros(width, np.int64)  # of each group a row, which tells its values
+        example[cells[cells >= 0]] = np.flatnonzero(cells >= 0)
+        named = [[keys[code] for code in codes[example[present]].tolist()] for codes, keys in levels]
+        return list(zip(*named, strict=True)), sizes[present]
+
+
+def _hashed(levels: list[tuple[Integers, list[Key]]]) -> Integers:
+    """A number for each row's group that does not depend on other units."""
+    contents = np.zeros(len(levels[0][0]), np.int64)
+    for codes, keys in levels:
+        numbers = np.array([*(name_number(key) % PRIME for key in keys), 0], np.int64)
+        contents = (contents * MULTIPLIER + numbers[codes]) % PRIME
+    return contents
 
 
 def _level(node: Expression, rows: Rows, table: Prepared) -> tuple[Integers, list[Key]]:

@@ -79,7 +79,7 @@ def placed(column: nw.Expr, values: Sequence[Any], places: Sequence[int], engine
     """
     if len(values) > 2 and not isinstance(values[0], str) and list(places) == list(range(len(values))):
         steps = {b - a for a, b in pairwise(values)}
-        if len(steps) == 1 and (step := steps.pop()) > 0 and float(step).is_integer() and abs(values[0]) < 2**52:
+        if len(steps) == 1 and (step := steps.pop()) > 0 and float(step).is_integer() and max(map(abs, values)) < 2**52:
             inside = (column >= values[0]) & (column <= values[-1])
             there = nw.when(inside).then(column).otherwise(nw.lit(values[0])).cast(nw.Float64)
             place = ((there - float(values[0])) / float(step)).floor()
