@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpnb.query import gradient
 from dpnb.query.blocks import by_blocks
-from dpnb.query.by_unit import one_of_each, unit_vectors
+from dpnb.query.by_unit import BIG, one_of_each, unit_vectors
 from dpnb.query.contribution import Integers
 from dpnb.query.counted import Mask, cell_codes, counted, keys_looked_up, leaves_of, present, slots_of, steps_of
 from dpnb.query.expressions.evaluate import Rows
@@ -28,9 +28,6 @@ Active = Callable[[Integers, NDArray[np.float64]], Mask | None]
 CHUNK = 2**21
 """Rows added up at a time.  A row's value is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
 (which `numpy.bincount` uses) adds them exactly, and so does int64.  Chunks are added up in int64: up to 2**31 rows."""
-
-BIG = 2**62
-"""Sums that may be larger are Python integers."""
 
 
 def execute(query: LinearQuery, table: Prepared, schema: Schema, active: Active | None = None) -> Sums:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnb.accounting.individual.till import EXACT
 from dpnb.query.contribution import Integers, starts_of
 
 Floats = NDArray[np.float64]
@@ -22,9 +23,6 @@ SCALING_MARGIN = 2.0**-40
 SUMMING_MARGIN = 2.0**-52
 """A unit's vector is scaled down to a little less than the allowed norm: the doubles that scale it are off by less than
 the first, and a sum of n squares is off by less than n times the second."""
-
-EXACT = 2**53
-"""Doubles hold every integer up to here."""
 
 
 def rounded_up(squares: Floats, terms: Integers | int, longest_squared: int) -> Floats:

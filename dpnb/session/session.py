@@ -86,7 +86,7 @@ class Session(Launches):
         Of the table; the curator changes it when the table changes.  Spending is kept, answers are not reused.  Under
         individual accounting the promise rests on it: what each unit has paid is worked out from the table itself, so
         a changed table under an old version forgets what was paid.  What an engine reads anew must not change under an
-        old version either.
+        old version either, nor while it is read: a question may read it more than once.
     ledger : str or path, optional
         The durable file of charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
     filter : str

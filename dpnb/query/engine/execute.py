@@ -20,7 +20,7 @@ from dpnb.query.engine.expressions import ALWAYS, Rows, level_codes, refuse_expr
 from dpnb.query.engine.native import Frame
 from dpnb.query.engine.table import EngineTable
 from dpnb.query.expressions.nodes import Expression, Lookup
-from dpnb.query.linear.features import BRANCHING, Feature, Nodes, Ones, Present, Slopes, Value
+from dpnb.query.linear.features import BRANCHING, Feature, Missed, Nodes, Ones, Present, Slopes, Value
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.plan import Plan
 from dpnb.query.schema import Schema
@@ -39,7 +39,7 @@ def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
     UnsupportedError
     """
     plan = query.plan
-    if any(isinstance(feature, Slopes) or hasattr(feature, "misfit") for feature in query.features):
+    if any(isinstance(feature, Slopes | Missed) for feature in query.features):
         raise UnsupportedError(f"{plan.words}: is worked out in memory only, not on {engine}; {_IN_MEMORY}")
     if query.clip_squared is not None:
         raise UnsupportedError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -28,13 +29,12 @@ HEX_DIGITS = 15
 """Of an MD5, as in `dpnb.query.contribution.name_number`."""
 
 
-class Engine:
+class Engine(ABC):
     """What every engine can do through narwhals alone, or would have to override."""
 
     name = ""
-    wide_sums = True
-    """Sums of 64-bit integers cannot wrap round, however many rows there are: they are wider, or there are at most
-    2**32 rows of less than 2**31 each."""
+    wide_sums = False
+    """Sums of 64-bit integers are wider than these, and cannot wrap round however many rows there are."""
 
     def opened(self, native: Any) -> Frame:
         """The native frame as narwhals sees it."""
@@ -42,21 +42,21 @@ class Engine:
             warnings.simplefilter("ignore")  # of plugins that could be installed
             return _opened(native)
 
+    @abstractmethod
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The frame with the number of each text, as `name_number` gives it, for every ``from: to`` of `columns`."""
-        raise NotImplementedError
 
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """The frame with moments in microseconds since 1970, in UTC, for every ``from: to`` of `columns`."""
         return frame.with_columns(**{to: nw.col(column).dt.timestamp("us") for column, to in columns.items()})
 
+    @abstractmethod
     def dated(self, frame: Frame, column: str, to: str) -> Frame:
         """The frame with dates, of 32-bit days since 1970."""
-        raise NotImplementedError
 
+    @abstractmethod
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         """The frame with a hash of integer columns, not negative ones, as `dpnb.query.contribution.row_hash`."""
-        raise NotImplementedError
 
     def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:
         """The place of a column's value in a public list, whose values are of its type; -1 for any other."""
@@ -68,9 +68,9 @@ class Engine:
             warnings.simplefilter("ignore")
             return frame.collect().rows(named=True)
 
+    @abstractmethod
     def kept(self, frame: Frame) -> Frame:
         """The same rows, worked out once, where the engine keeps them."""
-        raise NotImplementedError
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -136,6 +136,7 @@ class DuckDB(Engine):
     """Relations of DuckDB, of whatever it reads: tables, Parquet, CSV; larger than memory if need be."""
 
     name = "duckdb"
+    wide_sums = True
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
         from duckdb import ColumnExpression as Column
@@ -198,7 +199,7 @@ class DuckDB(Engine):
         try:
             yield
         except Exception as error:
-            interrupted = "interrupt" in str(error).lower()
+            interrupted = str(error).startswith(("INTERRUPT", "Query interrupted"))
             if not interrupted:
                 raise
         if interrupted:
@@ -209,7 +210,6 @@ class Spark(Engine):
     """Data frames of PySpark, also through Spark Connect."""
 
     name = "pyspark"
-    wide_sums = False
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
         from pyspark.sql import functions as spark

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import narwhals as nw
 
+from dpnb.accounting.individual.till import EXACT
 from dpnb.query.engine.execute import Chosen
 from dpnb.query.engine.native import Frame
 from dpnb.query.linear.features import BRANCHING, Nodes
 from dpnb.query.linear.query import LinearQuery
-from dpnb.query.unit_vectors import EXACT, SUMMING_MARGIN
+from dpnb.query.unit_vectors import SUMMING_MARGIN
 
 
 def unit_squares(query: LinearQuery, chosen: Chosen) -> Frame:

@@ -150,13 +150,14 @@ def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> N
         fits, needed = number or _is_text(dtype), "numbers of up to 64 bits, truth values or texts"
     if not fits:
         kind = type(column).__name__
-        raise SchemaError(f"column {name!r}: {kind} needs {needed} in {engine.name}; got {dtype}; {_REMEDY}")
+        # Not which type it is: files are opened by guessing types from rows, and a type may list its values.
+        raise SchemaError(f"column {name!r}: {kind} needs {needed} in {engine.name}, and it is not; {_REMEDY}")
 
 
 def _refuse_unit(name: str, dtype: Any, engine: Engine) -> None:
     if not (_is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype))):
         raise SchemaError(
-            f"privacy_unit {name!r}: needs whole numbers of up to 64 bits or texts in {engine.name}; got {dtype}; "
+            f"privacy_unit {name!r}: needs whole numbers of up to 64 bits or texts in {engine.name}, and it is not; "
             f"{_REMEDY}"
         )
 
@@ -201,9 +202,9 @@ def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> n
         numbers = [(key, place) for place, key in enumerate(keys) if not isinstance(key, str)]
         listed = [(int(key), place) for key, place in numbers if key == int(key)]
         filler, column = 0, raw.cast(nw.Int64)
-    there = ~raw.is_null()
     if not listed:
-        return nw.when(there).then(nw.lit(-1)).otherwise(nw.lit(-1)).cast(nw.Int64)
+        return nw.lit(-1).cast(nw.Int64)
+    there = ~raw.is_null()
     filled = nw.when(there).then(column).otherwise(nw.lit(filler))
     values, places = zip(*listed, strict=True)
     return nw.when(there).then(arithmetic.placed(filled, values, places, engine)).otherwise(nw.lit(-1)).cast(nw.Int64)

@@ -1,6 +1,7 @@
 """The tables of a session, wherever their rows are: in memory, in an engine, or on the workers of Dask.
 
 ``protocol``  what a session asks of them, and of what each unit has spent
+``sources``   tables by their names, with the joins and parts of them
 ``memory``    data frames, prepared once
 ``engine``    polars (lazy), DuckDB and Spark: questions are put to the engine through narwhals, which adds up
 ``dask``      partitions of whole units, each worked on where it is

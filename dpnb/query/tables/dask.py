@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, Terms, Till
-from dpnb.errors import SchemaError
+from dpnb.errors import ExecutionError, SchemaError
 from dpnb.query.aggregations import Discovery
 from dpnb.query.guard import guarded
 from dpnb.query.linear.query import LinearQuery
@@ -41,8 +42,6 @@ class InDask:
     ----------
     parts : list of delayed InMemory
     """
-
-    engine = "dask"
 
     def __init__(self, parts: list[Any]) -> None:
         self._parts = parts
@@ -83,16 +82,10 @@ class InDask:
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInDask:
         """What each unit has to spend, before anything was spent; kept on the workers, beside the rows."""
-        import dask
-
-        fresh = dask.delayed(_fresh, pure=False)
-        return PursesInDask(self._parts, list(dask.persist(*(fresh(part, budget, mode) for part in self._parts))))
+        return PursesInDask(self._parts, _stays(_task(_fresh, part, budget, mode) for part in self._parts))
 
     def _each(self, work: Callable[..., Any], *given: Any) -> list[Any]:
-        import dask
-
-        asked = dask.delayed(work, pure=False)
-        return list(dask.compute(*(asked(part, *given) for part in self._parts)))
+        return _fetched(_task(work, part, *given) for part in self._parts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,21 +103,58 @@ class PursesInDask:
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInDask]:
         """What a question measures over those who can pay for it, and the purses after it."""
-        import dask
-
-        paid, first, second = (dask.delayed(work, pure=False) for work in (_paid, _first, _second))
-        both = dask.persist(*(paid(*each, query, terms) for each in zip(self.parts, self.units, strict=True)))
-        found = list(dask.compute(*map(first, both)))
-        after = replace(self, units=list(dask.persist(*map(second, both))))
+        both = _stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
+        found = _fetched(_task(itemgetter(0), each) for each in both)
+        after = replace(self, units=_stays(_task(itemgetter(1), each) for each in both))
         discovery = isinstance(query.plan.aggregation, Discovery)
         return (_merged(found) if discovery else _added(found)), after
 
     def charged(self, loss: float) -> PursesInDask:
         """The purses after everybody was charged the same."""
-        import dask
+        return replace(self, units=_stays(_task(_charged, units, loss) for units in self.units))
 
-        charged = dask.delayed(_charged, pure=False)
-        return replace(self, units=list(dask.persist(*(charged(units, loss) for units in self.units))))
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+class _Failed:
+    """What a task gives instead of an error, which a worker would log with the rows that the task was given."""
+
+
+def _tried(work: Callable[..., Any], *given: Any) -> Any:
+    try:
+        return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
+    except Exception:  # noqa: BLE001  (what it says may quote rows)
+        return _Failed()
+
+
+def _task(work: Callable[..., Any], *given: Any) -> Any:
+    import dask
+
+    return dask.delayed(_tried, pure=False)(work, *given)
+
+
+def _stays(tasks: Iterable[Any]) -> list[Any]:
+    """Have tasks done whose results stay on the workers."""
+    import dask
+
+    return list(dask.persist(*tasks))
+
+
+def _fetched(tasks: Iterable[Any]) -> list[Any]:
+    """Have tasks done whose results are sums, and bring these.
+
+    Raises
+    ------
+    ExecutionError
+        One of them failed.
+    """
+    import dask
+
+    found = list(dask.compute(*tasks))
+    if any(isinstance(one, _Failed) for one in found):
+        raise ExecutionError("a task on a worker failed")
+    return found
 
 
 # --- on the driver ---------------------------------------------------------------------------------------------------
@@ -143,13 +173,10 @@ def _columns(table: Any, name: str, schema: Schema, unit: PrivacyUnit) -> Any:
 
 def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units) -> list[Any]:
     """The prepared partitions, each with its rows of every table."""
-    import dask
-
     count = max(frame.npartitions for frame in frames.values())
     each = [_brought_together(frames[name], units[name], count).to_delayed() for name in frames]
-    prepare = dask.delayed(_prepared, pure=False)
-    parts = list(dask.persist(*(prepare(list(frames), schemas, units, *part) for part in zip(*each, strict=True))))
-    dask.compute(*map(dask.delayed(_ready, pure=False), parts))  # or raise here, before anything is charged
+    parts = _stays(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
+    _fetched(_task(_ready, part) for part in parts)  # or raise here, before anything is charged
     return parts
 
 
@@ -212,11 +239,3 @@ def _paid(tables: InMemory, units: IndividualFilter, query: LinearQuery, terms: 
 
 def _charged(units: IndividualFilter, loss: float) -> IndividualFilter:
     return units.charge(np.full(len(units.spent), loss))
-
-
-def _first(both: tuple[Any, Any]) -> Any:
-    return both[0]
-
-
-def _second(both: tuple[Any, Any]) -> Any:
-    return both[1]

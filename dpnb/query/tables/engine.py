@@ -18,15 +18,15 @@ from dpnb.query.engine.native import Engine
 from dpnb.query.engine.purses import Spent
 from dpnb.query.engine.squares import unit_squares
 from dpnb.query.engine.table import EngineTable, engine_table
-from dpnb.query.join import schema_of
 from dpnb.query.linear.query import LinearQuery
-from dpnb.query.plan import Joined, PartOf, Source
+from dpnb.query.plan import Joined, PartOf
 from dpnb.query.tables.protocol import Groups, Schemas, Units
+from dpnb.query.tables.sources import Sources
 from dpnb.query.unit_vectors import Sums
 
 
-class InEngine:
-    """Tables of one engine, and the joins and parts that were asked about.
+class InEngine(Sources[EngineTable]):
+    """Tables of one engine, and the joins and parts that were asked about; no row is read for them.
 
     Parameters
     ----------
@@ -42,33 +42,19 @@ class InEngine:
     """
 
     def __init__(self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> None:
-        self._engine, self._schemas = engine, schemas
-        self._names = tuple(tables)
-        self._tables: dict[Source, EngineTable] = {
-            name: engine_table(engine, table, schemas[name], units[name]) for name, table in tables.items()
-        }
+        self._engine = engine
+        described = {name: engine_table(engine, table, schemas[name], units[name]) for name, table in tables.items()}
+        super().__init__(described, schemas)
 
-    @property
-    def engine(self) -> str:
-        """Its name."""
-        return self._engine.name
+    def _joined(self, left: EngineTable, right: EngineTable, source: Joined) -> EngineTable:
+        return join(left, right, (self.schema(source.left), self.schema(source.right)), source)
 
-    def rows(self, source: Source) -> EngineTable:
-        """A table, join or part; no row is read for it."""
-        if source not in self._tables:
-            if isinstance(source, Joined):
-                sides = self.rows(source.left), self.rows(source.right)
-                schemas = schema_of(source.left, self._schemas), schema_of(source.right, self._schemas)
-                self._tables[source] = join(*sides, schemas, source)
-            elif isinstance(source, PartOf):
-                self._tables[source] = part(self.rows(source.source), schema_of(source.source, self._schemas), source)
-            else:
-                raise KeyError(source)
-        return self._tables[source]
+    def _part(self, whole: EngineTable, source: PartOf) -> EngineTable:
+        return part(whole, self.schema(source.source), source)
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what only a table in memory can answer; see `refuse_query`."""
-        refuse_query(query, schema_of(query.plan.source, self._schemas), self._engine.name)
+        refuse_query(query, self.schema(query.plan.source), self._engine.name)
 
     def refuse_purses(self, mode: OnExhausted) -> None:
         """Refuse what each unit has spent where rows have no name, or where a unit would count in part.
@@ -78,7 +64,7 @@ class InEngine:
         SchemaError
         """
         where = self._engine.name
-        if not all(self._tables[name].has_units for name in self._names):
+        if not all(self._made[name].has_units for name in self._names):
             raise SchemaError(
                 f"accounting='individual': needs privacy_unit= on {where}, where rows come in any order and nothing "
                 "tells one from another; name the column that says whose a row is"
@@ -92,12 +78,12 @@ class InEngine:
     def chosen(self, query: LinearQuery) -> Chosen:
         """The rows that count for a question."""
         source = query.plan.source
-        return chosen_rows(query, self.rows(source), schema_of(source, self._schemas))
+        return chosen_rows(query, self.rows(source), self.schema(source))
 
     def discovered(self, query: LinearQuery) -> Discovered:
         """Which unit is in which group."""
         source = query.plan.source
-        return groups_of_units(query, self.rows(source), schema_of(source, self._schemas))
+        return groups_of_units(query, self.rows(source), self.schema(source))
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question."""

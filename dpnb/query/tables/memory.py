@@ -14,34 +14,19 @@ from dpnb.query.aggregations import Discovery
 from dpnb.query.by_unit import unit_vectors
 from dpnb.query.discover import present_groups
 from dpnb.query.execute import Active, execute
-from dpnb.query.join import join, schema_of
+from dpnb.query.join import join
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.part import part
-from dpnb.query.plan import Joined, PartOf, Source
+from dpnb.query.plan import Joined, PartOf
 from dpnb.query.prepare import Prepared, prepare_all
 from dpnb.query.tables.protocol import Groups, Schemas, Units
+from dpnb.query.tables.sources import Sources
 from dpnb.query.unit_vectors import Sums
 from dpnb.stages import Stage, at
 
 
-class InMemory:
-    """Prepared tables, and the joins and parts that were asked about.
-
-    Parameters
-    ----------
-    prepared : mapping of str to Prepared
-    schemas : dict of str to dict
-    """
-
-    @property
-    def engine(self) -> None:
-        """None: the rows are in memory."""
-        return None
-
-    def __init__(self, prepared: Mapping[str, Prepared], schemas: Schemas) -> None:
-        self._prepared: dict[Source, Prepared] = {name: table for name, table in prepared.items()}  # noqa: C416
-        self._names = tuple(prepared)
-        self._schemas = schemas
+class InMemory(Sources[Prepared]):
+    """Prepared tables, and the joins and parts that were asked about."""
 
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> InMemory:
@@ -51,23 +36,15 @@ class InMemory:
     @property
     def units(self) -> int:
         """Number of units of all tables."""
-        return max((int(self._prepared[name].units.max(initial=-1)) + 1 for name in self._names), default=0)
+        return max((int(self._made[name].units.max(initial=-1)) + 1 for name in self._names), default=0)
 
-    def rows(self, source: Source) -> Prepared:
-        """Prepared rows of a table, join or part.  A join or part is made when first asked about."""
-        if source not in self._prepared:
-            if isinstance(source, Joined):
-                sides = self.rows(source.left), self.rows(source.right)
-                schemas = schema_of(source.left, self._schemas), schema_of(source.right, self._schemas)
-                with at(Stage.JOINING):
-                    self._prepared[source] = join(*sides, schemas, source)
-            elif isinstance(source, PartOf):
-                whole = self.rows(source.source)
-                with at(Stage.PART):
-                    self._prepared[source] = part(whole, schema_of(source.source, self._schemas), source)
-            else:
-                raise KeyError(source)
-        return self._prepared[source]
+    @at(Stage.JOINING)
+    def _joined(self, left: Prepared, right: Prepared, source: Joined) -> Prepared:
+        return join(left, right, (self.schema(source.left), self.schema(source.right)), source)
+
+    @at(Stage.PART)
+    def _part(self, whole: Prepared, source: PartOf) -> Prepared:
+        return part(whole, self.schema(source.source), source)
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: every question can be asked of a table in memory."""
@@ -78,12 +55,12 @@ class InMemory:
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a question; see `execute`."""
         source = query.plan.source
-        return execute(query, self.rows(source), schema_of(source, self._schemas), active)
+        return execute(query, self.rows(source), self.schema(source), active)
 
     def groups(self, query: LinearQuery, active: Active | None = None) -> Groups:
         """Every group that some unit has; see `present_groups`."""
         source = query.plan.source
-        return present_groups(query, self.rows(source), schema_of(source, self._schemas), active)
+        return present_groups(query, self.rows(source), self.schema(source), active)
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInMemory:
         """What each unit has to spend, before anything was spent."""
@@ -99,7 +76,7 @@ class InMemory:
         source = query.plan.source
         rows = self.rows(source)
         short = rows.taken(np.flatnonzero(till.radii[rows.units] >= 0))
-        others = unit_vectors(query, short, schema_of(source, self._schemas))
+        others = unit_vectors(query, short, self.schema(source))
         return np.asarray(sums + others.within(till.radii[others.owners]).sums())
 
 

@@ -22,11 +22,6 @@ Units = dict[str, PrivacyUnit]
 class Tables(Protocol):
     """The tables of one session.  A private value: everything it returns is private until there is noise on it."""
 
-    @property
-    def engine(self) -> str | None:
-        """Where the rows are, for messages; None if they are in memory."""
-        ...
-
     def refuse(self, query: LinearQuery) -> None:
         """Refuse, when a question is written, what cannot be asked where the rows are.
 

@@ -8,7 +8,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from contracts.engines import EngineContract
+import dpnb
+from contracts.engines import SCHEMA, UNITS, Ask, EngineContract, compiled, same
+from dpnb.errors import ExecutionError
+from dpnb.query.aggregations import Gradient, Model
+from dpnb.query.expressions.nodes import Column
+from dpnb.query.linear import linear_query
+from dpnb.query.plan import Plan
+from dpnb.query.tables import opened
+from dpnb.query.unit import PrivacyUnit
 
 dask = pytest.importorskip("dask")
 frames = pytest.importorskip("dask.dataframe")
@@ -25,11 +33,23 @@ def cluster() -> Iterator[Any]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 class TestDask(EngineContract):
-    refuses = False
     every_unit = False
+    modes = (None, "skip", "drop", "clip")
 
     def native(self, table: pd.DataFrame) -> Any:
         return frames.from_pandas(table, npartitions=3, sort=False)
+
+    @pytest.mark.parametrize(
+        "ask", [lambda f: f.limit(max_norm_per_unit=1.5)["x"].sum(), lambda f: (f["x"] % 0.7).sum()]
+    )
+    def test_what_other_engines_refuse_is_as_in_memory(self, ask: Ask, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        (query,) = compiled(ask, UNITS["whole number"])
+        same(query, *self.both(at_hand, "whole number"))
+
+    def test_gradients_are_those_of_memory(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
+        model = Model("linear", Column("y"), (Column("x"),))
+        plan = Plan(Gradient(model, ((0.25, -0.5),), 1.0))
+        same(linear_query(plan, SCHEMA, UNITS["whole number"]), *self.both(at_hand, "whole number"))
 
     def watched(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes: list[int] = []
@@ -42,3 +62,19 @@ class TestDask(EngineContract):
 
         monkeypatch.setattr(dask, "compute", watching)
         return sizes
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_a_task_that_fails_says_and_logs_nothing_of_its_rows(caplog: pytest.LogCaptureFixture) -> None:
+    """A worker would log what the task was given."""
+    schema = {"": {"x": dpnb.Bounded(0, 9)}}
+    tables = opened(
+        {"": frames.from_pandas(pd.DataFrame({"x": [7.125, 3.0]}), npartitions=2)}, schema, {"": PrivacyUnit()}
+    )
+    with pytest.raises(ExecutionError) as failed:
+        tables.sums("no question at all")  # type: ignore[arg-type]
+    assert str(failed.value) == "a task on a worker failed"
+    logs = distributed.default_client().get_worker_logs()
+    assert "7.125" not in str(logs)
+    assert "Compute Failed" not in str(logs)
+    assert "7.125" not in caplog.text

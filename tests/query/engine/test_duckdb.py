@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from contracts.engines import EngineContract
+from contracts.engines import TypedEngineContract
 from dpnb.query.engine.native import DuckDB
 
 duckdb = pytest.importorskip("duckdb")
 
 
-class TestDuckDB(EngineContract):
+class TestDuckDB(TypedEngineContract):
     engine = DuckDB
     every_unit = False
     connection = duckdb.connect()

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from contracts.engines import EngineContract
+from contracts.engines import TypedEngineContract
 from dpnb.query.engine.native import Spark
 
 sql = pytest.importorskip("pyspark.sql")
@@ -46,7 +46,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
-class TestSpark(EngineContract):
+class TestSpark(TypedEngineContract):
     """A question takes Spark a second or more, so here there are fewer, of every kind."""
 
     engine = Spark
