@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpnb.query.contribution import Integers
-
+B = TypeVar("B")
+D = TypeVar("D", bound=np.generic)
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 2**17
@@ -27,7 +28,7 @@ ROWS_AT_ONCE = 2**17
 KEPT_BYTES = 2**25 - 2**16
 
 
-def blocks_of(units: Integers, rows: int) -> list[slice]:
+def blocks_of(units: NDArray[np.signedinteger[Any]], rows: int) -> list[slice]:
     """Blocks of about so many rows, each of whole units, at least one; `units` ascending."""
     first = np.searchsorted(units, units[::rows], "left").tolist()
     ends = [*dict.fromkeys(first or [0]), len(units)]
@@ -39,7 +40,7 @@ def even_blocks(rows: int) -> list[slice]:
     return [slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE)]
 
 
-def by_blocks(work: Callable[[slice], T], blocks: Sequence[slice]) -> list[T]:
+def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
     """What `work` gives of each block, in order.
 
     An exception, or an interrupt, leaves undone what has not begun.
@@ -70,6 +71,17 @@ def by_blocks(work: Callable[[slice], T], blocks: Sequence[slice]) -> list[T]:
         todo.clear()
         raise
     return [found[place] for place in range(len(blocks))]
+
+
+def gathered(values: NDArray[D], places: NDArray[np.signedinteger[Any]]) -> NDArray[D]:
+    """An array's values at some places."""
+    found = np.empty(len(places), values.dtype)
+
+    def fill(part: slice) -> None:
+        found[part] = values.take(places[part])  # half the time of an index
+
+    by_blocks(fill, even_blocks(len(places)))
+    return found
 
 
 def cores() -> int:

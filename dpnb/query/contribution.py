@@ -40,7 +40,7 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
     Parameters
     ----------
     units : int64 array, shape (rows,)
-        Whose row it is, numbered 0, 1, ... in any order.
+        Whose row it is, numbered 0, 1, ... up to 2**32, in any order.
     names : int64 array, shape (rows,)
         The unit's name as `name_number` gives it.
     contents : list of int64 arrays, shape (rows,)
@@ -49,11 +49,32 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
         What tells rows apart that are equal in `contents`; not hashed.
     """
     content_hash = row_hash([names, *contents])
-    order = np.lexsort((content_hash, units))
-    new_content = _starts(order, [units, content_hash])
-    if not new_content.all():  # equal rows, or a rare coincidence
-        order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
-        new_content = _starts(order, [units, *contents])
+    final_hash = row_hash([content_hash, np.zeros_like(content_hash)])  # of a row that no other one equals
+    sorting = (units.astype(np.int64) << PRIME_BITS) + final_hash
+    order = np.argsort(sorting, kind="stable")
+    ordered = sorting[order]
+    starts = starts_of([ordered >> PRIME_BITS])
+    sizes = np.diff(np.r_[starts, len(units)])
+    rank = np.empty(len(units), np.int64)
+    rank[order] = np.arange(len(units)) - np.repeat(starts, sizes)
+    # Equal rows have equal hashes, so only units in which two are equal need a closer look.
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(equal):
+        tied = np.zeros(len(starts), np.bool_)
+        tied[np.searchsorted(starts, equal, "right") - 1] = True
+        close = order[np.repeat(tied, sizes)]
+        rank[close] = _ranks_of_alike(
+            units[close], content_hash[close], [key[close] for key in contents], [key[close] for key in finer]
+        )
+    return rank
+
+
+def _ranks_of_alike(
+    units: Integers, content_hash: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]]
+) -> Integers:
+    """The same where rows of a unit may be equal."""
+    order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
+    new_content = _starts(order, [units, *contents])
     final_hash = row_hash([content_hash[order], running_number(new_content)])
     new_unit = _starts(order, [units])
     # The sort is stable: rows whose final hashes tie stay in the order of their content.
@@ -108,20 +129,31 @@ def name_number(name: Any) -> int:
 
 
 def row_hash(columns: list[Integers]) -> Integers:
-    """Hash the columns of each row, non-negative integers, to an integer below 2**31 - 1."""
+    """Hash the columns of each row, non-negative integers below 2**60, to an integer below 2**31 - 1."""
     state = np.ones(len(columns[0]), np.int64)
     for column in columns:
         for limb in (column >> LIMB_BITS, column & (2**LIMB_BITS - 1)):
-            state = remainder(state * MULTIPLIER + remainder(limb) + 1)
+            # The state is below 2**32 and a limb below 2**44, so this is below 2**62; and once folded below 2**32.
+            state *= MULTIPLIER
+            state += limb
+            state += 1
+            state = _folded(state)
+    state = remainder(state)
     # Without a square the hash would be linear, and a unit's rows that differ in one column would be picked in step.
     return remainder(remainder(state * state) * MULTIPLIER + state)
 
 
 def remainder(numbers: Integers) -> Integers:
-    """What division by the prime leaves of integers from 0 to 2**62: of its one more, a power of two, digits add up."""
-    for _ in range(2):
-        numbers = (numbers >> PRIME_BITS) + (numbers & PRIME)
+    """What division by the prime leaves of integers from 0 to 2**62."""
+    numbers = _folded(_folded(numbers))
     return np.asarray(numbers - PRIME * (numbers >= PRIME))
+
+
+def _folded(numbers: Integers) -> Integers:
+    """Smaller integers that leave the same: of a prime that is one less than a power of two, digits add up."""
+    high = numbers >> PRIME_BITS
+    high += numbers & PRIME
+    return high
 
 
 def starts_of(keys: list[NDArray[Any]]) -> Integers:

@@ -66,10 +66,11 @@ def counted(
         counts = rows.both(counts, cells >= 0)
     if where is not None:
         counts = rows.both(counts, rows.truth(where)[0])
-    if limits.rows is not None and (rows.most is None or limits.rows < rows.most):
+    fewer = limits.rows_below(rows.most)
+    if fewer is not None:
         at = np.flatnonzero(counts)
         units = rows.units[at]
-        counts = only(at, first_in_groups(units, np.zeros_like(units), rows.ranks[at], limits.rows), rows)
+        counts = only(at, first_in_groups(units, np.zeros_like(units), rows.ranks[at], fewer), rows)
     if limits.groups is None and limits.rows_per_group is None:
         return counts
     if cells is None:

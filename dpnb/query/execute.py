@@ -12,9 +12,18 @@ from dpnb.query import gradient
 from dpnb.query.blocks import by_blocks
 from dpnb.query.by_unit import BIG, one_of_each, unit_vectors
 from dpnb.query.contribution import Integers
-from dpnb.query.counted import Mask, cell_codes, counted, keys_looked_up, leaves_of, present, slots_of, steps_of
+from dpnb.query.counted import (
+    Mask,
+    cell_codes,
+    counted,
+    keys_looked_up,
+    leaves_of,
+    present,
+    slots_of,
+    steps_of,
+)
 from dpnb.query.expressions.evaluate import Rows
-from dpnb.query.expressions.nodes import Expression, Lookup
+from dpnb.query.expressions.nodes import Column, Expression, Lookup
 from dpnb.query.linear.features import BRANCHING, Feature, Nodes, Ones, Present, Slopes, Split, Value
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.prepare import Prepared
@@ -49,26 +58,35 @@ def execute(query: LinearQuery, table: Prepared, schema: Schema, active: Active 
     if query.clip_squared is not None or (active is not None and not has_quick_squares(query)):
         vectors = unit_vectors(query, table, schema)
         return vectors.sums(None if active is None else active(vectors.owners, vectors.squares()))
-    limits = query.limits
-    if limits.rows is not None or limits.rows_per_group is not None:
-        _ = table.ranks  # once, before several threads ask for it
+    if query.limits.by_rank(table.most):
+        _ = table.ranks  # once, before several threads ask for them
+    for feature in query.features:
+        if isinstance(feature, Value) and isinstance(feature.of, Column):
+            table.steps(feature.of.name)
     rows, keys = Rows(table, schema), keys_looked_up(query.plan)
     # As many rows as numbers, at least, so that the latter are not what takes the time.
     blocks = table.blocks_for(query.cells * query.slots)
     kept = None
     if active is not None:
         found = by_blocks(lambda block: _Block(query, keys, rows.block(block)).squares(), blocks)
-        owners, squares = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        kept = active(owners, squares)
-        if kept is not None:
-            left_out, kept = owners[~kept], np.ones(int(table.units.max(initial=-1)) + 1, np.bool_)
-            kept[left_out] = False
+        kept = taking_part(active, found, table)
     parts = by_blocks(lambda block: _Block(query, keys, rows.block(block), kept).sums(), blocks)
     sums = parts[0]
     for part in parts[1:]:
         sums += part
     weighted = _weighted(sums, query.features)
     return (weighted if query.only is None else weighted[list(query.only)]).ravel()
+
+
+def taking_part(active: Active, found: list[tuple[Integers, NDArray[np.float64]]], table: Prepared) -> Mask | None:
+    """Of the units and the squares of each block: by unit, whether it takes part; None if all do."""
+    owners, squares = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    kept = active(owners, squares)
+    if kept is None:
+        return None
+    by_unit = np.ones(int(table.units.max(initial=-1)) + 1, np.bool_)
+    by_unit[owners[~kept]] = False
+    return by_unit
 
 
 class _Block:

@@ -14,6 +14,7 @@ from dpnb.query.plan import Joined, PartOf, Source
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits, PrivacyUnit
+from dpnb.query.values import Numbers
 
 MOST_PAIRS = 10**6
 """Of one unit: pairs are made in memory, and a unit must not be able to use it up."""
@@ -84,13 +85,13 @@ def join(left: Prepared, right: Prepared, schemas: tuple[Schema, Schema], source
     for side, (part, own) in enumerate(zip(sides, schemas, strict=True)):
         for name in own:
             new = joined_name(name, side, source, schemas[1 - side])
-            for kind in ("numbers", "steps", "codes", "texts"):
+            for kind in ("numbers", "codes", "texts", "grids"):
                 if name in getattr(part, kind):
                     getattr(table, kind)[new] = getattr(part, kind)[name]
     return table
 
 
-def _pairs(left: Integers, right: Integers) -> tuple[Integers, Integers]:
+def _pairs(left: Numbers, right: Numbers) -> tuple[Integers, Integers]:
     """Positions of all pairs with equal units."""
     order = np.argsort(right, kind="stable")
     ordered = right[order]

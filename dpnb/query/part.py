@@ -69,13 +69,13 @@ def parts_of_unit(unit: PrivacyUnit, keys: int, asked: Any) -> tuple[int, int | 
 def part(table: Prepared, schema: Schema, which: PartOf) -> Prepared:
     """The rows of a part: a private value."""
     with np.errstate(all="ignore"):
-        codes, _ = level_codes(which.by.of, Rows(table, schema))
+        rows = Rows(table, schema)
+        codes, _ = level_codes(which.by.of, rows)
     place = part_keys(which.by.of, schema).index(which.key)
     chosen = np.flatnonzero(codes >= 0)
     if which.most is not None:
-        units, names = table.units[chosen], table.names[chosen]
         groups = codes[chosen].astype(np.int64)
-        chosen = chosen[first_groups(units, names, groups, groups, which.most)]
+        chosen = chosen[first_groups(rows.units[chosen], rows.names[chosen], groups, groups, which.most)]
     return table.taken(chosen[codes[chosen] == place])
 
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import narwhals as nw
@@ -19,15 +20,19 @@ from numpy.typing import NDArray
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
-from dpnb.query.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks
-from dpnb.query.contribution import Integers, name_number, ranks
+from dpnb.query.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered
+from dpnb.query.contribution import Integers, name_number, ranks, starts_of
 from dpnb.query.guard import guarded
 from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text, plain
 from dpnb.query.unit import PrivacyUnit
 from dpnb.query.values import (
     Codes,
-    array_of,
+    Encoded,
+    Numbers,
+    Values,
+    by_value,
     codes_of,
+    column_of,
     distinct_units,
     floats,
     number_units,
@@ -39,7 +44,8 @@ from dpnb.stages import Stage, at
 
 Steps = NDArray[np.int32]
 
-DIGIT_BITS = 16
+HALF = 16
+"""Bits of a half of a unit's number: numpy sorts numbers of so many bits without comparing them."""
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -50,68 +56,89 @@ class Prepared:
 
     Parameters
     ----------
-    units : int64 array, shape (rows,)
+    units : int32 array, shape (rows,)
         Whose row it is, 0, 1, ..., ascending.
-    names : int64 array, shape (rows,)
-        The unit's name as a portable integer; all 0 where each row is a unit.
+    names : int64 array, shape (units,)
+        Each unit's name as a portable integer; all 0 where each row is a unit.
     most : int or None
         No unit has more rows than this.
     numbers : dict of str to float64 array
         Bounded columns, clamped, and dates in seconds, clamped; NaN where there is nothing.
-    steps : dict of str to int32 array
-        Bounded columns in grid steps.
     codes : dict of str to int8, int16 or int32 array
         Categories columns: position in the declared list; text columns: position in the table's list; -1 for nothing.
     texts : dict of str to dict
         The table's list of each text column: position by text.
+    grids : dict of str to Bounded
+        What the schema says of Bounded columns.
     """
 
-    units: Integers
+    units: Numbers
     names: Integers
     most: int | None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    steps: dict[str, Steps] = field(default_factory=dict)
     codes: dict[str, Codes] = field(default_factory=dict)
     texts: dict[str, dict[str, int]] = field(default_factory=dict)
+    grids: dict[str, Bounded] = field(default_factory=dict)
+    _steps: dict[str, Steps] = field(default_factory=dict, init=False)
 
     @property
     def rows(self) -> int:
         """Number of rows that count."""
         return len(self.units)
 
-    @cached_property
-    def ranks(self) -> Integers:
-        """The place of each row among its unit's rows."""
-        return np.concatenate(by_blocks(self._ranks, blocks_of(self.units, ROWS_AT_ONCE)))
+    def steps(self, name: str) -> Steps | None:
+        """A Bounded column in grid steps, made once, for the first question that adds it up; None for other columns."""
+        if name in self.grids and name not in self._steps:
+            self._steps[name] = self._made_steps(name)
+        return self._steps.get(name)
 
-    def _ranks(self, part: slice) -> Integers:
-        contents = [self._content(name, part) for name in sorted({*self.numbers, *self.codes})]
+    def _made_steps(self, name: str) -> Steps:
+        steps, numbers, column = np.empty(self.rows, np.int32), self.numbers[name], self.grids[name]
+
+        def fill(part: slice) -> None:
+            steps[part] = grid.to_grid(numbers[part], column)
+
+        by_blocks(fill, even_blocks(self.rows))
+        return steps
+
+    @cached_property
+    def ranks(self) -> Numbers:
+        """The place of each row among its unit's rows."""
+        blocks = blocks_of(self.units, ROWS_AT_ONCE)
+        return np.concatenate(by_blocks(lambda part: self.ranks_within(np.arange(part.start, part.stop)), blocks))
+
+    def ranks_within(self, rows: Integers) -> Numbers:
+        """The same for some rows: all of their units."""
+        contents = [self._content(name, rows) for name in sorted({*self.numbers, *self.codes})]
         # Numbers within one step of the grid, and moments within a second, are told apart by themselves.
-        finer = [np.nan_to_num(self.numbers[name][part]) for name in sorted(self.numbers)]
-        return ranks(self.units[part], self.names[part], contents, finer)
+        finer = [np.nan_to_num(self.numbers[name].take(rows)) for name in sorted(self.numbers)]
+        units = self.units.take(rows).astype(np.int64)
+        return ranks(units, self.names.take(units), contents, finer).astype(np.int32)
 
     @cached_property
     def complete(self) -> frozenset[str]:
         """Columns of numbers in which no row lacks one."""
-        return frozenset(name for name, values in self.numbers.items() if not np.isnan(values).any())
+
+        def whole(values: NDArray[np.float64]) -> bool:
+            return all(by_blocks(lambda part: not np.isnan(values[part]).any(), even_blocks(self.rows)))
+
+        return frozenset(name for name, values in self.numbers.items() if whole(values))
 
     def blocks_for(self, numbers: int) -> list[slice]:
         """Blocks of whole units, for a question of so many numbers."""
         return blocks_of(self.units, max(numbers, ROWS_AT_ONCE))
 
-    def _content(self, name: str, part: slice) -> Integers:
+    def _content(self, name: str, rows: Integers) -> Integers:
         """A column as non-negative integers, 0 for nothing; of texts what does not depend on other units."""
         if name in self.texts:
-            numbers = self._text_numbers[name]
-            return np.asarray(numbers[self.codes[name][part]])
+            return self._text_numbers[name].take(self.codes[name].take(rows))
         if name in self.codes:
-            return self.codes[name][part].astype(np.int64) + 1
-        if name in self.steps:
-            return np.where(
-                np.isnan(self.numbers[name][part]), 0, self.steps[name][part].astype(np.int64) + 2**grid.BITS + 1
-            )
-        seconds = self.numbers[name][part]
-        return np.where(np.isnan(seconds), 0, np.floor(np.nan_to_num(seconds)).astype(np.int64) % 2**32 + 1)
+            return self.codes[name].take(rows).astype(np.int64) + 1
+        numbers = self.numbers[name].take(rows)
+        if name in self.grids:
+            steps = grid.to_grid(numbers, self.grids[name]).astype(np.int64)
+            return np.where(np.isnan(numbers), 0, steps + 2**grid.BITS + 1)
+        return np.where(np.isnan(numbers), 0, np.floor(np.nan_to_num(numbers)).astype(np.int64) % 2**32 + 1)
 
     @cached_property
     def _text_numbers(self) -> dict[str, Integers]:
@@ -122,15 +149,9 @@ class Prepared:
 
     def taken(self, rows: Integers) -> Prepared:
         """Some of the rows, in the given order; a row may be taken several times."""
-        return Prepared(
-            self.units[rows],
-            self.names[rows],
-            self.most,
-            {name: values[rows] for name, values in self.numbers.items()},
-            {name: values[rows] for name, values in self.steps.items()},
-            {name: values[rows] for name, values in self.codes.items()},
-            self.texts,
-        )
+        numbers = {name: values[rows] for name, values in self.numbers.items()}
+        codes = {name: values[rows] for name, values in self.codes.items()}
+        return Prepared(self.units[rows], self.names, self.most, numbers, codes, self.texts, self.grids)
 
 
 def prepare(table: Any, schema: Schema, unit: PrivacyUnit) -> Prepared:
@@ -167,7 +188,7 @@ def prepare_all(
     return guarded(lambda: _prepare_all(columns, schemas, units), READING_FAILED)
 
 
-def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
+def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, Values]:
     # pyarrow's `columns` are the values.  Names of pandas' may be there twice, which narwhals refuses to read.
     listed = table.column_names if is_pyarrow_table(table) else getattr(table, "columns", ())
     names = [name for name in listed if isinstance(name, str)]
@@ -180,77 +201,112 @@ def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, NDArray[Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         frame = guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
-        return guarded(lambda: {name: array_of(frame.get_column(name)) for name in wanted}, READING_FAILED)
+        return guarded(lambda: {name: column_of(frame.get_column(name)) for name in wanted}, READING_FAILED)
 
 
 @at(Stage.PREPARING)
 def _prepare_all(
-    columns: dict[str, dict[str, NDArray[Any]]], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
+    columns: dict[str, dict[str, Values]], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
 ) -> dict[str, Prepared]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
-        return {name: _prepare(columns[name], schemas[name], units[name].max_rows, *numbered[name]) for name in columns}
+        tables = {}
+        for name in list(columns):  # and what is no longer needed is let go: two copies may not fit the memory
+            table = _table(columns.pop(name), schemas[name], *numbered.pop(name))
+            tables[name] = _with_first_rows(table, units[name])
+        return tables
 
 
-def _prepare(
-    columns: dict[str, NDArray[Any]], schema: Schema, most: int | None, units: Integers, names: Integers
+def _table(
+    columns: dict[str, Values], schema: Schema, units: Numbers, order: Numbers | None, names: Integers
 ) -> Prepared:
-    # Rows in the order of their units, which makes what is done unit by unit quick; nothing depends on positions.
-    order = _order(units)
-    if order is not None:
-        units, names = units[order], names[order]
+    """All rows that have a unit, in the order of their units, which makes what is done unit by unit quick."""
     table = Prepared(units, names, None)
+
+    def ordered(codes: Codes) -> Codes:
+        return codes if order is None else gathered(codes, order)
+
     for name, column in schema.items():
-        values = columns[name]
+        values = columns.pop(name)
         if isinstance(column, Categories):
-            codes = codes_of(values, column)
-            table.codes[name] = codes if order is None else codes[order]
+            table.codes[name] = ordered(codes_of(values, column))
         elif isinstance(column, Text):
             codes, table.texts[name] = texts(values)
-            table.codes[name] = codes if order is None else codes[order]
+            table.codes[name] = ordered(codes)
         else:
-            numbers = seconds(values) if isinstance(column, Dates) else floats(values)
-            table.numbers[name] = numbers if order is None else numbers[order]
-            table.numbers[name], steps = _bounded(table.numbers[name], column)
-            if steps is not None:
-                table.steps[name] = steps
-    if most is not None:
-        crowded = np.flatnonzero((np.bincount(table.units) > most)[table.units]) if table.rows else table.units[:0]
-        kept = np.ones(table.rows, np.bool_)
-        kept[crowded] = table.taken(crowded).ranks < most
-        table = replace(table if kept.all() else table.taken(np.flatnonzero(kept)), most=most)
+            table.numbers[name] = _clamped(values, column, order)
+            if isinstance(column, Bounded):
+                table.grids[name] = column
     return table
 
 
-def _order(units: Integers) -> Integers | None:
-    """Where the rows stand that have a unit, unit by unit; None if all rows stand so already."""
-    known = None if units.min(initial=0) >= 0 else np.flatnonzero(units >= 0)
+def _with_first_rows(table: Prepared, unit: PrivacyUnit) -> Prepared:
+    """The table with as many rows of each unit as count; the table that was given loses its columns."""
+    most = unit.max_rows
+    if unit.column is None or most is None:
+        return replace(table, most=most)
+    kept = np.ones(table.rows, np.bool_)
+
+    def choose(part: slice) -> None:
+        starts = starts_of([table.units[part]])
+        sizes = np.diff(np.r_[starts, part.stop - part.start])
+        crowded = part.start + np.flatnonzero(np.repeat(sizes > most, sizes))
+        kept[crowded] = table.ranks_within(crowded) < most
+
+    by_blocks(choose, blocks_of(table.units, ROWS_AT_ONCE))
+    if kept.all():
+        return replace(table, most=most)
+    rows = np.flatnonzero(kept).astype(np.int32)
+    for name in table.numbers:
+        table.numbers[name] = gathered(table.numbers[name], rows)
+    for name in table.codes:
+        table.codes[name] = gathered(table.codes[name], rows)
+    return replace(table, units=gathered(table.units, rows), most=most)
+
+
+def _by_unit(units: Numbers) -> tuple[Numbers, Numbers | None]:
+    """Units ascending, and where these rows stood that have one; None if all rows stand so already."""
+    known = None if units.min(initial=0) >= 0 else np.flatnonzero(units >= 0).astype(np.int32)
     units = units if known is None else units[known]
     if (units[1:] >= units[:-1]).all():
-        return known
-    # By the last digit first: numpy sorts numbers of 16 bits without comparing them.
-    order = np.argsort(units.astype(np.uint16), kind="stable")
-    for bits in range(DIGIT_BITS, int(units.max()).bit_length(), DIGIT_BITS):
-        order = order[np.argsort((units[order] >> bits).astype(np.uint16), kind="stable")]
-    return order if known is None else known[order]
+        return units, known
+    halves = range((int(units.max()) >> HALF) + 1)
+
+    def by_high(part: slice) -> tuple[Numbers, list[int]]:
+        high = (units[part] >> HALF).astype(np.uint16)
+        places = np.argsort(high, kind="stable")
+        return part.start + places.astype(np.int32), np.searchsorted(high[places], [*halves, len(halves)]).tolist()
+
+    pieces = by_blocks(by_high, even_blocks(len(units)))
+    order, ordered = np.empty_like(units), np.empty_like(units)
+    ends = np.cumsum([0, *(sum(ends[half + 1] - ends[half] for _, ends in pieces) for half in halves)]).tolist()
+
+    def by_low(half: int) -> None:
+        rows = np.concatenate([rows[ends[half] : ends[half + 1]] for rows, ends in pieces])
+        own = units.take(rows)
+        places = np.argsort(own.astype(np.uint16), kind="stable")
+        part = slice(ends[half], ends[half + 1])
+        order[part], ordered[part] = rows.take(places), own.take(places)
+
+    by_blocks(by_low, halves)
+    return ordered, order if known is None else known[order]
 
 
-def _bounded(values: NDArray[np.float64], column: Bounded | Dates) -> tuple[NDArray[np.float64], Steps | None]:
-    """Numbers, clamped, and in grid steps if the column has them."""
-    numbers = np.empty(len(values))
-    steps = np.empty(len(values), np.int32) if isinstance(column, Bounded) else None
+def _clamped(values: Values, column: Bounded | Dates, order: Numbers | None) -> NDArray[np.float64]:
+    """Numbers, or moments in seconds, within what the schema says, in the order of the rows."""
+    read = seconds if isinstance(column, Dates) else floats
+    single = by_value(read, values) if isinstance(values, Encoded) else values
+    numbers = np.empty(len(single) if order is None else len(order))
 
     def fill(part: slice) -> None:
-        numbers[part] = np.clip(values[part], column.low, column.high)
-        if isinstance(column, Bounded):
-            if column.whole:
-                np.round(numbers[part], out=numbers[part])
-            if steps is not None:
-                steps[part] = grid.to_grid(numbers[part], column)
+        own = numbers[part]
+        np.clip(read(single[part] if order is None else single.take(order[part])), column.low, column.high, out=own)
+        if isinstance(column, Bounded) and column.whole:
+            np.round(own, out=own)
 
-    by_blocks(fill, even_blocks(len(values)))
-    return numbers, steps
+    by_blocks(fill, even_blocks(len(numbers)))
+    return numbers
 
 
 def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], named: Callable[[Any], bool]) -> list[int]:
@@ -269,39 +325,41 @@ def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], nam
     SchemaError, ExecutionError
         As `prepare_all`.
     """
-    values: dict[str, NDArray[Any]] = {}
+    values: dict[str, Values] = {}
     for name, table in tables.items():
         column = units[name].column
         if column is not None:
             values[name] = unit_names(_columns(table, name, [column])[column])
-    distinct = guarded(lambda: distinct_units(np.concatenate(_together(values)))[1], READING_FAILED)
+    distinct = guarded(lambda: distinct_units(_together(values))[1], READING_FAILED)
     return [number for number, value in enumerate(distinct) if named(plain(value))]
 
 
-def _unit_values(columns: dict[str, NDArray[Any]], unit: PrivacyUnit) -> NDArray[Any] | int:
+def _unit_values(columns: dict[str, Values], unit: PrivacyUnit) -> Values | int:
     """What names each row's unit; the number of rows where each row is one."""
     return len(next(iter(columns.values()))) if unit.column is None else unit_names(columns[unit.column])
 
 
-def _numbered(values: dict[str, NDArray[Any] | int]) -> dict[str, tuple[Integers, Integers]]:
-    """Number the units of all tables 0, 1, ..., -1 where there is none, and give their names as portable integers."""
-    numbered = {
-        name: (np.arange(rows), np.broadcast_to(np.int64(0), (rows,)))
+def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[Numbers, Numbers | None, Integers]]:
+    """The rows' units, numbered over all tables, ascending; where these rows stood (see `_by_unit`); units' names."""
+    numbered: dict[str, tuple[Numbers, Numbers | None, Integers]] = {
+        name: (np.arange(rows, dtype=np.int32), None, np.broadcast_to(np.int64(0), (rows,)))
         for name, rows in values.items()
         if isinstance(rows, int)
     }
     named = {name: column for name, column in values.items() if not isinstance(column, int)}
     if named:
-        together = _together(named)
-        codes, names = number_units(np.concatenate(together))
-        ends = np.cumsum([len(column) for column in together])
-        for name, end, column in zip(named, ends, together, strict=True):
-            part = slice(end - len(column), end)
-            numbered[name] = codes[part], names[part]
+        codes, names = number_units(_together(named))
+        ends = np.cumsum([len(column) for column in named.values()]).tolist()
+        for name, (start, end) in zip(named, pairwise([0, *ends]), strict=True):
+            numbered[name] = *_by_unit(codes[start:end]), names
     return numbered
 
 
-def _together(named: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
-    """Columns whose values are to be told apart across tables; of one type, so that no value changes on the way."""
-    kinds = {column.dtype.kind for column in named.values()}
-    return [column if len(kinds) == 1 else column.astype(object) for column in named.values()]
+def _together(named: Mapping[str, Values]) -> Values:
+    """Columns as one, so that units are told apart across tables; of one type, so that no value changes on the way."""
+    columns = list(named.values())
+    if len(columns) == 1:
+        return columns[0]
+    single = [column.values[column.places] if isinstance(column, Encoded) else column for column in columns]
+    kinds = {column.dtype.kind for column in single}
+    return np.concatenate(single if len(kinds) == 1 else [column.astype(object) for column in single])

@@ -47,6 +47,14 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
             if value is not None and not least <= value <= MOST:
                 raise SchemaError(f"limits: {name} must lie between {least} and 2**31; got {value!r}")
 
+    def rows_below(self, most: int | None) -> int | None:
+        """The limit on rows, in a table where a unit has at most `most`; None where that changes nothing."""
+        return self.rows if most is None or (self.rows is not None and self.rows < most) else None
+
+    def by_rank(self, most: int | None) -> bool:
+        """Whether it takes an order of each unit's rows to tell which of them count."""
+        return self.rows_below(most) is not None or self.rows_per_group is not None
+
     def tightened(self, other: Limits) -> Limits:
         """Both limits at once."""
         return Limits(*(_smaller(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__))

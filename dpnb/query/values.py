@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpnb.query.blocks import by_blocks, even_blocks
+from dpnb.query.blocks import by_blocks, cores, even_blocks, gathered
 from dpnb.query.contribution import Integers, name_number
 from dpnb.query.schema import Categories, encodable, iso_time, plain, seconds_of, text_of
 
-Codes = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
+Codes = NDArray[np.signedinteger[Any]]
 """Places in a list, -1 for none."""
+
+Numbers = NDArray[np.int32]
+"""Of units: a table in memory has fewer than 2**31 rows."""
 
 EXACT = 2**53
 """Doubles hold every integer up to here."""
@@ -34,6 +39,8 @@ ROOM = 4
 
 NEAR = 2**16
 """How far apart numbers may be of which each has a place in a table."""
+
+D = TypeVar("D", bound=np.generic)
 
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """pandas' own kinds are dates and spans too."""
@@ -68,19 +75,78 @@ def _microseconds(value: Any) -> int | None:
     return int(moment.astype("datetime64[us]").astype(np.int64))
 
 
-def array_of(series: nw.Series[Any]) -> NDArray[Any]:
-    """A column as an array that does not depend on what else is in it.
+@dataclass(frozen=True, repr=False)
+class Encoded:
+    """A column whose values come again and again, as libraries keep texts and categories.  A private value.
+
+    Parameters
+    ----------
+    places : int array, shape (rows,)
+        The place of each row's value in `values`, -1 for none.
+    values : object array
+        Those there are, and None at the end.
+    """
+
+    places: NDArray[np.signedinteger[Any]]
+    values: NDArray[Any]
+
+    def __len__(self) -> int:
+        """Rows."""
+        return len(self.places)
+
+
+Values: TypeAlias = NDArray[Any] | Encoded
+"""A column, value by value or encoded: which of the two makes no difference to what a row's value counts as."""
+
+
+def by_value(work: Callable[[NDArray[Any]], NDArray[D]], values: Values) -> NDArray[D]:
+    """What a function of single values gives of each row; of a value that comes again it is asked once."""
+    return gathered(work(values.values), values.places) if isinstance(values, Encoded) else work(values)
+
+
+def column_of(series: nw.Series[Any]) -> Values:
+    """A column in a form that does not depend on what else is in it.
 
     Whole numbers beside a null would become doubles, which cannot tell large ones apart: they become objects.  So does
-    all else but numbers and times, for which some libraries have an array of another kind where nothing is null: polars
-    has texts of one width, which lose zeros at their end, and tables for lists.
+    all else but numbers, times and what is encoded, for which some libraries have an array of another kind where
+    nothing is null: polars has texts of one width, which lose zeros at their end, and tables for lists.
     """
     kind = series.dtype
     # Objects stay as they are, unasked: an odd one may raise when a library looks for nulls.
     if kind.is_float() or kind.is_temporal() or kind == nw.Object:
         return series.to_numpy()
+    if kind in (nw.String, nw.Categorical, nw.Enum):
+        encoded = _encoded(series)
+        if encoded is not None:
+            return encoded
     number = kind == nw.Boolean or (kind.is_integer() and kind not in WIDE)
     return series.to_numpy() if number and not series.null_count() else _objects(series.to_list())
+
+
+def _encoded(series: nw.Series[Any]) -> Encoded | None:
+    """Texts or categories, encoded by the library that has them; None where none can.
+
+    Arrow tells texts apart by their bytes, as Python does.
+    """
+    native = series.to_native()
+    if isinstance(native, pd.Series):
+        if isinstance(native.array, pd.Categorical):
+            return Encoded(native.array.codes, _objects([*native.array.categories.tolist(), None]))
+        if not isinstance(native.dtype, pd.ArrowDtype) and getattr(native.dtype, "storage", "") != "pyarrow":
+            return None  # Python's own objects, of which some may be no texts
+    if find_spec("pyarrow") is None:
+        return None
+    import pyarrow as pa
+
+    arrow = native if isinstance(native, pa.ChunkedArray) else series.to_arrow()
+    arrow = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
+    share = len(arrow) // cores() + 1
+    parts = [slice(start, start + share) for start in range(0, len(arrow) or 1, share)]
+    found = by_blocks(lambda part: arrow.slice(part.start, share).dictionary_encode(), parts)
+    chunks = [chunk for part in found for chunk in part.chunks]
+    encoded = pa.chunked_array(chunks, found[0].type).unify_dictionaries().combine_chunks()
+    places = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return Encoded(places, _objects([*encoded.dictionary.to_pylist(), None]))
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -152,12 +218,22 @@ def _second(value: Any) -> float:
         return math.nan
 
 
-def texts(values: NDArray[Any]) -> tuple[NDArray[np.int32], dict[str, int]]:
+def texts(values: Values) -> tuple[Codes, dict[str, int]]:
     """The place of each row's text in the column's own list, -1 for what is none; and the list, place by text."""
     places: dict[str, int] = {}
-    if values.dtype.kind in "Mm":
-        return np.full(len(values), -1, np.int32), places
-    return _each(values, lambda value: _text(value, places), np.dtype(np.int32)), places
+
+    def work(values: NDArray[Any]) -> Codes:
+        if values.dtype.kind in "Mm":
+            return np.full(len(values), -1, np.int8)
+        found = _each(values, lambda value: _text(value, places), np.dtype(np.int32))
+        return found.astype(_kind_of_codes(len(places)), copy=False)
+
+    return by_value(work, values), places
+
+
+def _kind_of_codes(size: int) -> np.dtype[Any]:
+    """The smallest type of places in a list of some size, and of one more: where 0 stands for nothing."""
+    return np.min_scalar_type(-size - 1)
 
 
 def _text(value: Any, texts: dict[str, int]) -> int:
@@ -169,11 +245,14 @@ def _text(value: Any, texts: dict[str, int]) -> int:
         return -1
 
 
-def codes_of(values: NDArray[Any], column: Categories) -> Codes:
+def codes_of(values: Values, column: Categories) -> Codes:
     """The place of each row's value in the declared list, -1 for what is not in it."""
+    return by_value(lambda values: _codes_of(values, column), values)
+
+
+def _codes_of(values: NDArray[Any], column: Categories) -> Codes:
     code_of = {key: code for code, key in enumerate(column.values)}
-    # The next one has to fit too: places are counted from 1 where 0 stands for nothing.
-    kind = np.min_scalar_type(-len(column.values) - 1)
+    kind = _kind_of_codes(len(column.values))
     if values.dtype.kind in "biuf":
         near = _near_codes(values, column, kind)
         if near is not None:
@@ -215,12 +294,18 @@ def _code(value: Any, code_of: dict[Any, int]) -> int:
         return -1
 
 
-def unit_names(values: NDArray[Any]) -> NDArray[Any]:
+def unit_names(values: Values) -> Values:
     """What names each row's unit.
 
     Moments and spans of time have many types, of which a table has another one as soon as one value is odd.  So they
     all become the same text.
     """
+    if isinstance(values, Encoded):
+        return Encoded(values.places, by_value(_unit_names, values.values))
+    return _unit_names(values)
+
+
+def _unit_names(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind in "Mm":
         return _objects([time_name(value) for value in values])
     if values.dtype.kind == "O":
@@ -228,35 +313,56 @@ def unit_names(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def number_units(values: NDArray[Any]) -> tuple[Integers, Integers]:
-    """Number each row's unit 0, 1, ..., -1 where there is none, and give the unit's name as a portable integer."""
+def number_units(values: Values) -> tuple[Numbers, Integers]:
+    """Number each row's unit 0, 1, ..., -1 where there is none; and each unit's name as a portable integer."""
     codes, names = distinct_units(values)
     if isinstance(names, np.ndarray) and names.dtype.kind in "iu":  # as `name_number` does, all at once
-        wide = names.astype(np.uint64 if names.dtype.kind == "u" else np.int64)
-        numbers = (np.abs(wide) % NAMES).astype(np.int64)
-    else:
-        numbers = np.array([*map(_name_number, names)], np.int64)
-    return codes, np.append(numbers, 0)[codes]
+        wide = names.astype(np.uint64 if names.dtype.kind == "u" else np.int64, copy=False)
+        return codes, (np.abs(wide) % NAMES).astype(np.int64, copy=False)
+    return codes, np.array([*map(_name_number, names)], np.int64)
 
 
-def distinct_units(values: NDArray[Any]) -> tuple[Integers, Sequence[Any] | NDArray[Any]]:
+def distinct_units(values: Values) -> tuple[Numbers, Sequence[Any] | NDArray[Any]]:
     """Number each row's unit 0, 1, ..., -1 where there is none, and list the values that name them, in that order.
 
     Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
     of equal texts, and choose among them by what else is in the column.
     """
+    if isinstance(values, Encoded):
+        there = np.zeros(len(values.values), np.bool_)
+        there[values.places] = True
+        number = np.full(len(there), -1, np.int32)  # also of values that no row has
+        number[there], distinct = distinct_units(values.values[there])
+        return number[values.places], distinct
     if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= ROOM * len(values):
-        low = values.min().astype(np.int64)
-        places = values - low
-        there = np.zeros(int(places.max()) + 1, np.bool_)
-        there[places] = True
-        numbered = np.cumsum(there, dtype=np.int32) - 1
-        return numbered[places].astype(np.int64), np.flatnonzero(there) + low
+        return _near_units(values)
     if values.dtype.kind in "biuf":
         codes, distinct = pd.factorize(values)
-        return codes.astype(np.int64), distinct
+        return codes.astype(np.int32), distinct
     numbers: dict[Any, int] = {}
-    return _each(values, lambda value: _number(value, numbers), np.dtype(np.int64)), list(numbers)
+    return _each(values, lambda value: _number(value, numbers), np.dtype(np.int32)), list(numbers)
+
+
+def _near_units(values: NDArray[Any]) -> tuple[Numbers, Integers]:
+    """The same for whole numbers that are near each other."""
+    low, high = int(values.min()), int(values.max())
+    there = np.zeros(high - low + 1, np.bool_)
+    codes = np.empty(len(values), np.int32)
+
+    def places(part: slice) -> Integers:
+        return values[part].astype(np.int64, copy=False) - low
+
+    def note(part: slice) -> None:
+        there[places(part)] = True
+
+    by_blocks(note, even_blocks(len(values)))
+    numbered = np.cumsum(there, dtype=np.int32) - 1
+
+    def number(part: slice) -> None:
+        codes[part] = numbered[places(part)]
+
+    by_blocks(number, even_blocks(len(values)))
+    return codes, np.flatnonzero(there) + low
 
 
 def _number(value: Any, numbers: dict[Any, int]) -> int:

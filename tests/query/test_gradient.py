@@ -132,7 +132,7 @@ def test_a_units_vector_depends_on_its_own_rows_alone_to_the_last_bit(
         prepared = prepare(part, SCHEMA, unit)
         found = unit_vectors(query, prepared, SCHEMA)
         return {
-            int(prepared.names[prepared.units == owner][0]): found.values[start : start + found.width].tolist()
+            int(prepared.names[owner]): found.values[start : start + found.width].tolist()
             for owner, start in zip(found.owners, found.starts, strict=True)
         }
 

@@ -98,8 +98,11 @@ def assert_same(found: Prepared, expected: Prepared) -> None:
     assert found.most == expected.most
     assert found.texts == expected.texts
     np.testing.assert_array_equal(found.units, expected.units)
-    np.testing.assert_array_equal(found.names, expected.names)
-    for of in ("numbers", "steps", "codes"):
+    np.testing.assert_array_equal(found.names[found.units], expected.names[expected.units])
+    assert list(found.grids) == list(expected.grids)
+    for name in expected.grids:
+        np.testing.assert_array_equal(found.steps(name), expected.steps(name), err_msg=name)
+    for of in ("numbers", "codes"):
         columns, those = getattr(found, of), getattr(expected, of)
         assert list(columns) == list(those)
         for name in those:
@@ -156,3 +159,32 @@ def test_unusual_values_count_the_same_beside_a_null_and_without(
             for column in (polars.Series(some, dtype=kind(polars)) for some in (values, [*values, None]))
         )
         assert_same(beside.taken(np.arange(alone.rows)), alone)
+
+
+def test_a_category_that_no_row_has_is_no_unit() -> None:
+    who = pd.Categorical(["x", None, "y"], categories=["nobody", "y", "x"])
+    found = prepare(pd.DataFrame({"t": ["a", "b", "c"], "who": who}), {"t": Text()}, PrivacyUnit("who", max_rows=None))
+    expected = prepare(
+        pd.DataFrame({"t": ["c", "a"], "who": ["y", "x"]}), {"t": Text()}, PrivacyUnit("who", max_rows=None)
+    )
+    assert found.units.tolist() == [0, 1]
+    np.testing.assert_array_equal(found.names, expected.names)
+
+
+def test_texts_in_several_pieces_of_arrow_are_the_same_texts() -> None:
+    pa = pytest.importorskip("pyarrow")
+    pieces = [pa.array(["b", None]), pa.array([], pa.string()), pa.array(["a", "b"])]
+    schema = {"t": Text(), "g": Categories(["a", "b"])}
+    for chunks in (pieces, [piece.dictionary_encode() for piece in pieces]):
+        column = pa.chunked_array(chunks)
+        found = prepare(pa.table({"t": column, "g": column}), schema, PrivacyUnit())
+        assert found.codes["g"].tolist() == [1, -1, 0, 1]
+        place = found.texts["t"]
+        assert found.codes["t"].tolist() == [place["b"], -1, place["a"], place["b"]]
+
+
+@pytest.mark.parametrize("make", [of_pandas, *OTHERS])
+def test_a_table_without_rows_has_none(make: Make) -> None:
+    empty = prepare(make(COLUMNS)[:0], SCHEMA, PrivacyUnit("person", max_rows=1))
+    assert empty.rows == 0
+    assert [len(values) for values in (*empty.numbers.values(), *empty.codes.values())] == [0] * len(SCHEMA)

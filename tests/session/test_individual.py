@@ -52,7 +52,7 @@ def standing(session: dpnb.Session) -> Any:
 def spent(session: dpnb.Session, unit: str | None = "who") -> dict[Any, float]:
     """By unit, as mu squared."""
     rows, paid = session._tables.opened.rows(""), standing(session).spent
-    names = rows.units if unit is None else rows.names
+    names = rows.units if unit is None else rows.names[rows.units]
     return {int(name): float(paid[number]) for name, number in zip(names, rows.units, strict=True)}
 
 

@@ -430,7 +430,7 @@ def own_vectors(session: dpnb.Session, name: str, radius: float) -> dict[int, An
     plan = WIDE_QUESTIONS[name](session).plan
     tables = session._questions.tables
     rows = tables.opened.rows(plan.source)
-    names = dict(zip(rows.units.tolist(), rows.names.tolist(), strict=True))
+    names = dict(enumerate(rows.names.tolist()))
     vectors = unit_vectors(tables.compile(plan), rows, tables.schema(plan.source))
     squares = vectors.squares()
     scaled = vectors.within(radius * np.sqrt(squares))
@@ -456,7 +456,7 @@ def paid(session: dpnb.Session, moves: list[tuple[str, str]]) -> dict[int, str]:
     for charge in session.ledger.charges():
         individual_state, _, _ = individuals._after(individual_state, charge, None)
     spent, rows = individual_state.purses.units.spent, session._tables.opened.rows("")
-    return {int(name): float(spent[unit]).hex() for name, unit in zip(rows.names, rows.units, strict=True)}
+    return {int(name): float(spent[unit]).hex() for unit, name in enumerate(rows.names)}
 
 
 @settings(max_examples=40)

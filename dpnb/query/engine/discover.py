@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number
-from dpnb.query.engine.execute import counts_of, grouped, limited, needs_ranks
+from dpnb.query.engine.execute import counts_of, grouped, limited
 from dpnb.query.engine.expressions import Rows, level_codes
 from dpnb.query.engine.native import Frame
 from dpnb.query.engine.table import EngineTable
@@ -61,7 +61,7 @@ class Groups:
 def groups_of_units(query: LinearQuery, table: EngineTable, schema: Schema) -> Groups:
     """Which unit has a row that counts in which group."""
     limits = query.limits
-    by_rank = needs_ranks(limits, table)
+    by_rank = limits.rows_below(table.most) is not None
     table = table.with_ranks() if by_rank else table
     rows = Rows(table, schema)
     counts = counts_of(query.plan.where, (), rows)

@@ -100,7 +100,7 @@ class Chosen:
 def chosen_rows(query: LinearQuery, table: EngineTable, schema: Schema) -> Chosen:
     """The rows that count for a question."""
     limits = query.limits
-    by_rank = needs_ranks(limits, table) or limits.rows_per_group is not None
+    by_rank = limits.by_rank(table.most)
     table = table.with_ranks() if by_rank else table
     rows = Rows(table, schema)
     columns: dict[str, nw.Expr] = {"cell": cell_codes(query.plan, rows)}
@@ -118,15 +118,11 @@ def chosen_rows(query: LinearQuery, table: EngineTable, schema: Schema) -> Chose
     return Chosen(table, frame, made)
 
 
-def needs_ranks(limits: Limits, table: EngineTable) -> bool:
-    """Whether a question lets fewer rows of a unit count than the table."""
-    return limits.rows is not None and (table.most is None or limits.rows < table.most)
-
-
 def limited(frame: Frame, limits: Limits, table: EngineTable, cell: list[str]) -> Frame:
     """The rows that a question's limits on rows and groups leave."""
-    if limits.rows is not None and needs_ranks(limits, table):
-        frame = first_rows(frame, limits.rows)
+    fewer = limits.rows_below(table.most)
+    if fewer is not None:
+        frame = first_rows(frame, fewer)
     if limits.groups is not None:
         frame = first_groups(table.engine, frame, limits.groups, cell)
     return frame

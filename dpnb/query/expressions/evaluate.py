@@ -100,15 +100,15 @@ class Rows:
         """No unit has more rows than this."""
         return self._table.most
 
-    @property
+    @cached_property
     def units(self) -> NDArray[np.int64]:
         """Whose row it is, ascending."""
-        return self._table.units[self._part]
+        return self._table.units[self._part].astype(np.int64)
 
     @property
     def names(self) -> NDArray[np.int64]:
         """The unit's name as a portable integer."""
-        return self._table.names[self._part]
+        return self._table.names[self.units]
 
     @property
     def ranks(self) -> NDArray[Any]:
@@ -130,7 +130,7 @@ class Rows:
 
     def steps(self, name: str) -> NDArray[np.int32] | None:
         """A column in grid steps, if it has them; anything where there is nothing."""
-        steps = self._table.steps.get(name)
+        steps = self._table.steps(name)
         return None if steps is None else steps[self._part]
 
     def present(self, node: Expression) -> Mask:

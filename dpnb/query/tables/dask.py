@@ -29,7 +29,7 @@ from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.unit import PrivacyUnit
 from dpnb.query.unit_vectors import Sums
-from dpnb.query.values import array_of, number_units, unit_names
+from dpnb.query.values import column_of, number_units, unit_names
 
 NUMBER = "dpnb unit number"
 """The column by which rows are brought together."""
@@ -213,8 +213,9 @@ def _merged(found: list[Groups]) -> Groups:
 def _with_number(frame: Any, unit: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        names = unit_names(array_of(nw.from_native(frame, eager_only=True).get_column(unit)))
-    return frame.assign(**{NUMBER: number_units(names)[1]})
+        names = unit_names(column_of(nw.from_native(frame, eager_only=True).get_column(unit)))
+        codes, numbers = number_units(names)
+    return frame.assign(**{NUMBER: np.append(numbers, 0)[codes]})
 
 
 def _prepared(names: list[str], schemas: Schemas, units: Units, *frames: Any) -> InMemory:
