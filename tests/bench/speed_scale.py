@@ -123,7 +123,7 @@ def scale(rows: int, folder: str | None, child: Callable[..., dict[str, Any]]) -
         if "error" in found["file"]:
             return found
         for question in QUESTIONS:
-            for engine in ENGINES if not QUESTIONS[question][0] else ("duckdb",):  # polars sorts persons in memory
+            for engine in ENGINES:
                 for contender in ("dpnb", "plain"):
                     how = {"engine": engine, "contender": contender, "question": question}
                     said = child("asked", folder=place, ledgers=folder, **how)

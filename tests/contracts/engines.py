@@ -378,6 +378,42 @@ class TypedEngineContract(EngineContract):
         assert not (tmp_path / "purses.dpnb").exists()
 
 
+class SortingEngineContract(TypedEngineContract):
+    """Inherited by the tests of engines that put rows in order on one machine, share by share of the units."""
+
+    @pytest.fixture
+    def shares(self, monkeypatch: pytest.MonkeyPatch) -> int:
+        """As many as a table is asked in."""
+        monkeypatch.setattr(self.engine, "rows_at_once", 100)
+        return -(-len(TABLE) // 100)
+
+    @pytest.mark.parametrize("unit", [unit for unit in UNITS if unit != "row"])
+    def test_share_by_share_the_integers_are_the_same(
+        self, unit: str, shares: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = opened({"": self.native(TABLE)}, {"": SCHEMA}, {"": UNITS[unit]})
+        here = InMemory.read({"": TABLE}, {"": SCHEMA}, {"": UNITS[unit]})
+        sizes = self.watched(monkeypatch)
+        asks = {name: QUESTIONS[name] for name in ("mean", "by two", "units", "several", "regression", "found pairs")}
+        for ask in (asks | LIMITED).values():
+            for query in compiled(ask, UNITS[unit]):
+                sizes.clear()
+                same(query, here, there)
+                assert len(sizes) >= shares
+
+    def test_a_table_of_single_rows_is_asked_at_once(self, shares: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        there = opened({"": self.native(TABLE)}, {"": SCHEMA}, {"": UNITS["row"]})
+        (query,) = compiled(QUESTIONS["sum"], UNITS["row"])
+        sizes = self.watched(monkeypatch)
+        there.sums(query)
+        assert shares > 1
+        assert len(sizes) == 1
+
+    @pytest.mark.usefixtures("shares")
+    def test_share_by_share_a_join_has_the_same_pairs(self, tmp_path: Path) -> None:
+        self.test_a_join_has_the_same_pairs(tmp_path)
+
+
 SESSION: list[Ask] = [
     lambda f: f.count(),
     lambda f: f[f["k"] == 25]["x"].sum(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,12 +51,21 @@ class Groups:
         """``unit`` and ``square`` of what each adds, which is its number of groups."""
         return self.frame.group_by("unit").agg(square=nw.len()).with_columns(nw.col("square").cast(nw.Float64))
 
-    def counted(self) -> tuple[list[tuple[Key, ...]], Integers]:
-        """Every group that some unit has, with its number of units; as `dpnb.query.discover.present_groups`."""
+    def sizes(self) -> Counter[tuple[Any, ...]]:
+        """The number of units of every group that some unit has, by the values of its columns."""
         rows = grouped(self.table, self.frame, self.cell, {"s": [nw.lit(1).cast(nw.Int64)]})
-        found = sorted((tuple(row[name] for name in self.cell), int(row["s_0"])) for row in rows)
-        keys = [tuple(name(part) for name, part in zip(self.named, key, strict=True)) for key, _ in found]
-        return keys, np.array([size for _, size in found], np.int64)
+        return Counter({tuple(row[name] for name in self.cell): int(row["s_0"]) for row in rows})
+
+
+def counted(shares: Iterable[Groups]) -> tuple[list[tuple[Key, ...]], Integers]:
+    """Every group that some unit of some share has, with its number of units; as `present_groups` in memory."""
+    sizes: Counter[tuple[Any, ...]] = Counter()
+    named: list[Named] = []
+    for groups in shares:
+        sizes, named = sizes + groups.sizes(), groups.named
+    found = sorted(sizes.items())
+    keys = [tuple(name(part) for name, part in zip(named, key, strict=True)) for key, _ in found]
+    return keys, np.array([size for _, size in found], np.int64)
 
 
 def groups_of_units(query: LinearQuery, table: EngineTable, schema: Schema) -> Groups:

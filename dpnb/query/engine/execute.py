@@ -182,8 +182,14 @@ def _split(feature: Ones | Value) -> tuple[tuple[Expression, ...], tuple[int, ..
 # --- adding up -------------------------------------------------------------------------------------------------------
 
 
-def added_up(query: LinearQuery, chosen: Chosen) -> Sums:
-    """Sum what rows give, cell by cell; as `dpnb.query.execute.execute`."""
+def added_up(query: LinearQuery, shares: Iterable[Chosen]) -> Sums:
+    """Sum what rows give, cell by cell, over shares of the units; as `dpnb.query.execute.execute`."""
+    total = sum(_added_up(query, chosen) for chosen in shares)
+    return _narrow(np.ravel(total))
+
+
+def _added_up(query: LinearQuery, chosen: Chosen) -> Any:
+    """Python integers, shape (measured cells, slots)."""
     table, frame, made = chosen.table, chosen.frame, chosen.made
     parts: list[Any] = [None] * len(query.features)
     plain = [place for place, of in enumerate(made) if of is not None and of.slot is None]
@@ -198,8 +204,7 @@ def added_up(query: LinearQuery, chosen: Chosen) -> Sums:
     total = np.concatenate(
         [found * feature.weight for found, feature in zip(parts, query.features, strict=True)], axis=1
     )
-    total = total if query.only is None else total[list(query.only)]
-    return _narrow(total.ravel())
+    return total if query.only is None else total[list(query.only)]
 
 
 def _plain_sums(query: LinearQuery, table: EngineTable, frame: Frame, made: list[Any]) -> list[Any]:

@@ -25,6 +25,9 @@ FEW = 64
 
 LIMB = 2**LIMB_BITS
 
+ROWS_AT_ONCE = 2**24
+"""Of a few columns they take between one and two gigabytes to put in order."""
+
 HEX_DIGITS = 15
 """Of an MD5, as in `dpnb.query.contribution.name_number`."""
 
@@ -33,6 +36,9 @@ class Engine(ABC):
     """What every engine can do through narwhals alone, or would have to override."""
 
     name = ""
+    rows_at_once: int | None = None
+    """About persons a longer table is asked share by share, since the engine would put all of its rows in order at
+    once; None for an engine that spreads them over machines."""
     wide_sums = False
     """Sums of 64-bit integers are wider than these, and cannot wrap round however many rows there are."""
 
@@ -41,6 +47,10 @@ class Engine(ABC):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of plugins that could be installed
             return _opened(native)
+
+    def rows(self, native: Any) -> int:
+        """How many a frame has."""
+        return int(self.collected(self.opened(native).select(rows=nw.len()))[0]["rows"])
 
     @abstractmethod
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
@@ -82,6 +92,7 @@ class Polars(Engine):
     """Lazy frames of polars, with its streaming engine: what does not fit the memory is read as it is needed."""
 
     name = "polars"
+    rows_at_once = ROWS_AT_ONCE
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
         import polars as pl
@@ -136,6 +147,7 @@ class DuckDB(Engine):
     """Relations of DuckDB, of whatever it reads: tables, Parquet, CSV; larger than memory if need be."""
 
     name = "duckdb"
+    rows_at_once = ROWS_AT_ONCE
     wide_sums = True
 
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102

@@ -82,8 +82,14 @@ class EngineTable:
         return replace(self, frame=ranked(self.engine, self.frame, contents, finer))
 
 
-def engine_table(engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit) -> EngineTable:
-    """Describe in an engine's words what the schema describes; reads no row.
+Share = tuple[int, int]
+"""Which of how many shares of the units, told by the remainder of a unit's portable number."""
+
+
+def engine_table(
+    engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit, share: Share | None = None
+) -> EngineTable:
+    """Describe in an engine's words what the schema describes, of all units or of some; reads no row.
 
     Raises
     ------
@@ -122,6 +128,8 @@ def engine_table(engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit)
         else:
             hashes[UNIT] = NAME
     frame = engine.hashed(frame, hashes) if hashes else frame
+    if share is not None:
+        frame = frame.filter(nw.col(NAME) % share[1] == share[0])
     table = EngineTable(engine, frame, stems, schema, unit.column is not None, None)
     if unit.column is None:
         return replace(table, most=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from dpnb.accounting.individual import OnExhausted, Terms
@@ -12,12 +13,12 @@ from dpnb.errors import SchemaError
 from dpnb.query.aggregations import Discovery
 from dpnb.query.engine.combine import join, part
 from dpnb.query.engine.discover import Groups as Discovered
-from dpnb.query.engine.discover import groups_of_units
+from dpnb.query.engine.discover import counted, groups_of_units
 from dpnb.query.engine.execute import Chosen, added_up, chosen_rows, refuse_query
 from dpnb.query.engine.native import Engine
 from dpnb.query.engine.purses import Spent
 from dpnb.query.engine.squares import unit_squares
-from dpnb.query.engine.table import EngineTable, engine_table
+from dpnb.query.engine.table import EngineTable, Share, engine_table
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.plan import Joined, PartOf
 from dpnb.query.tables.protocol import Groups, Schemas, Units
@@ -41,10 +42,30 @@ class InEngine(Sources[EngineTable]):
         A column is missing, or of a type that cannot hold what the schema says.
     """
 
-    def __init__(self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> None:
-        self._engine = engine
-        described = {name: engine_table(engine, table, schemas[name], units[name]) for name, table in tables.items()}
-        super().__init__(described, schemas)
+    def __init__(
+        self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
+    ) -> None:
+        self._engine, self._natives, self._units = engine, tables, units
+        super().__init__(
+            {name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()},
+            schemas,
+        )
+
+    @cached_property
+    def _shares(self) -> list[InEngine]:
+        """The same tables, each of some of the units: so few that the engine can put their rows in order in memory.
+
+        A sum over units is the sum over shares of them.  How many rows there are decides how often the tables are read
+        and nothing else.
+        """
+        most = self._engine.rows_at_once
+        if most is None or any(unit.column is None for unit in self._units.values()):
+            return [self]
+        shares = -(-max(map(self._engine.rows, self._natives.values())) // most)
+        if shares <= 1:
+            return [self]
+        given = self._engine, self._natives, self._schemas, self._units
+        return [InEngine(*given, (share, shares)) for share in range(shares)]
 
     def _joined(self, left: EngineTable, right: EngineTable, source: Joined) -> EngineTable:
         return join(left, right, (self.schema(source.left), self.schema(source.right)), source)
@@ -88,12 +109,12 @@ class InEngine(Sources[EngineTable]):
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question."""
         with self._engine.interruptible():
-            return added_up(query, self.chosen(query))
+            return added_up(query, (share.chosen(query) for share in self._shares))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
         with self._engine.interruptible():
-            return self.discovered(query).counted()
+            return counted(share.discovered(query) for share in self._shares)
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInEngine:
         """What each unit has to spend, before anything was spent."""
@@ -119,10 +140,10 @@ class PursesInEngine:
             if isinstance(query.plan.aggregation, Discovery):
                 discovered = self.tables.discovered(query)
                 active, spent = self.spent.paid(discovered.squares(), terms)
-                return discovered.of(active).counted(), replace(self, spent=spent)
+                return counted([discovered.of(active)]), replace(self, spent=spent)
             chosen = self.tables.chosen(query)
             active, spent = self.spent.paid(unit_squares(query, chosen), terms)
-            return added_up(query, chosen.of(active)), replace(self, spent=spent)
+            return added_up(query, [chosen.of(active)]), replace(self, spent=spent)
 
     def charged(self, loss: float) -> PursesInEngine:
         """The purses after everybody was charged the same."""

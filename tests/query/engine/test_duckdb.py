@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from contracts.engines import TypedEngineContract
+from contracts.engines import SortingEngineContract
 from dpnb.query.engine.native import DuckDB
 
 duckdb = pytest.importorskip("duckdb")
 
 
-class TestDuckDB(TypedEngineContract):
+class TestDuckDB(SortingEngineContract):
     engine = DuckDB
     every_unit = False
     connection = duckdb.connect()

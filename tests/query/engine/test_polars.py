@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 import dpnb
-from contracts.engines import TypedEngineContract
+from contracts.engines import SortingEngineContract
 from dpnb.errors import SchemaError
 from dpnb.query.engine.native import Polars
 
 pl = pytest.importorskip("polars")
 
 
-class TestPolars(TypedEngineContract):
+class TestPolars(SortingEngineContract):
     engine = Polars
 
     def native(self, table: pd.DataFrame) -> Any:
