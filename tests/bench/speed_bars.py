@@ -38,12 +38,12 @@ def bars(found: dict[str, Any], most: int) -> list[Bar]:
     costs, asked = found.get("costs", {}), found.get("scale", {}).get("asked", [])
     answers = []
     for question, took in tables[False].get("questions", {}).items():
-        if question != "discovered keys" and "quantiles" not in question:
+        if "quantiles" not in question:
             beyond = max(0.0, took["dpnb"] - FIXED)
             answers.append(Bar(f"rows, filtered {question}, beside pandas", 1, _over(beyond, took["pandas"])))
             answers.append(Bar(f"rows, filtered {question}, beside polars", 2, _over(beyond, took["polars"])))
     for question, took in tables[True].get("questions", {}).items():
-        if question != "discovered keys" and "quantiles" not in question:
+        if "quantiles" not in question:
             answers.append(Bar(f"persons, {question}, beside pandas", 2, _over(took["dpnb"], took["pandas"])))
     for person, table in tables.items():
         took = table.get("questions", {}).get("three quantiles")
@@ -54,8 +54,9 @@ def bars(found: dict[str, Any], most: int) -> list[Bar]:
         Bar("noise for a million cells", 0.15, costs.get("noise"), "s"),
         Bar("a charge with its durable row", 2, _milli(costs.get("charge, disk")), "ms"),
         *(
-            Bar(f"set-up beside reading once, {who}", 3, _over(table.get("setup"), table.get("read")))
+            Bar(f"set-up for {who} beside {words}", 3, _over(table.get("setup"), table.get(name)))
             for who, table in (("rows", tables[False]), ("persons", tables[True]))
+            for words, name in (("a copy of the columns", "read"), ("reading them from Parquet", "file"))
         ),
         Bar("memory beside the columns used, the worst of the questions about rows", 2, _memory(found, most, False)),
         Bar("memory beside the columns used, the worst of the questions about persons", 2, _memory(found, most, True)),

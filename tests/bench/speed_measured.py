@@ -92,6 +92,18 @@ def read_once(frame: Any) -> None:
             [buffer.to_pybytes() for buffer in chunk.buffers() if buffer is not None]
 
 
+def read_file(frame: Any, folder: Path) -> float:
+    """Seconds in which pandas reads the frame from a Parquet file that the system holds in memory."""
+    import pandas as pd
+
+    path = folder / "frame.parquet"
+    frame.to_parquet(path)
+    try:
+        return statistics.median(took(lambda: pd.read_parquet(path)) for _ in range(3))
+    finally:
+        path.unlink()
+
+
 def measured(rows: int, person: bool, rounds: int, opendp: str | None) -> dict[str, Any]:
     """Seconds of every question for one table and one kind of unit."""
     columns = made(rows)
@@ -104,6 +116,7 @@ def measured(rows: int, person: bool, rounds: int, opendp: str | None) -> dict[s
     try:
         with tempfile.TemporaryDirectory() as folder:
             warm(Path(folder), person=person)
+            file = read_file(frames[0][needed], Path(folder))
             for place, question in enumerate(PEOPLE if person else ROWS):
                 gc.collect()
                 reads.append(took(lambda: read_once(frames[0][needed])))
@@ -118,7 +131,13 @@ def measured(rows: int, person: bool, rounds: int, opendp: str | None) -> dict[s
         found["context"] = median([peer.took("context", 40 + i) for i in range(3)])
     finally:
         peer.close()
-    found |= {"setup": median(setups), "read": median(reads), "opendp": peer.said, "failures": peer.failures}
+    found |= {
+        "setup": median(setups),
+        "read": median(reads),
+        "file": file,
+        "opendp": peer.said,
+        "failures": peer.failures,
+    }
     return found
 
 
