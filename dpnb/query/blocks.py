@@ -35,9 +35,10 @@ def blocks_of(units: NDArray[np.signedinteger[Any]], rows: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
-def even_blocks(rows: int) -> list[slice]:
-    """Blocks of rows of which it does not matter whose they are."""
-    return [slice(start, min(start + ROWS_AT_ONCE, rows)) for start in range(0, rows, ROWS_AT_ONCE)]
+def even_blocks(rows: int, at_most: int | None = None) -> list[slice]:
+    """Blocks of rows of which it does not matter whose they are, any number or at most so many."""
+    size = ROWS_AT_ONCE if at_most is None else max(ROWS_AT_ONCE, rows // at_most + 1)
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:

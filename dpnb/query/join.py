@@ -14,7 +14,7 @@ from dpnb.query.plan import Joined, PartOf, Source
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits, PrivacyUnit
-from dpnb.query.values import Numbers
+from dpnb.query.values import ShortIntegers
 
 MOST_PAIRS = 10**6
 """Of one unit: pairs are made in memory, and a unit must not be able to use it up."""
@@ -91,7 +91,7 @@ def join(left: Prepared, right: Prepared, schemas: tuple[Schema, Schema], source
     return table
 
 
-def _pairs(left: Numbers, right: Numbers) -> tuple[Integers, Integers]:
+def _pairs(left: ShortIntegers, right: ShortIntegers) -> tuple[Integers, Integers]:
     """Positions of all pairs with equal units."""
     order = np.argsort(right, kind="stable")
     ordered = right[order]

@@ -28,7 +28,7 @@ from dpnb.query.unit import PrivacyUnit
 from dpnb.query.values import (
     Codes,
     Encoded,
-    Numbers,
+    ShortIntegers,
     Values,
     by_value,
     codes_of,
@@ -46,6 +46,12 @@ Steps = NDArray[np.int32]
 
 HALF = 16
 """Bits of a half of a unit's number: numpy sorts numbers of so many bits without comparing them."""
+
+MOST_ROWS = 2**31 - 1
+"""Rows of all tables together that are counted in 32 bits, and whose sums are exact; see `dpnb.query.execute`."""
+
+MOST_PIECES = 64
+"""In which units are sorted by their higher half: for each piece and half there is a number."""
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -72,7 +78,7 @@ class Prepared:
         What the schema says of Bounded columns.
     """
 
-    units: Numbers
+    units: ShortIntegers
     names: Integers
     most: int | None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
@@ -102,12 +108,12 @@ class Prepared:
         return steps
 
     @cached_property
-    def ranks(self) -> Numbers:
+    def ranks(self) -> ShortIntegers:
         """The place of each row among its unit's rows."""
         blocks = blocks_of(self.units, ROWS_AT_ONCE)
         return np.concatenate(by_blocks(lambda part: self.ranks_within(np.arange(part.start, part.stop)), blocks))
 
-    def ranks_within(self, rows: Integers) -> Numbers:
+    def ranks_within(self, rows: Integers) -> ShortIntegers:
         """The same for some rows: all of their units."""
         contents = [self._content(name, rows) for name in sorted({*self.numbers, *self.codes})]
         # Numbers within one step of the grid, and moments within a second, are told apart by themselves.
@@ -210,6 +216,8 @@ def _prepare_all(
 ) -> dict[str, Prepared]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        if sum(_rows(values) for values in columns.values()) > MOST_ROWS:
+            raise OverflowError
         numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
         tables = {}
         for name in list(columns):  # and what is no longer needed is let go: two copies may not fit the memory
@@ -219,7 +227,7 @@ def _prepare_all(
 
 
 def _table(
-    columns: dict[str, Values], schema: Schema, units: Numbers, order: Numbers | None, names: Integers
+    columns: dict[str, Values], schema: Schema, units: ShortIntegers, order: ShortIntegers | None, names: Integers
 ) -> Prepared:
     """All rows that have a unit, in the order of their units, which makes what is done unit by unit quick."""
     table = Prepared(units, names, None)
@@ -265,7 +273,7 @@ def _with_first_rows(table: Prepared, unit: PrivacyUnit) -> Prepared:
     return replace(table, units=gathered(table.units, rows), most=most)
 
 
-def _by_unit(units: Numbers) -> tuple[Numbers, Numbers | None]:
+def _by_unit(units: ShortIntegers) -> tuple[ShortIntegers, ShortIntegers | None]:
     """Units ascending, and where these rows stood that have one; None if all rows stand so already."""
     known = None if units.min(initial=0) >= 0 else np.flatnonzero(units >= 0).astype(np.int32)
     units = units if known is None else units[known]
@@ -273,12 +281,12 @@ def _by_unit(units: Numbers) -> tuple[Numbers, Numbers | None]:
         return units, known
     halves = range((int(units.max()) >> HALF) + 1)
 
-    def by_high(part: slice) -> tuple[Numbers, list[int]]:
+    def by_high(part: slice) -> tuple[ShortIntegers, list[int]]:
         high = (units[part] >> HALF).astype(np.uint16)
         places = np.argsort(high, kind="stable")
         return part.start + places.astype(np.int32), np.searchsorted(high[places], [*halves, len(halves)]).tolist()
 
-    pieces = by_blocks(by_high, even_blocks(len(units)))
+    pieces = by_blocks(by_high, even_blocks(len(units), at_most=MOST_PIECES))
     order, ordered = np.empty_like(units), np.empty_like(units)
     ends = np.cumsum([0, *(sum(ends[half + 1] - ends[half] for _, ends in pieces) for half in halves)]).tolist()
 
@@ -293,11 +301,12 @@ def _by_unit(units: Numbers) -> tuple[Numbers, Numbers | None]:
     return ordered, order if known is None else known[order]
 
 
-def _clamped(values: Values, column: Bounded | Dates, order: Numbers | None) -> NDArray[np.float64]:
+def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
     """Numbers, or moments in seconds, within what the schema says, in the order of the rows."""
-    read = seconds if isinstance(column, Dates) else floats
-    single = by_value(read, values) if isinstance(values, Encoded) else values
-    numbers = np.empty(len(single) if order is None else len(order))
+    read: Callable[[NDArray[Any]], NDArray[np.float64]] = seconds if isinstance(column, Dates) else floats
+    if isinstance(values, Encoded):
+        values, read = by_value(read, values), np.asarray  # read already: seconds of doubles would be none
+    single, numbers = values, np.empty(len(values) if order is None else len(order))
 
     def fill(part: slice) -> None:
         own = numbers[part]
@@ -336,12 +345,16 @@ def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], nam
 
 def _unit_values(columns: dict[str, Values], unit: PrivacyUnit) -> Values | int:
     """What names each row's unit; the number of rows where each row is one."""
-    return len(next(iter(columns.values()))) if unit.column is None else unit_names(columns[unit.column])
+    return _rows(columns) if unit.column is None else unit_names(columns[unit.column])
 
 
-def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[Numbers, Numbers | None, Integers]]:
+def _rows(columns: dict[str, Values]) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]]:
     """The rows' units, numbered over all tables, ascending; where these rows stood (see `_by_unit`); units' names."""
-    numbered: dict[str, tuple[Numbers, Numbers | None, Integers]] = {
+    numbered: dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]] = {
         name: (np.arange(rows, dtype=np.int32), None, np.broadcast_to(np.int64(0), (rows,)))
         for name, rows in values.items()
         if isinstance(rows, int)

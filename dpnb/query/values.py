@@ -18,15 +18,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpnb.query.blocks import by_blocks, cores, even_blocks, gathered
+from dpnb.query.blocks import ROWS_AT_ONCE, by_blocks, cores, even_blocks, gathered
 from dpnb.query.contribution import Integers, name_number
 from dpnb.query.schema import Categories, encodable, iso_time, plain, seconds_of, text_of
 
 Codes = NDArray[np.signedinteger[Any]]
 """Places in a list, -1 for none."""
 
-Numbers = NDArray[np.int32]
-"""Of units: a table in memory has fewer than 2**31 rows."""
+ShortIntegers = NDArray[np.int32]
+"""Numbers of units or of rows: a table in memory has fewer than 2**31, which `dpnb.query.prepare` sees to."""
 
 EXACT = 2**53
 """Doubles hold every integer up to here."""
@@ -139,14 +139,39 @@ def _encoded(series: nw.Series[Any]) -> Encoded | None:
     import pyarrow as pa
 
     arrow = native if isinstance(native, pa.ChunkedArray) else series.to_arrow()
-    arrow = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
-    share = len(arrow) // cores() + 1
-    parts = [slice(start, start + share) for start in range(0, len(arrow) or 1, share)]
-    found = by_blocks(lambda part: arrow.slice(part.start, share).dictionary_encode(), parts)
-    chunks = [chunk for part in found for chunk in part.chunks]
-    encoded = pa.chunked_array(chunks, found[0].type).unify_dictionaries().combine_chunks()
-    places = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return Encoded(places, _objects([*encoded.dictionary.to_pylist(), None]))
+    chunks = arrow.chunks if isinstance(arrow, pa.ChunkedArray) else [arrow]
+    # One dictionary for all could be refused: for its type of index, or for what it holds.
+    found = by_blocks(lambda piece: piece.dictionary_encode(), [piece for chunk in chunks for piece in _pieces(chunk)])
+    places: list[ShortIntegers] = [np.empty(0, np.int32)]
+    values: list[Any] = []
+    for piece in found:
+        own = piece.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        own[own >= 0] += len(values)
+        places.append(own)
+        values += _decoded(piece.dictionary)
+    return Encoded(np.concatenate(places), _objects([*values, None]))
+
+
+def _pieces(chunk: Any) -> list[Any]:
+    """An array of Arrow's in as many as there are cores, if it is long and not encoded yet."""
+    share = max(len(chunk) // cores() + 1, ROWS_AT_ONCE)
+    encoded = hasattr(chunk, "dictionary")
+    return [chunk] if encoded else [chunk.slice(start, share) for start in range(0, len(chunk), share)]
+
+
+def _decoded(values: Any) -> list[Any]:
+    """The values of an array of Arrow's; None for texts that are none."""
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:
+        return [_one_decoded(value) for value in values]
+
+
+def _one_decoded(value: Any) -> Any:
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return None
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -301,7 +326,7 @@ def unit_names(values: Values) -> Values:
     all become the same text.
     """
     if isinstance(values, Encoded):
-        return Encoded(values.places, by_value(_unit_names, values.values))
+        return Encoded(values.places, _unit_names(values.values))
     return _unit_names(values)
 
 
@@ -313,7 +338,7 @@ def _unit_names(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def number_units(values: Values) -> tuple[Numbers, Integers]:
+def number_units(values: Values) -> tuple[ShortIntegers, Integers]:
     """Number each row's unit 0, 1, ..., -1 where there is none; and each unit's name as a portable integer."""
     codes, names = distinct_units(values)
     if isinstance(names, np.ndarray) and names.dtype.kind in "iu":  # as `name_number` does, all at once
@@ -322,7 +347,7 @@ def number_units(values: Values) -> tuple[Numbers, Integers]:
     return codes, np.array([*map(_name_number, names)], np.int64)
 
 
-def distinct_units(values: Values) -> tuple[Numbers, Sequence[Any] | NDArray[Any]]:
+def distinct_units(values: Values) -> tuple[ShortIntegers, Sequence[Any] | NDArray[Any]]:
     """Number each row's unit 0, 1, ..., -1 where there is none, and list the values that name them, in that order.
 
     Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
@@ -343,7 +368,7 @@ def distinct_units(values: Values) -> tuple[Numbers, Sequence[Any] | NDArray[Any
     return _each(values, lambda value: _number(value, numbers), np.dtype(np.int32)), list(numbers)
 
 
-def _near_units(values: NDArray[Any]) -> tuple[Numbers, Integers]:
+def _near_units(values: NDArray[Any]) -> tuple[ShortIntegers, Integers]:
     """The same for whole numbers that are near each other."""
     low, high = int(values.min()), int(values.max())
     there = np.zeros(high - low + 1, np.bool_)

@@ -384,8 +384,8 @@ class SortingEngineContract(TypedEngineContract):
     @pytest.fixture
     def shares(self, monkeypatch: pytest.MonkeyPatch) -> int:
         """As many as a table is asked in."""
-        monkeypatch.setattr(self.engine, "rows_at_once", 100)
-        return -(-len(TABLE) // 100)
+        monkeypatch.setattr(self.engine, "rows_at_once", 250)
+        return -(-len(TABLE) // 250)
 
     @pytest.mark.parametrize("unit", [unit for unit in UNITS if unit != "row"])
     def test_share_by_share_the_integers_are_the_same(
@@ -408,6 +408,10 @@ class SortingEngineContract(TypedEngineContract):
         there.sums(query)
         assert shares > 1
         assert len(sizes) == 1
+
+    @pytest.mark.usefixtures("shares")
+    def test_share_by_share_the_same_units_can_pay(self, tmp_path: Path) -> None:
+        self.test_a_session_gives_the_same_answers("drop", tmp_path)
 
     @pytest.mark.usefixtures("shares")
     def test_share_by_share_a_join_has_the_same_pairs(self, tmp_path: Path) -> None:

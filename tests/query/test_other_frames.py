@@ -29,6 +29,7 @@ COLUMNS: Columns = {
     "born": [datetime.date(1913 + 10 * i, 8, 7) for i in range(6)],
     "seen": [datetime.datetime(2010, 3, 1 + i, 23, 59, tzinfo=LIMA) for i in range(6)],
     "street": ["elm", "elm\0", "", "zircon\0\0", "elm", "straße"],
+    "moved": ["2010-03-01", "2010-03-01T12:30:00", "soon", "2010-12-31", "2010-03-01", "1999-01-01"],
 }
 SCHEMA: Schema = {
     "age": Bounded(0, 100),
@@ -40,6 +41,7 @@ SCHEMA: Schema = {
     "born": Dates("1900-01-01", "1950-12-31"),
     "seen": Dates("2010-01-01", "2010-12-31"),
     "street": Text(),
+    "moved": Dates("2010-01-01", "2010-12-31"),
 }
 NULLS: Columns = {name: [*values, None] for name, values in COLUMNS.items()} | {"person": [*COLUMNS["person"], "ada"]}
 
@@ -181,6 +183,51 @@ def test_texts_in_several_pieces_of_arrow_are_the_same_texts() -> None:
         assert found.codes["g"].tolist() == [1, -1, 0, 1]
         place = found.texts["t"]
         assert found.codes["t"].tolist() == [place["b"], -1, place["a"], place["b"]]
+
+
+ODD_DICTIONARIES: dict[str, Callable[[Any], list[Any]]] = {
+    "more values than their places have room for": lambda pa: [
+        pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), [f"{part}{i}" for i in range(100)])
+        for part in "ab"
+    ],
+    "a null among the values": lambda pa: [pa.array(["a", None, "b"]).dictionary_encode(null_encoding="encode")] * 2,
+    "records": lambda pa: [pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array([{"a": 1}, {"a": 2}]))] * 2,
+    "times": lambda pa: [pa.array([datetime.datetime(2010, 3, 1), None]).dictionary_encode()] * 2,
+    "numbers": lambda pa: [pa.array([5, 7, None, 5]).dictionary_encode(), pa.array([9, 5]).dictionary_encode()],
+}
+
+
+@pytest.mark.parametrize("name", ODD_DICTIONARIES)
+def test_values_of_odd_dictionaries_count_as_each_of_them_would(name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    column = pa.chunked_array(ODD_DICTIONARIES[name](pa))
+    single = pd.Series(column.to_pylist(), dtype=object)
+    schema = {
+        "t": Text(),
+        "g": Categories(["a", "b", "a7", 5]),
+        "d": Dates("2010-01-01", "2010-12-31"),
+        "n": Bounded(0, 10),
+    }
+    tables = pa.table(dict.fromkeys(schema, column)), pd.DataFrame(dict.fromkeys(schema, single))
+    assert_same(*(prepare(table, schema, PrivacyUnit()) for table in tables))
+    named = (pa.table({"n": column, "t": column}), pd.DataFrame({"n": single, "t": single}))
+    assert_same(*(prepare(table, {"n": schema["n"]}, PrivacyUnit("t", max_rows=1)) for table in named))
+
+
+def test_a_text_that_is_none_does_not_count_and_is_no_error() -> None:
+    pa = pytest.importorskip("pyarrow")
+    column = pa.array([b"a", b"\xff", b"b"]).view(pa.string())
+    found = prepare(pa.table({"t": column}), {"t": Text()}, PrivacyUnit())
+    assert found.codes["t"].tolist() == [0, -1, 1]
+
+
+def test_an_odd_row_changes_nothing_for_the_others() -> None:
+    moved = COLUMNS["moved"]
+    alone, beside = (pd.DataFrame({"moved": values}) for values in (moved, [*moved, 7]))
+    assert alone["moved"].dtype != beside["moved"].dtype
+    found = [prepare(frame, {"moved": SCHEMA["moved"]}, PrivacyUnit()).numbers["moved"] for frame in (alone, beside)]
+    np.testing.assert_array_equal(found[0], found[1][:-1])
+    assert np.isfinite(found[0]).sum() == 5
 
 
 @pytest.mark.parametrize("make", [of_pandas, *OTHERS])

@@ -15,7 +15,7 @@ from dpnb.query.engine.combine import join, part
 from dpnb.query.engine.discover import Groups as Discovered
 from dpnb.query.engine.discover import counted, groups_of_units
 from dpnb.query.engine.execute import Chosen, added_up, chosen_rows, refuse_query
-from dpnb.query.engine.native import Engine
+from dpnb.query.engine.native import Engine, Frame
 from dpnb.query.engine.purses import Spent
 from dpnb.query.engine.squares import unit_squares
 from dpnb.query.engine.table import EngineTable, Share, engine_table
@@ -45,26 +45,26 @@ class InEngine(Sources[EngineTable]):
     def __init__(
         self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
     ) -> None:
-        self._engine, self._natives, self._units = engine, tables, units
+        self.engine, self._natives, self._units = engine, tables, units
         super().__init__(
             {name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()},
             schemas,
         )
 
     @cached_property
-    def _shares(self) -> list[InEngine]:
+    def shares(self) -> list[InEngine]:
         """The same tables, each of some of the units: so few that the engine can put their rows in order in memory.
 
         A sum over units is the sum over shares of them.  How many rows there are decides how often the tables are read
         and nothing else.
         """
-        most = self._engine.rows_at_once
+        most = self.engine.rows_at_once
         if most is None or any(unit.column is None for unit in self._units.values()):
             return [self]
-        shares = -(-max(map(self._engine.rows, self._natives.values())) // most)
+        shares = -(-max(map(self.engine.rows, self._natives.values())) // most)
         if shares <= 1:
             return [self]
-        given = self._engine, self._natives, self._schemas, self._units
+        given = self.engine, self._natives, self._schemas, self._units
         return [InEngine(*given, (share, shares)) for share in range(shares)]
 
     def _joined(self, left: EngineTable, right: EngineTable, source: Joined) -> EngineTable:
@@ -75,7 +75,7 @@ class InEngine(Sources[EngineTable]):
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what only a table in memory can answer; see `refuse_query`."""
-        refuse_query(query, self.schema(query.plan.source), self._engine.name)
+        refuse_query(query, self.schema(query.plan.source), self.engine.name)
 
     def refuse_purses(self, mode: OnExhausted) -> None:
         """Refuse what each unit has spent where rows have no name, or where a unit would count in part.
@@ -84,7 +84,7 @@ class InEngine(Sources[EngineTable]):
         ------
         SchemaError
         """
-        where = self._engine.name
+        where = self.engine.name
         if not all(self._made[name].has_units for name in self._names):
             raise SchemaError(
                 f"accounting='individual': needs privacy_unit= on {where}, where rows come in any order and nothing "
@@ -108,44 +108,66 @@ class InEngine(Sources[EngineTable]):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question."""
-        with self._engine.interruptible():
-            return added_up(query, (share.chosen(query) for share in self._shares))
+        with self.engine.interruptible():
+            return added_up(query, (share.chosen(query) for share in self.shares))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        with self._engine.interruptible():
-            return counted(share.discovered(query) for share in self._shares)
+        with self.engine.interruptible():
+            return counted(share.discovered(query) for share in self.shares)
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInEngine:
         """What each unit has to spend, before anything was spent."""
-        return PursesInEngine(self, Spent.nothing(self._engine, budget, mode))
+        return PursesInEngine(self, Spent.nothing(self.engine, budget, mode))
 
 
 @dataclass(frozen=True, repr=False)
 class PursesInEngine:
-    """What each unit of tables in an engine has spent, as a table there.
+    """What each unit of tables in an engine has spent, as a table there for each share of the units.
 
     Parameters
     ----------
     tables : InEngine
-    spent : Spent
+    start : Spent
+        Of every share before the first question.
+    spent : tuple of Spent
+        Of each share after it.
     """
 
     tables: InEngine
-    spent: Spent
+    start: Spent
+    spent: tuple[Spent, ...] = ()
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInEngine]:
         """What a question measures over those who can pay for it, and the purses after it."""
-        with self.spent.engine.interruptible():
+        after: list[Spent] = []
+
+        def active(squares: Frame, spent: Spent) -> Frame:
+            units, left = spent.paid(squares, terms)
+            after.append(left)
+            return units
+
+        def chosen(share: InEngine, spent: Spent) -> Chosen:
+            rows = share.chosen(query)
+            return rows.of(active(unit_squares(query, rows), spent))
+
+        def discovered(share: InEngine, spent: Spent) -> Discovered:
+            groups = share.discovered(query)
+            return groups.of(active(groups.squares(), spent))
+
+        found: Sums | Groups
+        with self.tables.engine.interruptible():
+            shares, spent = self.tables.shares, self._by_share()
             if isinstance(query.plan.aggregation, Discovery):
-                discovered = self.tables.discovered(query)
-                active, spent = self.spent.paid(discovered.squares(), terms)
-                return counted([discovered.of(active)]), replace(self, spent=spent)
-            chosen = self.tables.chosen(query)
-            active, spent = self.spent.paid(unit_squares(query, chosen), terms)
-            return added_up(query, [chosen.of(active)]), replace(self, spent=spent)
+                found = counted(map(discovered, shares, spent))
+            else:
+                found = added_up(query, map(chosen, shares, spent))
+        return found, replace(self, spent=tuple(after))
 
     def charged(self, loss: float) -> PursesInEngine:
         """The purses after everybody was charged the same."""
-        with self.spent.engine.interruptible():
-            return replace(self, spent=self.spent.charged(loss))
+        with self.tables.engine.interruptible():
+            return replace(self, spent=tuple(spent.charged(loss) for spent in self._by_share()))
+
+    def _by_share(self) -> tuple[Spent, ...]:
+        return self.spent or (self.start,) * len(self.tables.shares)
