@@ -22,7 +22,7 @@ B = TypeVar("B")
 D = TypeVar("D", bound=np.generic)
 T = TypeVar("T")
 
-ROWS_AT_ONCE = 2**17
+ROWS_AT_ONCE = 2**18
 """Rows of a block, if its units allow it."""
 
 KEPT_BYTES = 2**25 - 2**16
