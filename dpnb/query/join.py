@@ -10,11 +10,11 @@ import numpy as np
 
 from dpnb.errors import PlanError
 from dpnb.query.contribution import Integers
+from dpnb.query.numbering import ShortIntegers
 from dpnb.query.plan import Joined, PartOf, Source
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits, PrivacyUnit
-from dpnb.query.values import ShortIntegers
 
 MOST_PAIRS = 10**6
 """Of one unit: pairs are made in memory, and a unit must not be able to use it up."""

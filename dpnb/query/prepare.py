@@ -21,37 +21,19 @@ from numpy.typing import NDArray
 from dpnb.errors import SchemaError
 from dpnb.query import grid
 from dpnb.query.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered
+from dpnb.query.columns import Encoded, Values, by_value, column_of
 from dpnb.query.contribution import Integers, name_number, ranks, starts_of
 from dpnb.query.guard import guarded
+from dpnb.query.numbering import ShortIntegers, by_unit, distinct_units, number_units, unit_names
 from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text, plain
 from dpnb.query.unit import PrivacyUnit
-from dpnb.query.values import (
-    Codes,
-    Encoded,
-    ShortIntegers,
-    Values,
-    by_value,
-    codes_of,
-    column_of,
-    distinct_units,
-    floats,
-    number_units,
-    seconds,
-    texts,
-    unit_names,
-)
+from dpnb.query.values import Codes, codes_of, floats, seconds, texts
 from dpnb.stages import Stage, at
 
 Steps = NDArray[np.int32]
 
-HALF = 16
-"""Bits of a half of a unit's number: numpy sorts numbers of so many bits without comparing them."""
-
 MOST_ROWS = 2**31 - 1
 """Rows of all tables together that are counted in 32 bits, and whose sums are exact; see `dpnb.query.execute`."""
-
-MOST_PIECES = 64
-"""In which units are sorted by their higher half: for each piece and half there is a number."""
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
@@ -273,34 +255,6 @@ def _with_first_rows(table: Prepared, unit: PrivacyUnit) -> Prepared:
     return replace(table, units=gathered(table.units, rows), most=most)
 
 
-def _by_unit(units: ShortIntegers) -> tuple[ShortIntegers, ShortIntegers | None]:
-    """Units ascending, and where these rows stood that have one; None if all rows stand so already."""
-    known = None if units.min(initial=0) >= 0 else np.flatnonzero(units >= 0).astype(np.int32)
-    units = units if known is None else units[known]
-    if (units[1:] >= units[:-1]).all():
-        return units, known
-    halves = range((int(units.max()) >> HALF) + 1)
-
-    def by_high(part: slice) -> tuple[ShortIntegers, list[int]]:
-        high = (units[part] >> HALF).astype(np.uint16)
-        places = np.argsort(high, kind="stable")
-        return part.start + places.astype(np.int32), np.searchsorted(high[places], [*halves, len(halves)]).tolist()
-
-    pieces = by_blocks(by_high, even_blocks(len(units), at_most=MOST_PIECES))
-    order, ordered = np.empty_like(units), np.empty_like(units)
-    ends = np.cumsum([0, *(sum(ends[half + 1] - ends[half] for _, ends in pieces) for half in halves)]).tolist()
-
-    def by_low(half: int) -> None:
-        rows = np.concatenate([rows[ends[half] : ends[half + 1]] for rows, ends in pieces])
-        own = units.take(rows)
-        places = np.argsort(own.astype(np.uint16), kind="stable")
-        part = slice(ends[half], ends[half + 1])
-        order[part], ordered[part] = rows.take(places), own.take(places)
-
-    by_blocks(by_low, halves)
-    return ordered, order if known is None else known[order]
-
-
 def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
     """Numbers, or moments in seconds, within what the schema says, in the order of the rows."""
     read: Callable[[NDArray[Any]], NDArray[np.float64]] = seconds if isinstance(column, Dates) else floats
@@ -353,7 +307,7 @@ def _rows(columns: dict[str, Values]) -> int:
 
 
 def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]]:
-    """The rows' units, numbered over all tables, ascending; where these rows stood (see `_by_unit`); units' names."""
+    """The rows' units, numbered over all tables, ascending; where these rows stood (see `by_unit`); units' names."""
     numbered: dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]] = {
         name: (np.arange(rows, dtype=np.int32), None, np.broadcast_to(np.int64(0), (rows,)))
         for name, rows in values.items()
@@ -364,7 +318,7 @@ def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[ShortIntegers,
         codes, names = number_units(_together(named))
         ends = np.cumsum([len(column) for column in named.values()]).tolist()
         for name, (start, end) in zip(named, pairwise([0, *ends]), strict=True):
-            numbered[name] = *_by_unit(codes[start:end]), names
+            numbered[name] = *by_unit(codes[start:end]), names
     return numbered
 
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from dpnb.query.schema import plain
-from dpnb.query.values import time_name
+from dpnb.query.times import time_name
 
 UnitType = Literal["text", "number", "time"]
 

@@ -21,15 +21,16 @@ import numpy as np
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, Terms, Till
 from dpnb.errors import ExecutionError, SchemaError
 from dpnb.query.aggregations import Discovery
+from dpnb.query.columns import column_of
 from dpnb.query.guard import guarded
 from dpnb.query.linear.query import LinearQuery
+from dpnb.query.numbering import number_units, unit_names
 from dpnb.query.prepare import READING_FAILED
 from dpnb.query.schema import Key, Schema
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.unit import PrivacyUnit
 from dpnb.query.unit_vectors import Sums
-from dpnb.query.values import column_of, number_units, unit_names
 
 NUMBER = "dpnb unit number"
 """The column by which rows are brought together."""
