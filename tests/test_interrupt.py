@@ -230,7 +230,7 @@ def test_an_interrupted_replay_of_the_units_is_begun_anew(tmp_path: Path) -> Non
 
 def interrupted_set_up(pipe: Connection, path: Path) -> None:
     """Make a session without end; then make it."""
-    with watched(pipe, "preparing columns") as shown, without_end(prepare, "_prepare"), suppress(KeyboardInterrupt):
+    with watched(pipe, "preparing columns") as shown, without_end(prepare, "_numbered"), suppress(KeyboardInterrupt):
         opened(path)
     after = shown[-1], left_threads(), path.exists()
     stages.show_by(None)
