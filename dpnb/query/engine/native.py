@@ -9,16 +9,17 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals as nw
 
 from dpnb.query.contribution import LIMB_BITS, MULTIPLIER, PRIME, name_number
 
 Frame = nw.LazyFrame[Any]
+T = TypeVar("T")
 
 FEW = 64
 """Values that are looked up in a list; among more, DuckDB decides by halves."""
@@ -27,6 +28,9 @@ LIMB = 2**LIMB_BITS
 
 ROWS_AT_ONCE = 2**24
 """Of a few columns they take between one and two gigabytes to put in order."""
+
+LOOKS = 0.1
+"""Seconds after which an interrupt is heard at the latest."""
 
 HEX_DIGITS = 15
 """Of an MD5, as in `dpnb.query.contribution.name_number`."""
@@ -127,20 +131,8 @@ class Polars(Engine):
         return _opened(self._ran(frame).lazy())
 
     def _ran(self, frame: Frame) -> Any:
-        """In a thread, so that an interrupt arrives; polars then goes on by itself, and nobody hears of it.
-
-        Its own `collect(background=True)` can be stopped, but holds what it streams in memory.
-        """
-        found: Future[Any] = Future()
-
-        def run() -> None:
-            try:
-                found.set_result(frame.to_native().collect(engine="streaming"))
-            except BaseException as error:  # noqa: BLE001  (of whoever waits for it)
-                found.set_exception(error)
-
-        threading.Thread(target=run, daemon=True, name="dpnb polars").start()
-        return found.result()
+        # Its own `collect(background=True)` can be stopped, but holds what it streams in memory.
+        return _waited_for(lambda: frame.to_native().collect(engine="streaming"))
 
 
 class DuckDB(Engine):
@@ -201,21 +193,12 @@ class DuckDB(Engine):
 
         return within(0, len(ordered)).cast(nw.Int64)
 
-    def kept(self, frame: Frame) -> Frame:  # noqa: D102
-        return _opened(frame.to_native().materialize())
+    def collected(self, frame: Frame) -> list[dict[str, Any]]:  # noqa: D102
+        # DuckDB looks for interrupts where it waits, and not in a thread that has been given work.
+        return _waited_for(lambda: super(DuckDB, self).collected(frame))
 
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:  # noqa: D102
-        # DuckDB may make an error of its own of an interrupt, of one of several classes.
-        interrupted = False
-        try:
-            yield
-        except Exception as error:
-            interrupted = str(error).startswith(("INTERRUPT", "Query interrupted"))
-            if not interrupted:
-                raise
-        if interrupted:
-            raise KeyboardInterrupt
+    def kept(self, frame: Frame) -> Frame:  # noqa: D102
+        return _opened(_waited_for(frame.to_native().materialize))
 
 
 class Spark(Engine):
@@ -272,6 +255,22 @@ class Spark(Engine):
             raise
         finally:
             session.removeTag(tag)
+
+
+def _waited_for(work: Callable[[], T]) -> T:
+    """What is worked out in a thread, so that an interrupt arrives; the engine then goes on by itself, unheard."""
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(work())
+        except BaseException as error:  # noqa: BLE001  (of whoever waits for it)
+            found.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="dpnb engine").start()
+    while not found.done():  # the system may give a signal to another thread, and it does not wake this one
+        wait([found], timeout=LOOKS)
+    return found.result()
 
 
 def _opened(native: Any) -> Frame:
