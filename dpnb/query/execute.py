@@ -12,16 +12,7 @@ from dpnb.query import gradient
 from dpnb.query.blocks import by_blocks
 from dpnb.query.by_unit import BIG, one_of_each, unit_vectors
 from dpnb.query.contribution import Integers
-from dpnb.query.counted import (
-    Mask,
-    cell_codes,
-    counted,
-    keys_looked_up,
-    leaves_of,
-    present,
-    slots_of,
-    steps_of,
-)
+from dpnb.query.counted import Mask, cell_codes, counted, keys_looked_up, leaves_of, present, slots_of, steps_of
 from dpnb.query.expressions.evaluate import Rows
 from dpnb.query.expressions.nodes import Column, Expression, Lookup
 from dpnb.query.linear.features import BRANCHING, Feature, Nodes, Ones, Present, Slopes, Split, Value

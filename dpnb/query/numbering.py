@@ -16,7 +16,7 @@ from dpnb.query.times import TIMES, time_name
 from dpnb.query.values import each
 
 ShortIntegers = NDArray[np.int32]
-"""Numbers of units or of rows: a table in memory has fewer than 2**31, which `dpnb.query.prepare` sees to."""
+"""Numbers of units or of rows, of which `dpnb.query.prepare` admits fewer than 2**31; or grid steps."""
 
 NAMES = 2**60
 """Portable integers that name units are below this."""

@@ -30,8 +30,6 @@ from dpnb.query.unit import PrivacyUnit
 from dpnb.query.values import Codes, codes_of, floats, seconds, texts
 from dpnb.stages import Stage, at
 
-Steps = NDArray[np.int32]
-
 MOST_ROWS = 2**31 - 1
 """Rows of all tables together that are counted in 32 bits, and whose sums are exact; see `dpnb.query.execute`."""
 
@@ -67,20 +65,20 @@ class Prepared:
     codes: dict[str, Codes] = field(default_factory=dict)
     texts: dict[str, dict[str, int]] = field(default_factory=dict)
     grids: dict[str, Bounded] = field(default_factory=dict)
-    _steps: dict[str, Steps] = field(default_factory=dict, init=False)
+    _steps: dict[str, ShortIntegers] = field(default_factory=dict, init=False)
 
     @property
     def rows(self) -> int:
         """Number of rows that count."""
         return len(self.units)
 
-    def steps(self, name: str) -> Steps | None:
+    def steps(self, name: str) -> ShortIntegers | None:
         """A Bounded column in grid steps, made once, for the first question that adds it up; None for other columns."""
         if name in self.grids and name not in self._steps:
             self._steps[name] = self._made_steps(name)
         return self._steps.get(name)
 
-    def _made_steps(self, name: str) -> Steps:
+    def _made_steps(self, name: str) -> ShortIntegers:
         steps, numbers, column = np.empty(self.rows, np.int32), self.numbers[name], self.grids[name]
 
         def fill(part: slice) -> None:

@@ -200,6 +200,19 @@ class DuckDB(Engine):
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
         return _opened(_waited_for(frame.to_native().materialize))
 
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:  # noqa: D102
+        # Of an interrupt while a relation is described DuckDB may make an error of its own, of one of several classes.
+        interrupted = False
+        try:
+            yield
+        except Exception as error:
+            interrupted = str(error).startswith(("INTERRUPT", "Query interrupted"))
+            if not interrupted:
+                raise
+        if interrupted:
+            raise KeyboardInterrupt
+
 
 class Spark(Engine):
     """Data frames of PySpark, also through Spark Connect."""
