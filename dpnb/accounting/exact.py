@@ -42,6 +42,8 @@ __all__ = [
     "exact",
     "from_text",
     "non_negative",
+    "percent_down",
+    "percent_up",
     "positive",
     "shown",
     "shown_down",
@@ -175,6 +177,21 @@ def shown_up(x: float, digits: int = 4) -> str:
 def shown_down(x: float, digits: int = 4) -> str:
     """A finite double in a few digits, rounded down in its decimal meaning: for a budget that is shown."""
     return _few_digits(x, digits, ROUND_FLOOR)
+
+
+def percent_up(share: float) -> str:
+    """A finite share of 0 or more in percent, rounded up to hundredths: for what was spent."""
+    return _percent(share, "0.01", ROUND_CEILING)
+
+
+def percent_down(share: float) -> str:
+    """A finite share of 0 or more in percent, rounded down to tenths: for what remains."""
+    return _percent(share, "0.1", ROUND_FLOOR)
+
+
+def _percent(share: float, unit: str, rounding: str) -> str:
+    # Decimal arithmetic: a product of doubles may cross a digit in the direction that favours the analyst.
+    return f"{(100 * Decimal(float.__repr__(float(share)))).quantize(Decimal(unit), rounding):f}%"
 
 
 def _few_digits(x: float, digits: int, rounding: str) -> str:

@@ -29,6 +29,7 @@ from dpnb.accounting.conversions import epsilon_of_gdp, optimal_order, rdp_from_
 from dpnb.accounting.exact import (
     decimal_down,
     decimal_sqrt_down,
+    decimal_sqrt_up,
     decimal_up,
     exact,
     from_text,
@@ -105,7 +106,7 @@ class Promise:
 
     @property
     def words(self) -> str:
-        """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2117-GDP``."""
+        """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2118-GDP``."""
         kept = self.kept
         if self.budget.epsilon is None or self.budget.delta is None:
             return kept
@@ -113,18 +114,22 @@ class Promise:
 
     @property
     def kept(self) -> str:
-        """What the filter holds, for example ``0.2117-GDP``."""
+        """The guarantee that the filter keeps, for example ``0.2118-GDP``.
+
+        Rounded up, since the whole budget may be spent: a smaller figure would promise more than is kept.  An order of
+        a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
+        """
         if isinstance(self.start, GDPFilter):
-            return f"{shown_down(decimal_sqrt_down(self.start.budget.mu_squared))}-GDP"
+            return f"{shown_up(decimal_sqrt_up(self.start.budget.mu_squared))}-GDP"
         if isinstance(self.start, ZCDPFilter):
-            return f"{shown_down(decimal_down(self.start.budget.rho))}-zCDP"
+            return f"{shown_up(decimal_up(self.start.budget.rho))}-zCDP"
         if isinstance(self.start, RDPFilter):
             ((order, rho),) = self.start.budget.curve
-            return f"{shown_down(decimal_down(rho))}-RDP of order {decimal_up(order):g}"
+            return f"{shown_up(decimal_up(rho))}-RDP of order {shown_down(decimal_down(order), 6)}"
         if isinstance(self.start, ApproxDPFilter):
-            return f"V within {shown_down(decimal_down(2 * self.start.budget.rho))}"
+            return f"V within {shown_up(decimal_up(2 * self.start.budget.rho))}"
         if isinstance(self.start, RogersFilter):
-            return f"K within {shown_down(decimal_down(self.start.budget.epsilon))}"
+            return f"K within {shown_up(decimal_up(self.start.budget.epsilon))}"
         return "sums of epsilon and delta"
 
     def enters(self, loss: Loss) -> Loss:

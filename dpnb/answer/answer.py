@@ -10,13 +10,14 @@ from dpnb.accounting.losses import GDP
 from dpnb.answer import faces
 from dpnb.answer.figures import Figures
 from dpnb.answer.history import History, fan_html
+from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.query.aggregations import AnyView, Shares
 from dpnb.query.plan import Plan
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Answer(Figures):
+class Answer(NotCopyable, Figures):
     """Estimates with intervals, and what they cost.
 
     Parameters

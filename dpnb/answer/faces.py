@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpnb.accounting.exact import decimal_up, shown_down, shown_up
+from dpnb.accounting.exact import decimal_up, percent_down, percent_up, shown_down, shown_up
 from dpnb.accounting.losses import GDP, Loss
 
 if TYPE_CHECKING:
@@ -31,10 +31,20 @@ NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
 LEFT = "text-align:left"
 ACCENT = "var(--jp-brand-color1,#1976d2)"
 PICTURE_WIDTH = 220
+EXACT = Context(prec=400)
+"""Digits enough for every double with twelve behind its point."""
 
 
-def figure(value: float, error: float) -> str:
-    """A number with as many digits as its error leaves meaningful (two of the error's)."""
+def figure(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A number with as many digits as its error leaves meaningful (two of the error's).
+
+    Parameters
+    ----------
+    value, error : float
+    rounding : str
+        Of :mod:`decimal`.  The nearest for an estimate; ends of intervals are rounded outward and half-widths up, so
+        that no interval looks narrower than it is.
+    """
     if math.isnan(value):
         return "unknown"
     if not math.isfinite(value):
@@ -42,7 +52,7 @@ def figure(value: float, error: float) -> str:
     if not math.isfinite(error) or error <= 0:
         return f"{value:,.6g}"
     digits = max(0, min(12, 1 - math.floor(math.log10(error))))
-    return f"{value:,.{digits}f}"
+    return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-digits), rounding, EXACT):,f}"
 
 
 def mu_up(loss: GDP) -> str:
@@ -61,7 +71,7 @@ def ceil_percent(share: float) -> str:
     """A share as a percentage, rounded up, so that no cost looks smaller than it is."""
     if math.isinf(share):
         return "more than all"
-    return f"{Decimal(repr(share * 100)).quantize(Decimal('0.01'), ROUND_CEILING)}%"
+    return percent_up(share)
 
 
 def price(cost: GDP, share: float) -> str:
@@ -130,8 +140,10 @@ def moment(time: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A confidence as a percentage without empty digits."""
-    return f"{share * 100:.6g}%"
+    """A confidence as a percentage without empty digits, rounded down: no interval claims more than it has."""
+    sure = Decimal(float.__repr__(float(share)))
+    places = max(4, -(1 - sure).adjusted())  # also those of 99.99999%
+    return f"{(100 * sure).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR).normalize():f}%"
 
 
 def interval_name(figures: Figures) -> str:
@@ -246,7 +258,7 @@ def error_words(
 def _worst(errors: Cells) -> str:
     """The largest of some half-widths that is known."""
     error = float(max(errors[np.isfinite(errors)], default=math.nan))
-    return "unknown" if math.isnan(error) else f"± {figure(error, error)}"
+    return "unknown" if math.isnan(error) else f"± {figure(error, error, ROUND_CEILING)}"
 
 
 def _facts(preview: Preview) -> list[tuple[str, str]]:
@@ -271,7 +283,7 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
 
 def floor_percent(share: float) -> str:
     """A share as a percentage, rounded down, so that it never promises more than there is."""
-    return f"{math.floor(share * 1000) / 10:.1f}%"
+    return percent_down(share)
 
 
 def notice_html(notice: str | None) -> str:
@@ -303,7 +315,7 @@ def _body(figures: Figures) -> list[list[str]]:
 def told(value: float, low: float, high: float) -> tuple[str, str]:
     """An estimate and its interval, with the digits that the interval leaves meaningful."""
     error = (float(high) - float(low)) / 2  # beyond the range of doubles infinite, without a word of numpy's
-    return figure(value, error), f"{figure(low, error)} to {figure(high, error)}"
+    return figure(value, error), f"{figure(low, error, ROUND_FLOOR)} to {figure(high, error, ROUND_CEILING)}"
 
 
 def rows_of(figures: Figures) -> list[tuple[list[str], str, str]]:

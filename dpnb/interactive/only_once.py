@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import NoReturn, SupportsIndex
 
+from dpnb.copying import NotCopyable
 from dpnb.errors import MechanismClosed
 
 
-class OnlyOnce:
+class OnlyOnce(NotCopyable):
     """What must not exist twice: a copy would count its answers from the start, on the same noise."""
 
     __slots__ = ("_lock", "_process")
 
+    _not_copied = "its noise is secret and its answers are counted; launch another one"
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = os.getpid()
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise TypeError(
-            f"{type(self).__name__}: must not be copied or stored: its noise is secret and its answers are counted. "
-            f"Launch another one."
-        )
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

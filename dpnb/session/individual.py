@@ -32,6 +32,7 @@ from typing import Any, Literal, get_args
 
 from dpnb.accounting.exact import binary_up
 from dpnb.accounting.individual import OnExhausted, Terms, WorstCase
+from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge
 from dpnb.query.aggregations import Active, Discovery
@@ -76,14 +77,14 @@ class Paid:
 
 
 @dataclass(frozen=True, repr=False)
-class _State:
+class _State(NotCopyable):
     """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
 
     purses: Purses
     seen: int = 0
 
 
-class Individuals:
+class Individuals(NotCopyable):
     """The units of one session's tables, and what each has paid.
 
     Parameters

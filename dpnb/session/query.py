@@ -10,6 +10,7 @@ from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import dated
 from dpnb.answer.preview import Preview, Previews
+from dpnb.copying import NotCopyable
 from dpnb.errors import (
     BudgetExceeded,
     DpnbError,
@@ -37,7 +38,7 @@ REFUSALS = (BudgetExceeded, InvalidValueError, PlanError, RequestError, UnknownE
 """What a release raises before anything is charged."""
 
 
-class Query:
+class Query(NotCopyable):
     """A question asked of a session.  Free until it is released.
 
     Parameters

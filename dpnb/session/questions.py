@@ -12,6 +12,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.answer.estimates.expected import half_widths
 from dpnb.answer.estimates.noisy import Cells
 from dpnb.answer.estimates.outputs import outputs_of
+from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.interactive.refinement import Look, Refinement
 from dpnb.ledger import Charge
@@ -83,7 +84,7 @@ class Question:
         return GDP.from_squared(squared, self.discovery_delta)
 
 
-class Questions:
+class Questions(NotCopyable):
     """The questions of one session.
 
     Parameters

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
+from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, PlanError, RequestError
 from dpnb.interactive.refinement import Look, Refinement, first_tau
 from dpnb.ledger import Charge
@@ -62,7 +63,7 @@ Asked = Callable[[Plan, AnyView], Callable[..., Answer]]
 """Gives the `release` of a question; handed to answers so that they can be refined."""
 
 
-class Releases:
+class Releases(NotCopyable):
     """Releases of one session.
 
     Parameters

@@ -44,7 +44,7 @@ from dpnb.session.pledge import Pledge
 from dpnb.session.query import Query
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
-from dpnb.session.tables import Tables
+from dpnb.session.tables import Tables, Unread
 from dpnb.session.tree import SUB_SESSION, Launch
 from dpnb.stages import Stage, at, work
 
@@ -143,13 +143,14 @@ class Session(Launches):
         on_exhausted: str | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
+        table = Unread(table)  # this frame is in every traceback of what follows
         self.name = checked_name(name)
         self.budget = checked_budget(budget)
         self.public_size = checked_size(public_size)
         self.version = checked_version(version)
         self._tables = Tables.declared(
             schema,
-            several=isinstance(table, Mapping),
+            several=table.several,
             privacy_unit=privacy_unit,
             rows=max_rows_per_unit,
             groups=max_groups_per_unit,
@@ -366,10 +367,15 @@ class Session(Launches):
         return plain_words.of_session(self, state.spent_words(self._account.filter, self.budget))
 
     def __repr__(self) -> str:
-        return still.text(state.snapshot(self))
+        return still.text(state.snapshot(self)) if self._is_open else f"<{type(self).__name__}, not opened>"
 
-    def _repr_html_(self) -> str:
-        return still.html(state.snapshot(self))
+    def _repr_html_(self) -> str | None:
+        return still.html(state.snapshot(self)) if self._is_open else None
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether `__init__` went through: a debugger shows a session whose arguments were refused too."""
+        return "_mechanisms" in vars(self)
 
 
 class _Child(Session):

@@ -211,12 +211,15 @@ def _spent(filter_: AnyFilter) -> str:
 
 
 def of_budget(name: str, spent: float, budget: float) -> str:
-    """What is spent of a budget, in as many digits as it takes not to seem beyond it."""
+    """What is spent, rounded up, of a budget, rounded down, in as many digits as it takes not to seem beyond it.
+
+    Where no number of digits does, all of it is spent, and what is spent is still rounded up.
+    """
     for digits in range(4, 18):
         used, whole = shown_up(spent, digits), shown_down(budget, digits)
         if float(used) <= float(whole):
             return f"{name} {used} of {whole}"
-    return f"{name} {shown_down(budget)}, all of it"
+    return f"{name} {shown_up(spent)}, all of it"
 
 
 def line(one: Line) -> dict[str, Any]:
@@ -273,7 +276,7 @@ def _timeline(session: Session, comparison: Comparison) -> dict[str, Any]:
     promised = ""
     if budget.epsilon is not None:
         promised = f"the epsilon of the promise: {shown_bound(budget.epsilon)}; the filter keeps it, and {DEARER}"
-    limit = None if budget.epsilon is None or budget.delta is None else decimal_down(budget.epsilon)
+    limit = None if budget.epsilon is None or budget.delta is None else decimal_up(budget.epsilon)
     return {
         "budget": {"label": "Share of the budget spent", "text": f"the promise: {account.promise.words}"},
         "loss": {

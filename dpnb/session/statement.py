@@ -25,7 +25,7 @@ from dpnb.session.kernel import kernel_around
 from dpnb.session.log import gdp_of
 from dpnb.session.pledge import Pledge
 from dpnb.session.table_files import files_of, read_tables
-from dpnb.session.tables import Tables
+from dpnb.session.tables import Tables, Unread
 from dpnb.session.target import Request
 
 FIRST_VERSION = "1"
@@ -157,7 +157,7 @@ def statement(
         account = Account.kept_in(copied)
         version = _version(version, copied.charges())
         frames = read_tables(files_of(list(tables), pledge.tables.schemas))
-        pledge.tables.read(frames)
+        pledge.tables.read(Unread(frames))
         number = _number(unit, unit_type, frames, pledge.tables)
         paid = Individuals(pledge.tables, account, version, pledge.on_exhausted).paid_by(number)
         budget = account.promise.start.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case

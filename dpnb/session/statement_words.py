@@ -66,7 +66,7 @@ def _spent(made: Statement) -> str:
             "versions of the table are counted at their worst here, since nobody knows this person's rows there."
         )
     if made.budget - made.spent <= CRUMB * made.budget:
-        return f"{name} {shown_down(budget)}, all of it"
+        return f"{name} {shown_up(spent)}, all of it"
     return f"{of_budget(name, spent, budget)}: {share}"
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpnb.errors import SchemaError
+from dpnb.copying import NotCopyable
+from dpnb.errors import DpnbError, SchemaError
+from dpnb.query.guard import guarded
 from dpnb.query.join import schema_of, unit_of
 from dpnb.query.linear import LinearQuery, linear_query
 from dpnb.query.plan import Plan, Source
+from dpnb.query.prepare import READING_FAILED
 from dpnb.query.schema import Schema, encodable, schema_from
 from dpnb.query.tables import Tables as Opened
 from dpnb.query.tables import opened
@@ -26,7 +29,25 @@ MOST_COMPILED = 16
 """Questions that are kept compiled: one release needs its own several times."""
 
 
-class Tables:
+class Unread(NotCopyable):
+    """The tables that a caller passed, until they are read: tracebacks and debuggers print no row of them.
+
+    Parameters
+    ----------
+    tables : data frame, or mapping of str to data frame
+    """
+
+    __slots__ = ("several", "tables")
+
+    def __init__(self, tables: Any) -> None:
+        self.several = isinstance(tables, Mapping)
+        self.tables = tables if self.several else {"": tables}
+
+    def __repr__(self) -> str:
+        return "<private tables>"
+
+
+class Tables(NotCopyable):
     """One table without a name, or several with names, that share a privacy unit.
 
     Parameters
@@ -87,16 +108,21 @@ class Tables:
             units[name] = privacy_unit_from(privacy_unit, schemas[name], **own)
         return cls(schemas, units)
 
-    def read(self, tables: object) -> None:
-        """Take in the tables, once; see `dpnb.query.tables.opened` for which there may be, and what it raises."""
-        given = tables if isinstance(tables, Mapping) else {"": tables}
-        if set(given) != set(self.schemas):
+    def read(self, unread: Unread) -> None:
+        """Take in the tables, once; see `dpnb.query.tables.opened` for which there may be, and what it raises.
+
+        Its errors are raised from here, without the frames that were reading rows.
+        """
+        with work(Stage.READING):
+            self._opened = guarded(lambda: self._read(unread), READING_FAILED, told=DpnbError)
+
+    def _read(self, unread: Unread) -> Opened:
+        if set(unread.tables) != set(self.schemas):
             raise SchemaError(
                 f"tables: must be those of the schema, {', '.join(map(repr, self.schemas))}; "
-                f"got {', '.join(map(repr, given))}"
+                f"got {', '.join(map(repr, unread.tables))}"
             )
-        with work(Stage.READING):
-            self._opened = opened(given, self.schemas, self.units)
+        return opened(unread.tables, self.schemas, self.units)
 
     def schema(self, source: Source) -> Schema:
         """Columns of a table or join."""

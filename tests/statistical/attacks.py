@@ -23,7 +23,7 @@ from dpnb.query.plan import Plan
 from dpnb.query.prepare import prepare
 from dpnb.query.schema import Schema
 from dpnb.query.unit import PrivacyUnit
-from dpnb.session.tables import Tables
+from dpnb.session.tables import Tables, Unread
 
 __all__ = ["ALARM", "Ask", "Floats", "Neighbours", "change", "neighbours", "noisy_shadows", "seen_difference"]
 
@@ -90,7 +90,7 @@ def neighbours(
     for side in (0, 1):
         held = Tables.declared(schemas[""] if one else schemas, several=not one, **bounds)
         given = {name: pair[side] for name, pair in tables.items()}
-        held.read(given[""] if one else given)
+        held.read(Unread(given[""] if one else given))
 
         def view(name: str, held: Tables = held) -> Frame[Plan]:
             return Frame(Scope(name, held.schemas, bounds["privacy_unit"], _plan_alone, lambda delta: str(delta)))

@@ -25,7 +25,7 @@ import pytest
 
 import dpnb
 from dpnb.query.plan import Plan
-from dpnb.session.tables import Tables
+from dpnb.session.tables import Tables, Unread
 from statistical.watching import ledger_rows, watched
 
 pytestmark = pytest.mark.statistical
@@ -248,7 +248,7 @@ def noise(table: pd.DataFrame, ledger: Path) -> list[list[Fraction]]:
     for ask in QUESTIONS:
         ask(frame).release(mu=0.1)
     held = Tables.declared(SCHEMA, several=False, privacy_unit="u", rows=4, groups=None, rows_per_group=None, norm=None)
-    held.read(table)
+    held.read(Unread(table))
     with closing(sqlite3.connect(ledger)) as file:
         rows = file.execute("SELECT plan, measurement FROM charges WHERE measurement IS NOT NULL").fetchall()
     added = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, Self, runtime_checkable
 
-from dpnb.accounting.exact import Number
+from dpnb.accounting.exact import Number, percent_down
 from dpnb.accounting.losses import Loss
 
 __all__ = ["Filter", "refusal"]
@@ -74,6 +74,6 @@ def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool)
     """
     remedy = f"ask for at most {left}" if anything else "every question that costs is now refused"
     return (
-        f"budget: {rule}; asked for {loss}, remaining is {left} ({int(1000 * headroom) / 10:g}% of the budget); "
+        f"budget: {rule}; asked for {loss}, remaining is {left} ({percent_down(headroom)} of the budget); "
         f"{remedy}; nothing was charged"
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
+from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
 from dpnb.query.aggregations import AnyView, Count, Discovery, FromMoments, Measured, Moments, Plain
 from dpnb.query.expressions.kinds import Category, Truth, kind_of
@@ -32,7 +33,7 @@ def _no_session(*_: object, **__: object) -> NoReturn:
 
 
 @dataclass(frozen=True, eq=False)
-class Scope(Generic[Q]):
+class Scope(NotCopyable, Generic[Q]):
     """What all views of one table share.
 
     Parameters

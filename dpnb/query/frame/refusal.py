@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, UnsupportedError
 
 SHOWS_ROWS = (
@@ -37,7 +38,7 @@ REMEDIES: dict[str, str] = {
 }  # fmt: skip
 
 
-class Refusing:
+class Refusing(NotCopyable):
     """Base of what looks like pandas: a name that it has not is refused with a remedy; it never pretends to be data."""
 
     __slots__ = ()

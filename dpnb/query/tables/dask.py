@@ -19,6 +19,7 @@ import narwhals as nw
 import numpy as np
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, Terms, Till
+from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionError, SchemaError
 from dpnb.query.aggregations import Discovery
 from dpnb.query.columns import column_of
@@ -36,7 +37,7 @@ NUMBER = "dpnb unit number"
 """The column by which rows are brought together."""
 
 
-class InDask:
+class InDask(NotCopyable):
     """Tables of Dask, prepared partition by partition.
 
     Parameters
@@ -90,7 +91,7 @@ class InDask:
 
 
 @dataclass(frozen=True, repr=False)
-class PursesInDask:
+class PursesInDask(NotCopyable):
     """What each unit has spent, partition by partition, on the workers.
 
     Parameters

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dpnb.accounting.individual import OnExhausted, Terms
+from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
 from dpnb.query.aggregations import Discovery
 from dpnb.query.engine.combine import join, part
@@ -122,7 +123,7 @@ class InEngine(Sources[EngineTable]):
 
 
 @dataclass(frozen=True, repr=False)
-class PursesInEngine:
+class PursesInEngine(NotCopyable):
     """What each unit of tables in an engine has spent, as a table there for each share of the units.
 
     Parameters

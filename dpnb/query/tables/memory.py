@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, Terms, Till
+from dpnb.copying import NotCopyable
 from dpnb.query.aggregations import Discovery
 from dpnb.query.by_unit import unit_vectors
 from dpnb.query.discover import present_groups
@@ -81,7 +82,7 @@ class InMemory(Sources[Prepared]):
 
 
 @dataclass(frozen=True, repr=False)
-class PursesInMemory:
+class PursesInMemory(NotCopyable):
     """What each unit of tables in memory has spent.
 
     Parameters

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from dpnb.copying import NotCopyable
 from dpnb.query.join import schema_of
 from dpnb.query.plan import Joined, PartOf, Source
 from dpnb.query.schema import Schema
@@ -14,7 +15,7 @@ from dpnb.query.tables.protocol import Schemas
 R = TypeVar("R")
 
 
-class Sources(ABC, Generic[R]):
+class Sources(NotCopyable, ABC, Generic[R]):
     """Rows in one place.
 
     Parameters

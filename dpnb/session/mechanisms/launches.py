@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number
+from dpnb.copying import NotCopyable
 from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.query.plan import Source
 from dpnb.session.mechanisms.launching import Mechanisms
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dpnb.session.session import SubSession
 
 
-class Launches:
+class Launches(NotCopyable):
     """The verbs; a session inherits them."""
 
     _mechanisms: Mechanisms

@@ -12,6 +12,7 @@ from dpnb.accounting.interleaving import why_not_interleaved, why_not_parallel
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.promise import promise
 from dpnb.answer.faces import cost_up, floor_percent
+from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.ledger import branch_of, launch_of
 from dpnb.ledger.charge import digest
@@ -50,7 +51,7 @@ FIRST_SHARE = exact(0.01)
 """Of what is left, that a noise reduction looks at first."""
 
 
-class Mechanisms:
+class Mechanisms(NotCopyable):
     """What is launched in one session.
 
     Parameters

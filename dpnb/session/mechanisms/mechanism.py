@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.faces import STYLE, dated
+from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.interactive.protocol import Charged, State
 from dpnb.ledger import MEMORY, Ledger
@@ -18,7 +19,7 @@ from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch
 
 
-class Mechanism(ABC):
+class Mechanism(NotCopyable, ABC):
     """One interactive mechanism of a session; see :class:`dpnb.interactive.InteractiveMechanism`.
 
     Parameters

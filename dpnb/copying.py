@@ -1,0 +1,38 @@
+"""Objects that give access to private rows, or to a budget, are never copied or pickled."""
+
+from __future__ import annotations
+
+from typing import NoReturn, SupportsIndex
+
+__all__ = ["NotCopyable"]
+
+
+class NotCopyable:
+    """Base of objects through which rows can be reached: `copy`, `deepcopy` and `pickle` refuse at once.
+
+    A copy that fails half-way has already duplicated private arrays, which then are local variables of the traceback
+    and are printed by IPython's verbose mode; one that succeeds would hold rows outside the session.  All copying
+    protocols of Python go through the two methods here; `dataclasses.replace` calls the constructor and copies nothing.
+    """
+
+    __slots__ = ()
+
+    _not_copied = (
+        "it gives access to a private table; use the object itself, or pass on the result of .to_pandas() of an answer"
+    )
+    """Why, and what to do instead."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(f"{type(self).__name__}: cannot be copied or pickled: {self._not_copied}")
+
+    def __reduce__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __copy__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
