@@ -63,3 +63,7 @@ class ExecutionError(DpnbError):
 
     Its text is constant and it carries no cause, no context and no traceback frames that hold rows.
     """
+
+
+class SchemaWarning(UserWarning):
+    """The schema is valid, and some questions that it suggests will be refused."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down, positive, to_text
-from dpnb.errors import InvalidValueError, PlanError
-from dpnb.query.schema import encodable, whole_number
+from dpnb.errors import InvalidValueError, PlanError, SchemaWarning
+from dpnb.query.schema import Schema, Text, encodable, whole_number
 
 DISCOVERY_SHARE = Fraction(1, 10)
 """Of the budget's discovery_delta that one discovery takes, unless it says otherwise."""
@@ -88,3 +90,16 @@ def ledger_path(ledger: object, name: str) -> str:
     if isinstance(path, str) and path and "\0" not in path and encodable(path):
         return path
     raise InvalidValueError(f"ledger: must be the path of a file; got {ledger!r}; leave it out for {name}.dpnb")
+
+
+def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
+    """Say when a session is made that nothing of the budget is set aside to discover the values of its texts."""
+    texts = [repr(name) for columns in schemas.values() for name, kind in columns.items() if isinstance(kind, Text)]
+    if texts and not budget.discovery_delta:
+        warnings.warn(
+            f"schema: {', '.join(dict.fromkeys(texts))} declared as Text, and the budget has no discovery_delta, so "
+            "that .discover() will be refused and only groups with given keys can be asked about; give "
+            "dpnb.Budget(..., discovery_delta=1e-7), or declare the public values with dpnb.Categories([...])",
+            SchemaWarning,
+            stacklevel=3,
+        )

@@ -36,6 +36,7 @@ from dpnb.session.arguments import (
     checked_version,
     discovery_delta,
     ledger_path,
+    warn_of_texts,
 )
 from dpnb.session.individual import Individuals, checked_accounting
 from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
@@ -157,6 +158,7 @@ class Session(Launches):
             rows_per_group=max_rows_per_group,
             norm=max_norm_per_unit,
         )
+        warn_of_texts(self._tables.schemas, self.budget)
         exhausted = checked_accounting(accounting, on_exhausted)
         self._tables.divisible = exhausted == "clip"
         source: Source = SystemSource()

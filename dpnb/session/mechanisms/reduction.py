@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnb.accounting.exact import from_text, shown_up
+from dpnb.accounting.exact import from_text, shown, shown_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import cost_up
@@ -112,11 +112,18 @@ class NoiseReduction(Mechanism):
 
         Raises
         ------
+        RequestError
+            It is no rule; nothing was charged.
         BudgetExceeded
             The filter refuses even the first look.
         MechanismClosed
             It was closed before the rule was met.
         """
+        if not callable(getattr(rule, "met", None)):
+            raise RequestError(
+                f"until: needs a rule that sees released limits, such as RelativeError(0.05), AbsoluteError(10) or "
+                f"Apart(0) of dpnb.interactive, or an object with a method met(low, high); got {shown(rule)}"
+            )
         with work(Stage.CHARGING):
             answer, number = self.look(0), 0
             while not rule.met(answer.cells.low, answer.cells.high):
