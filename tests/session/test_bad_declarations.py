@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -271,3 +272,17 @@ def test_the_check_of_these_tests_notices_a_bad_refusal(refuse: Callable[[], Any
     with pytest.raises((AssertionError, ValueError, pytest.fail.Exception)) as noticed:
         assert_refused(refuse)
     assert not isinstance(noticed.value, dpnb.errors.DpnbError)
+
+
+def test_texts_that_cannot_be_discovered_are_named_when_the_session_is_made(tmp_path: Path) -> None:
+    table = pd.DataFrame({"town": ["a"], "street": ["b"]})
+    schema = {"town": dpnb.Text(), "street": dpnb.Text()}
+    with pytest.warns(
+        dpnb.errors.SchemaWarning, match=r"'town', 'street' declared as Text.*discovery_delta=1e-7"
+    ) as told:
+        dpnb.Session(table, name="a", budget=dpnb.Budget(1, 1e-6), schema=schema, ledger=tmp_path / "a.dpnb")
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        budget = dpnb.Budget(1, 1e-6, discovery_delta=1e-7)
+        dpnb.Session(table, name="b", budget=budget, schema=schema, ledger=tmp_path / "b.dpnb")

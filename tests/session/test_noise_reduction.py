@@ -37,6 +37,16 @@ def test_each_look_doubles_the_information_and_pays_the_difference(tmp_path: Pat
         assert answer.looks == number + 1
 
 
+@pytest.mark.parametrize("rule", [lambda answer: True, 0.05, None, "5%", AbsoluteError])
+def test_until_something_that_is_no_rule_is_refused_before_any_charge(rule: Any, tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    reduction = session.noise_reduction(session.frame["x"].sum(), first="0.1")
+    with pytest.raises(RequestError, match=r"until: needs a rule .* RelativeError\(0.05\)"):
+        reduction.until(rule)
+    assert not session.spent
+    assert reduction.state == "open"
+
+
 def test_stops_at_the_first_look_that_meets_the_rule_and_closes(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=dpnb.Budget.gdp(50))
     reduction = session.noise_reduction(session.frame["x"].sum(), first="0.1")

@@ -119,7 +119,7 @@ class NoiseReduction(Mechanism):
         MechanismClosed
             It was closed before the rule was met.
         """
-        if not callable(getattr(rule, "met", None)):
+        if isinstance(rule, type) or not callable(getattr(rule, "met", None)):
             raise RequestError(
                 f"until: needs a rule that sees released limits, such as RelativeError(0.05), AbsoluteError(10) or "
                 f"Apart(0) of dpnb.interactive, or an object with a method met(low, high); got {shown(rule)}"
