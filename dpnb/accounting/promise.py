@@ -8,8 +8,9 @@ zcdp        rho = mu^2/2 against the rho that implies (epsilon, delta)
 rdp         order mu^2/2 against the budget of one order, the one at which a Gaussian budget reaches furthest.  Several
             orders must all admit, and for Gaussian releases the best one alone admits as much as zCDP's whole curve.
 approx-dp   V = mu^2 against y*, with the whole delta for the conversion, since Gaussian losses carry none
-rogers      (epsilon_m, delta_m) with delta_m = (delta/2) mu^2/mu0^2, fixed beforehand by mu alone
-basic       (epsilon_m, delta_m) with delta_m = delta mu^2/mu0^2
+rogers      (epsilon_m, delta_m) at which most equal releases fit, by mu alone (:mod:`dpnb.accounting.delta_split`);
+            half of delta is divided among the delta_m
+basic       likewise, with all of delta divided among them
 ==========  ========================================================================================================
 
 Under the first four, mu^2 adds, so refining an answer costs no more than asking once at the finer level.  Under the
@@ -25,7 +26,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.conversions import epsilon_of_gdp, optimal_order, rdp_from_epsilon, rho_from_epsilon
+from dpnb.accounting.conversions import optimal_order, rdp_from_epsilon, rho_from_epsilon
+from dpnb.accounting.delta_split import entered
 from dpnb.accounting.exact import (
     decimal_down,
     decimal_sqrt_down,
@@ -49,11 +51,13 @@ from dpnb.accounting.filters import (
 )
 from dpnb.accounting.individual import worst_case_of
 from dpnb.accounting.losses import GDP, ApproxDP, Loss, loss_from_json
-from dpnb.errors import InvalidValueError
+from dpnb.errors import InvalidValueError, LedgerError
 
 __all__ = ["FILTERS", "AnyFilter", "Promise", "promise", "shown_bound"]
 
 AnyFilter = SumFilter[Any] | RogersFilter
+DELTA_SPLIT = "most equal releases"
+"""How a filter that counts epsilons chooses each release's delta; a ledger made under another rule is refused."""
 # What is left of mu0 squared when all of it was asked for in rounded numbers.
 _CRUMB = Fraction(1, 10**10)
 
@@ -135,14 +139,11 @@ class Promise:
     def enters(self, loss: Loss) -> Loss:
         """The loss that the filter is given for a release.
 
-        For a filter that counts epsilons the delta of a Gaussian release is that of the module's table, and the epsilon
-        follows from it (Dong, Roth and Su 2022, Corollary 2.13).
+        For a filter that counts epsilons a Gaussian release enters as :func:`dpnb.accounting.delta_split.entered` says.
         """
-        if self.slack is None or not isinstance(loss, GDP):
+        if self.slack is None or not isinstance(loss, GDP) or not isinstance(self.start, BasicFilter | RogersFilter):
             return loss
-        delta = self.slack * loss.mu_squared / self.mu0_squared
-        # Beyond the slack the filter refuses whatever the epsilon.
-        return ApproxDP(epsilon_of_gdp(loss.mu_squared, delta) if delta <= self.slack else 0, delta)
+        return entered(loss.mu_squared, self.start, self.slack) if loss.mu_squared else ApproxDP(0)
 
     def left(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
         """The largest Gaussian release that takes at most this share of what is left, in the scale that is spent.
@@ -186,6 +187,7 @@ class Promise:
         return {
             "mu0_squared": to_text(self.mu0_squared),
             "filter_budget": json.dumps(self.start.budget.to_json()),
+            **({} if self.slack is None else {"delta_split": DELTA_SPLIT}),
         }
 
     def with_figures(self, stored: Mapping[str, str]) -> Promise:
@@ -194,8 +196,13 @@ class Promise:
         Raises
         ------
         KeyError, ValueError, DpnbError
-            They cannot be read.
+            They cannot be read, or were written under another rule.
         """
+        if self.slack is not None and stored.get("delta_split") != DELTA_SPLIT:
+            raise LedgerError(
+                f"filter={self.name!r} chooses the delta of each answer in another way since this ledger was made; "
+                "start a new ledger, whose loss adds to what this one has spent"
+            )
         mu0_squared = from_text(stored["mu0_squared"])
         first = {"kind": "gdp", "mu_squared": stored["mu0_squared"], "delta": "0"}  # a ledger of the first format
         budget = json.loads(stored["filter_budget"]) if "filter_budget" in stored else first

@@ -492,6 +492,8 @@ def _restored(settings: Mapping[str, str], made: Promise, path: str) -> tuple[Pr
         slack = made.budget.discovery_delta
         odometer = MixtureOdometer(gamma, from_text(settings["odometer_delta"]), slack_delta=slack)
         size = int(settings["public_size"]) if "public_size" in settings else None
+    except LedgerError as error:
+        raise LedgerError(f"ledger {path!r}: {error}") from None
     except (KeyError, ValueError, DpnbError) as error:
         raise LedgerError(
             f"ledger {path!r}: its settings cannot be read ({type(error).__name__}); restore it from a copy"

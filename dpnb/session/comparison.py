@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from dpnb.accounting.convert import convert
+from dpnb.accounting.delta_split import proportional
 from dpnb.accounting.filters import RDPFilter, RogersFilter
 from dpnb.accounting.individual import WorstCase
 from dpnb.accounting.interleaving import why_not_parallel
@@ -250,8 +251,14 @@ class Comparison:
                 yield name, odometer.step(self._counted(name, loss))
 
     def _counted(self, odometer: str, loss: Loss) -> Loss:
-        """An odometer of epsilons is given what the filter of the same name is given."""
-        return self.standings[odometer].promise.enters(loss) if odometer in OF_EPSILONS else loss
+        """An odometer of epsilons is given a delta in proportion to mu squared, since it never stops.
+
+        Then the deltas stay within what was set aside for them as long as the session's own budget lasts.
+        """
+        if odometer not in OF_EPSILONS or not isinstance(loss, GDP):
+            return loss
+        promise = self.standings[odometer].promise
+        return proportional(loss.mu_squared, promise.slack or Fraction(0), promise.mu0_squared)
 
 
 def _repeated(of: Steps, loss: Loss, times: int) -> Steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from fractions import Fraction
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_mu
-from dpnb.accounting.exact import decimal_up, exact
+from dpnb.accounting.exact import exact, shown_down
 from dpnb.accounting.filters import RDPFilter
 from dpnb.accounting.losses import GDP, ApproxDP
 from dpnb.accounting.promise import FILTERS, promise
-from dpnb.errors import BudgetExceeded, InvalidValueError
+from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 
 BUDGET = Budget(epsilon=1, delta=1e-6)
 every_filter = pytest.mark.parametrize("name", FILTERS)
@@ -47,7 +48,11 @@ def test_share_takes_that_much_of_what_is_left(name: str) -> None:
     part = made.left(state, Fraction(1, 4))
     after = state.step(made.enters(part)).headroom
     assert 0 <= after - 0.75 * state.headroom < 1e-6 * state.headroom
-    assert state.share(made.enters(part)) == pytest.approx(state.headroom - after, abs=1e-9)
+    taken = state.share(made.enters(part))
+    if name == "rogers":  # K may be nearer to its bound than the deltas are, and the release take more of the deltas
+        assert state.headroom - after <= taken < 1.1 * (state.headroom - after)
+    else:
+        assert taken == pytest.approx(state.headroom - after, abs=1e-9)
 
 
 @every_filter
@@ -80,14 +85,41 @@ def test_figures_of_the_first_format_name_mu0_alone() -> None:
     assert made.start.budget == GDP(0.2)
 
 
-@given(st.floats(1e-4, 0.2))
-@settings(max_examples=30)
-def test_filter_of_epsilons_is_given_the_epsilon_of_its_share_of_delta(mu: float) -> None:
-    for name, slack in (("basic", Fraction(1, 10**6)), ("rogers", Fraction(1, 2 * 10**6))):
+@given(st.floats(1e-3, 0.2))
+@settings(max_examples=15)
+def test_filter_of_epsilons_is_given_a_point_of_the_releases_curve(mu: float) -> None:
+    for name in ("basic", "rogers"):
         made = promise(name, BUDGET)
-        delta = slack * exact(mu) ** 2 / BUDGET.loss.mu_squared
-        assert made.enters(GDP(mu)) == ApproxDP(epsilon_from_mu(mu, delta=delta), delta)
+        loss = made.enters(GDP(mu))
+        assert isinstance(loss, ApproxDP)
+        assert exact(epsilon_from_mu(mu, delta=loss.delta)) <= loss.epsilon
         assert made.refining
+
+
+@pytest.mark.parametrize(("name", "slack"), [("basic", Fraction(1, 10**6)), ("rogers", Fraction(1, 2 * 10**6))])
+@pytest.mark.parametrize("mu", ["0.003", "0.01", "0.0149", "0.05"])
+def test_no_other_split_of_delta_fits_more_equal_releases(name: str, slack: Fraction, mu: str) -> None:
+    made = promise(name, BUDGET)
+
+    def fit(times: int) -> bool:
+        loss = ApproxDP(epsilon_from_mu(mu, delta=slack / times), slack / times)
+        return times <= (made.start.times(loss) or 0)
+
+    best = next(times for times in itertools.count() if not fit(times + 1))
+    assert made.start.times(made.enters(GDP(mu))) == best
+    delta = slack * exact(mu) ** 2 / BUDGET.loss.mu_squared
+    proportional = ApproxDP(epsilon_from_mu(mu, delta=delta), delta)
+    fewer = made.start.times(proportional) or 0
+    assert fewer < best if mu == "0.0149" else fewer <= best, "the control: a delta in proportion to mu squared"
+
+
+@pytest.mark.parametrize("name", ["basic", "rogers"])
+def test_figures_written_under_another_split_of_delta_are_refused(name: str) -> None:
+    made = promise(name, BUDGET)
+    stored = made.to_json()
+    del stored["delta_split"]
+    with pytest.raises(LedgerError, match="chooses the delta of each answer in another way"):
+        made.with_figures(stored)
 
 
 def test_release_beyond_the_whole_gdp_budget_is_refused_by_filters_of_epsilons() -> None:
@@ -120,7 +152,7 @@ def test_gdp_keeps_the_same_promise_with_more_budget_than_zcdp(
 
 
 @every_filter
-def test_words_name_what_is_kept_and_never_more(name: str) -> None:
+def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
     made = promise(name, BUDGET)
     assert made.words.startswith("(1, 1e-06)-DP, kept as ")
     kept = made.words.removeprefix("(1, 1e-06)-DP, kept as ")
@@ -131,14 +163,14 @@ def test_words_name_what_is_kept_and_never_more(name: str) -> None:
     truth, before, after = {
         "gdp": (BUDGET.loss.mu_squared, "", "-GDP"),
         "zcdp": (budget.parts[0], "", "-zCDP"),
-        "rdp": (budget.parts[0], "", f"-RDP of order {decimal_up(getattr(budget, 'orders', [0])[0]):g}"),
+        "rdp": (budget.parts[0], "", f"-RDP of order {shown_down(float(getattr(budget, 'orders', [0])[0]), 6)}"),
         "approx-dp": (2 * budget.parts[0], "V within ", ""),
         "rogers": (budget.parts[0], "K within ", ""),
     }[name]
     assert kept.startswith(before)
     assert kept.endswith(after)
     shown = exact(float(kept.removeprefix(before).removesuffix(after))) ** (2 if name == "gdp" else 1)
-    assert truth * Fraction(998, 1000) < shown <= truth
+    assert truth <= shown < truth * Fraction(1002, 1000)
 
 
 def test_gdp_budget_is_kept_by_the_gdp_filter_alone() -> None:

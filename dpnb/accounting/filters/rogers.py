@@ -158,6 +158,11 @@ class RogersFilter:
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
+    def holds(self, epsilon: Fraction, times: Fraction) -> bool:
+        """Whether K of so many losses of one epsilon, also of a part of a loss, would be within the bound by itself."""
+        means = math.ceil(times * _in_smallest(mean_loss(epsilon)))
+        return self.terms.fits(times * epsilon**2, means, _ZERO)
+
     def admits(self, loss: Loss) -> bool:
         """Whether `step` would accept the loss.
 

@@ -1,0 +1,118 @@
+"""The (epsilon, delta) at which a Gaussian release enters a filter that counts epsilons.
+
+mu-GDP is (epsilon, delta(epsilon))-DP for every epsilon (Dong, Roth and Su 2022, Corollary 2.13), so a point of that
+curve has to be chosen, by mu alone, before the release.  The point chosen is the one at which most equal releases fit:
+with n the largest number (also of a fraction) such that n losses at delta = slack/n are within the filter's bounds, the
+loss enters with that delta, and takes an n-th of what the filter may spend on deltas.  A delta that is proportional to
+mu^2, say, leaves most of the deltas unused when only some ten releases fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from scipy.special import log_ndtr
+
+from dpnb.accounting.conversions import delta_from_mu, epsilon_of_gdp
+from dpnb.accounting.exact import decimal_sqrt_up, exact
+from dpnb.accounting.filters import BasicFilter, RogersFilter
+from dpnb.accounting.filters.rogers import mean_loss
+from dpnb.accounting.losses import ApproxDP
+
+__all__ = ["entered", "proportional"]
+
+STEPS = 2**24
+"""In one release: numbers of releases are multiples of 1/STEPS."""
+
+
+@lru_cache(maxsize=4096)
+def entered(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Fraction) -> ApproxDP:
+    """The loss of a Gaussian release.
+
+    Parameters
+    ----------
+    mu_squared : Fraction
+        Greater than 0.
+    start : BasicFilter or RogersFilter
+        Before the first release.
+    slack : Fraction
+        What the filter may spend on the deltas of all releases.
+
+    Returns
+    -------
+    ApproxDP
+        A point of the release's curve; or, if not even a tiny part of such a release fits, a loss that is refused.
+    """
+
+    def loss(steps: int) -> ApproxDP:
+        n = Fraction(steps, STEPS)
+        if isinstance(start, RogersFilter):
+            return ApproxDP(epsilon_of_gdp(mu_squared, slack / n), slack / n)
+        return ApproxDP(start.budget.epsilon / n, slack / n)
+
+    def fits(steps: int) -> bool:
+        """Whether so many steps of a release are within the bounds; the more, the less."""
+        n = Fraction(steps, STEPS)
+        if slack / n >= 1:
+            return True
+        if isinstance(start, RogersFilter):
+            return start.holds(exact(epsilon_of_gdp(mu_squared, slack / n)), n)
+        return exact(delta_from_mu(decimal_sqrt_up(mu_squared), epsilon=start.budget.epsilon / n)) <= slack / n
+
+    most = _largest(fits, _guess(math.sqrt(mu_squared), float(start.budget.epsilon), float(slack), start))
+    return loss(most) if most and slack * STEPS < most else ApproxDP(0, 2 * slack * STEPS)
+
+
+def proportional(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -> ApproxDP:
+    """The loss of a Gaussian release at a delta that takes as much of `slack` as its mu squared does of `mu0_squared`.
+
+    For odometers, which refuse nothing: the deltas are within the slack as long as the sum of mu squared is within its
+    budget.  Beyond, the deltas are more than was set aside, whatever the epsilon.
+    """
+    delta = slack * mu_squared / mu0_squared
+    return ApproxDP(epsilon_of_gdp(mu_squared, delta) if delta <= slack else 0, delta)
+
+
+def _largest(fits: Callable[[int], bool], guess: int) -> int:
+    """The largest whole number that fits, 0 if not even 1 does; what the guess is decides only how soon it is found."""
+    low = high = max(guess, 1)
+    step = 1
+    while low and not fits(low):
+        low, high, step = max(low - step, 0), low, 2 * step
+    if low == high:
+        while fits(high := low + step):
+            low, step = high, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _guess(mu: float, epsilon: float, slack: float, start: BasicFilter | RogersFilter) -> int:
+    """In doubles, by bisection over the epsilon of one release: more of it leaves room for fewer releases."""
+
+    def log_number(e: float) -> float:
+        """The logarithm of how many releases the deltas suffice for."""
+        a, b = log_ndtr(mu / 2 - e / mu), log_ndtr(-mu / 2 - e / mu)
+        return math.log(slack) - float(a + math.log1p(-math.exp(min(e + b - a, -1e-300))))
+
+    def within(e: float) -> bool:
+        n = math.exp(min(log_number(e), 600.0))
+        if isinstance(start, RogersFilter):
+            return (
+                start.terms.k(Fraction(n) * Fraction(e) ** 2, int(n * mean_loss(Fraction(e)) * 2.0**52) << 1022)
+                <= epsilon
+            )
+        return n * e <= epsilon
+
+    low, high = mu * 1e-6, mu * (40 + mu)
+    try:
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if within(middle) else (low, middle)
+        return int(math.exp(min(log_number(low), 600.0)) * STEPS)
+    except (ValueError, OverflowError):
+        return STEPS
