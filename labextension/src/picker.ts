@@ -56,6 +56,7 @@ export class PickerView {
   private readonly _refusal = element('div', 'dpnb-picker-refusal');
   private _state: IPickerState | null = null;
   private _isOpen = false;
+  private _isRetired = false;
   private _waiting: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -65,9 +66,15 @@ export class PickerView {
     const id = `dpnb-picker-${(pickers += 1)}`;
     this._words.id = `${id}-words`;
     this.node.setAttribute('aria-labelledby', this._words.id);
-    // In here keys belong to the slider and the buttons: neither to the Lab's shortcuts nor to the notebook around.
-    this.node.dataset.lmSuppressShortcuts = 'true';
-    this.node.addEventListener('keydown', event => event.stopPropagation());
+    // Keys that a control uses are its own; all others are the notebook's, as in any other output.
+    for (const input of [this._slider, this._reference]) {
+      input.dataset.lmSuppressShortcuts = 'true';
+    }
+    this.node.addEventListener('keydown', event => {
+      if (isUsed(event)) {
+        event.stopPropagation();
+      }
+    });
     this._notice.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
     this._refusal.setAttribute('role', 'alert');
@@ -122,7 +129,6 @@ export class PickerView {
   update(state: IPickerState): void {
     if (state.done === this._memory.pending) {
       this._memory.pending = null;
-      this._stopWaiting();
     }
     const isNew = state.phase === 'answered' && state.answer?.html !== this._state?.answer?.html;
     this._state = state;
@@ -141,9 +147,27 @@ export class PickerView {
     this._slider.max = String(Math.max(state.rungs.length - 1, 0));
     this._slider.value = String(this._place(state));
     this._drawRung();
+    // Two views of one picker share the memory for a moment, and either may be the first to hear of the outcome.
     if (this._memory.pending !== null) {
       this._wait();
+    } else {
+      this._stopWaiting();
     }
+    if (this._isRetired) {
+      this.retire();
+    }
+  }
+
+  /** Show that the kernel which would release is gone: what is known stays to be read, and nothing can be asked. */
+  retire(): void {
+    this._isRetired = true;
+    this._stopWaiting();
+    this.node.classList.add('dpnb-mod-inactive');
+    for (const control of this.node.querySelectorAll<HTMLInputElement | HTMLButtonElement>('input, button')) {
+      control.disabled = true;
+    }
+    setText(this._doing, '');
+    setText(this._status, 'The kernel was restarted or shut down. Run this cell again to use the picker.');
   }
 
   /** Move the keyboard to the answer. */
@@ -153,7 +177,7 @@ export class PickerView {
 
   /** Whether the reader can choose a budget now. */
   get isAsking(): boolean {
-    return !this._asking.hidden;
+    return !this._asking.hidden && !this._isRetired;
   }
 
   private _drawAnswer(state: IPickerState): void {
@@ -292,7 +316,7 @@ export class PickerView {
 
   /** Show what a release that lasts is doing: in a line of its own, which no screen reader repeats every second. */
   tell(doing: string): void {
-    setText(this._doing, doing);
+    setText(this._doing, this._isRetired ? '' : doing);
     if (this._waiting !== null) {
       clearTimeout(this._waiting); // a kernel that tells is there
       this._waiting = this._patience();
@@ -342,6 +366,11 @@ export class PickerView {
 /** A line of the list: what it is called and what it says. */
 function fact(name: string, title: string): { name: HTMLElement; value: HTMLElement } {
   return { name: element('dt', '', title), value: element('dd', `dpnb-picker-${name}`) };
+}
+
+/** Whether a control has a use for a key: an input for every one, a button for those that press it. */
+function isUsed({ target, key }: KeyboardEvent): boolean {
+  return target instanceof HTMLInputElement || (target instanceof HTMLButtonElement && [' ', 'Enter'].includes(key));
 }
 
 /** The budget of a rung as a number; all that is left is more than any other. */

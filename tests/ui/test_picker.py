@@ -75,6 +75,54 @@ def test_keyboard_stays_in_the_picker_and_the_notebook_does_not_move(cockpit: La
     expect(shown.locator(".dpnb-picker-preset[data-preset=print]")).to_have_attribute("aria-pressed", "true")
 
 
+def test_keyboard_is_the_notebooks_after_a_release_by_mouse(cockpit: Lab) -> None:
+    cockpit.run(CELL["question"])
+    shown = picker(cockpit)
+    shown.get_by_role("button", name="Release").click()
+    expect(shown.locator(".dpnb-picker-answer")).to_be_focused()
+    cells = cockpit.page.locator(".jp-Notebook:visible .jp-Cell")
+    count = cells.count()
+    cockpit.page.keyboard.press("b")  # command mode: a new cell below
+    expect(cells).to_have_count(count + 1)
+    shown.locator(".dpnb-picker-answer").click()
+    cockpit.page.keyboard.press("Shift+Enter")  # run this cell again, and go to the next
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(cells.nth(CELL["question"] + 1)).to_have_class(re.compile("jp-mod-active"))
+
+
+def test_inputs_keep_the_keys_that_are_typed_into_them(cockpit: Lab) -> None:
+    cockpit.run(CELL["count"])
+    shown = picker(cockpit, "count")
+    cells = cockpit.page.locator(".jp-Notebook:visible .jp-Cell")
+    count = cells.count()
+    shown.locator(".dpnb-picker-reference").click()
+    cockpit.page.keyboard.type("1e3")
+    expect(shown.locator(".dpnb-picker-reference")).to_have_value("1e3")
+    shown.locator("[data-preset=glance]").focus()
+    cockpit.page.keyboard.press("Enter")
+    expect(shown.locator("[data-preset=glance]")).to_have_attribute("aria-pressed", "true")
+    expect(cells).to_have_count(count)
+
+
+def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit: Lab) -> None:
+    cockpit.run(CELL["question"])
+    cockpit.run(CELL["count"])
+    picker(cockpit).get_by_role("button", name="Release").click()
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    cockpit.restart()
+    for name in ("question", "count"):
+        old = picker(cockpit, name)
+        expect(old.locator(".dpnb-picker-status")).to_contain_text("Run this cell again")
+        expect(old).to_have_class(re.compile("dpnb-mod-inactive"))
+        for button in old.get_by_role("button").all():
+            expect(button).to_be_disabled()
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    cockpit.screenshot("picker-after-restart")
+    for name in ("load", "session", "count"):
+        cockpit.run(CELL[name])
+    expect(picker(cockpit, "count").get_by_role("button", name="Release")).to_be_enabled()
+
+
 def test_presets_say_what_they_mean_and_move_the_slider(cockpit: Lab) -> None:
     cockpit.run(CELL["question"])
     shown = picker(cockpit)

@@ -125,13 +125,21 @@ describe('PickerView, asking,', () => {
     expect(get('budget').textContent).toBe('mu 0.2');
   });
 
-  it('keeps its keys from the notebook around it', () => {
-    const heard = vi.fn();
-    document.body.addEventListener('keydown', heard);
-    press(slider(), 'ArrowDown');
-    document.body.removeEventListener('keydown', heard);
-    expect(heard).not.toHaveBeenCalled();
-    expect(view.node.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
+  it('keeps the keys that a control uses, and leaves all others to the notebook around it', () => {
+    const heard: string[] = [];
+    const hear = (event: Event): void => void heard.push((event as KeyboardEvent).key);
+    document.body.addEventListener('keydown', hear);
+    for (const control of [slider(), input('reference')]) {
+      ['ArrowDown', 'j', 'Enter', 'Escape'].forEach(key => press(control, key));
+      expect(control.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
+    }
+    [' ', 'Enter'].forEach(key => press(get('release'), key));
+    expect(heard).toEqual([]);
+    ['j', 'Escape', 'ArrowDown'].forEach(key => press(get('release'), key));
+    ['a', 'Enter', 'Escape'].forEach(key => press(get('answer'), key));
+    document.body.removeEventListener('keydown', hear);
+    expect(heard).toEqual(['j', 'Escape', 'ArrowDown', 'a', 'Enter', 'Escape']);
+    expect(view.node.hasAttribute('data-lm-suppress-shortcuts')).toBe(false);
   });
 
   it('is loud about a session that is not real', () => {
@@ -228,6 +236,39 @@ it('remembers choice and wait when it is drawn anew', () => {
   expect(found(second.node, '.dpnb-picker-budget').textContent).toBe('mu 0.2');
   first.dispose();
   second.dispose();
+});
+
+it('waits no longer in any view once one of them has heard of the outcome', () => {
+  vi.useFakeTimers();
+  const memory = { chosen: null, pending: null };
+  const first = new PickerView({ release, refresh }, memory);
+  const views = [first, new PickerView({ release, refresh }, memory)];
+  views.forEach(one => one.update(state()));
+  found(first.node, '.dpnb-picker-release').click();
+  views.forEach(one => one.update(state())); // drawn while the release is under way
+  views.forEach(one => one.update(state({ ...ANSWERED, done: lastId() })));
+  vi.advanceTimersByTime(60_000);
+  for (const one of views) {
+    expect(found(one.node, '.dpnb-picker-status').textContent).toContain('gives this very answer again');
+    one.dispose();
+  }
+  vi.useRealTimers();
+});
+
+it('can be read but not used once its kernel is gone, whatever arrives afterwards', () => {
+  view.update(state(ANSWERED));
+  view.retire();
+  view.update(state(ANSWERED));
+  expect(get('status').textContent).toContain('Run this cell again');
+  expect(view.node.classList.contains('dpnb-mod-inactive')).toBe(true);
+  expect(get('answer').innerHTML).toBe('<b>2.7</b>');
+  const controls = [...view.node.querySelectorAll<HTMLInputElement>('input, button')];
+  expect(controls.length).toBeGreaterThan(3);
+  expect(controls.every(control => control.disabled)).toBe(true);
+  get('refine').click();
+  get('release').click();
+  expect(release).not.toHaveBeenCalled();
+  expect(refresh).not.toHaveBeenCalled();
 });
 
 it('offers what was paid and not answered again, exactly as it was asked', () => {

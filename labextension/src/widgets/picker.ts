@@ -2,6 +2,7 @@ import type { RenderProps } from '@anywidget/types';
 
 import '../../style/session.css';
 import '../../style/picker.css';
+import { isFields } from '../guards';
 import { type IPickerMemory, PickerView } from '../picker';
 import { isPickerState } from '../pickerState';
 
@@ -19,6 +20,22 @@ interface IState {
 
 /** An answer that comes within so many milliseconds is the one that the reader waits for. */
 const WAITED = 30_000;
+
+/** What a Jupyter kernel says when what this picker talked to is no longer there. */
+const GONE: ReadonlySet<string> = new Set(['restarting', 'autorestarting', 'terminating', 'dead']);
+
+interface IKernel {
+  statusChanged: {
+    connect(slot: (sender: unknown, status: string) => void): unknown;
+    disconnect(slot: (sender: unknown, status: string) => void): unknown;
+  };
+}
+
+/** The kernel behind a widget, where the front end has one to show: JupyterLab and Notebook have, others may not. */
+function kernelOf(manager: unknown): IKernel | null {
+  const kernel = isFields(manager) ? manager.kernel : null;
+  return isFields(kernel) && isFields(kernel.statusChanged) ? (kernel as unknown as IKernel) : null;
+}
 
 /** Show the budget picker of one question below its cell. */
 function render({ model, el }: RenderProps<IState>): () => void {
@@ -66,6 +83,13 @@ function render({ model, el }: RenderProps<IState>): () => void {
     observer.observe(el); // tells at once whether it is in sight
   };
   const tell = (): void => view.tell(model.get('doing'));
+  const kernel = kernelOf(model.widget_manager);
+  const whenKernel = (_: unknown, status: string): void => {
+    if (GONE.has(status)) {
+      view.retire();
+    }
+  };
+  kernel?.statusChanged.connect(whenKernel);
   update();
   model.on('change:state', update);
   model.on('change:doing', tell);
@@ -76,6 +100,7 @@ function render({ model, el }: RenderProps<IState>): () => void {
     model.off('change:doing', tell);
     model.off('change:is_stale', whenSeen);
     observer.disconnect();
+    kernel?.statusChanged.disconnect(whenKernel);
     view.dispose();
   };
 }
