@@ -18,7 +18,7 @@ from dpnb.query.frame.model import model_of
 from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.series import Series
 from dpnb.query.frame.spelling import as_number, group_key_table, literal, measured
-from dpnb.query.join import joined_name, schema_of
+from dpnb.query.join import joined_name, refuse_repeats, schema_of
 from dpnb.query.plan import Group, Joined, Plan, Source, check_plan
 from dpnb.query.schema import Key, Schema
 from dpnb.query.unit import Limits, limits_from
@@ -212,6 +212,7 @@ class Frame(Refusing, Generic[Q]):
         if self._limits != Limits() or right._limits != Limits():
             raise PlanError("merge: .limit() the join, not the tables that go into it")
         source = Joined(scope.source, other.source, (suffixes[0], suffixes[1]))
+        refuse_repeats(source)
         joined = Scope(source, scope.schemas, scope.unit, scope.ask, scope.discovery, scope.fit)
         columns: dict[str, Expression] = {}
         wheres: list[Expression] = []
