@@ -68,7 +68,7 @@ class Prepared:
     most : int or None
         No unit has more rows than this.
     numbers : dict of str to float64 array
-        Bounded columns, clamped, and dates in seconds, clamped; NaN where there is nothing.
+        Bounded columns, and dates in seconds, within their bounds; NaN where there is nothing.
     codes : dict of str to int8, int16 or int32 array
         Categories columns: position in the declared list; text columns: position in the table's list; -1 for nothing.
     texts : dict of str to Texts
@@ -276,7 +276,7 @@ def _with_first_rows(table: Prepared, unit: PrivacyUnit) -> Prepared:
 
 
 def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
-    """Numbers, or moments in seconds, within what the schema says, in the order of the rows."""
+    """Numbers, or moments in seconds, within what the schema says, in the order of the rows; NaN for nothing."""
     read: Callable[[NDArray[Any]], NDArray[np.float64]] = seconds if isinstance(column, Dates) else floats
     if isinstance(values, Encoded):
         values, read = by_value(read, values), np.asarray  # read already: seconds of doubles would be none
@@ -284,7 +284,10 @@ def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | Non
 
     def fill(part: slice) -> None:
         own = numbers[part]
-        np.clip(read(single[part] if order is None else single.take(order[part])), column.low, column.high, out=own)
+        values = read(single[part] if order is None else single.take(order[part]))
+        np.clip(values, column.low, column.high, out=own)
+        if column.outside == "drop":
+            own[own != values] = np.nan
         if isinstance(column, Bounded) and column.whole:
             np.round(own, out=own)
 
