@@ -176,8 +176,10 @@ class Frame(Refusing, Generic[Q]):
         Parameters
         ----------
         right : view or data frame
-            A view of another of the session's tables: every pair of rows that one unit has in both.  Or a public table
-            with one row for each key: its other columns are added, with bounds and categories taken from it.
+            A view of another of the session's tables: every pair of rows that one unit has in both.  A table, or a
+            part of it, can be in a join once, and a unit may have at most 10,000 pairs by ``max_rows_per_unit`` of the
+            tables.  Or a public table with one row for each key: its other columns are added, with bounds and
+            categories taken from it.
         on : str or list of str
             The privacy unit, or the key columns.
         how : str
@@ -188,7 +190,8 @@ class Frame(Refusing, Generic[Q]):
         Raises
         ------
         PlanError
-            The join is not of one of these kinds, or the keys of the public table are not unique.
+            The join is not of one of these kinds, a table would be joined with itself, or the keys of the public table
+            are not unique.
         """
         given: Any = suffixes
         if not isinstance(given, tuple | list) or [type(suffix) for suffix in given] != [str, str]:
