@@ -5,19 +5,22 @@ See `dpnb.mechanisms.threshold` for what may then be released.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy as np
-from numpy.typing import NDArray
 
 from dpnb.query.blocks import by_blocks, gathered
 from dpnb.query.contribution import MULTIPLIER, PRIME, Integers, name_number, starts_of
 from dpnb.query.counted import Mask, counted
-from dpnb.query.execute import Active, taking_part
+from dpnb.query.execute import Active, taking_part, together
 from dpnb.query.expressions.evaluate import Rows, dense_codes
-from dpnb.query.expressions.kinds import Category, Truth, Words
+from dpnb.query.expressions.kinds import Category, Truth, Words, kind_of
 from dpnb.query.expressions.nodes import Column, Expression
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Key, Schema
+from dpnb.query.unit_vectors import Floats
 from dpnb.query.values import Codes
 
 
@@ -37,16 +40,37 @@ def present_groups(
         Of units and of the squares of what each adds, which is its number of groups, says which of them take part.
     """
     with np.errstate(all="ignore"):
-        rows = Rows(table, schema)
-        levels = [_level(group.of, rows, table) for group in query.plan.by]
-        groups = _Groups(query, rows, levels)
-        if query.limits.by_rank(table.most):
-            _ = table.ranks  # once, before several threads ask for them
+        groups = _Groups(query, Rows(table, schema), table)
         blocks = table.blocks_for(groups.width)
-        kept = None if active is None else taking_part(active, by_blocks(groups.units, blocks), table)
+        kept = None if active is None else taking_part(active, *groups.touched(blocks), len(table.names))
         sizes = np.sum(by_blocks(lambda block: groups.sizes(block, kept), blocks), axis=0)
         present = np.flatnonzero(sizes)
         return groups.keys(present), sizes[present]
+
+
+def merged(
+    found: Iterable[tuple[list[tuple[Key, ...]], Integers]], query: LinearQuery, schema: Schema
+) -> tuple[list[tuple[Key, ...]], Integers]:
+    """The groups of tables that have no unit in common, in the order in which one table would have them."""
+    sizes: Counter[tuple[Key, ...]] = Counter()
+    for keys, counts in found:
+        for key, count in zip(keys, counts.tolist(), strict=True):
+            sizes[key] += count
+    kinds = [kind_of(group.of, schema) for group in query.plan.by]
+    listed = [kind.values if isinstance(kind, Category) else None for kind in kinds]
+
+    def place(key: tuple[Key, ...]) -> list[Key]:
+        return [part if values is None else values.index(part) for part, values in zip(key, listed, strict=True)]
+
+    keys = sorted(sizes, key=place)
+    return keys, np.array([sizes[key] for key in keys], np.int64)
+
+
+def touched(query: LinearQuery, table: Prepared, schema: Schema) -> tuple[Integers, Floats]:
+    """The units that are in a group, ascending, and in how many."""
+    with np.errstate(all="ignore"):
+        groups = _Groups(query, Rows(table, schema), table)
+        return groups.touched(table.blocks_for(groups.width))
 
 
 class _Groups:
@@ -56,16 +80,20 @@ class _Groups:
     ----------
     query : LinearQuery
     rows : Rows
-    levels : list of array and list
-        A code for each row, -1 for none, and the value of each code.
+    table : Prepared
     """
 
-    def __init__(self, query: LinearQuery, rows: Rows, levels: list[tuple[Codes, list[Key]]]) -> None:
+    def __init__(self, query: LinearQuery, rows: Rows, table: Prepared) -> None:
+        levels = [_level(group.of, rows, table) for group in query.plan.by]
         self._query, self._rows, self._levels = query, rows, levels
+        if query.limits.by_rank(table.most):
+            _ = table.ranks  # once, before several threads ask for them
         codes, keys = levels[0]
         self._cells = codes if len(levels) == 1 else dense_codes([codes for codes, _ in levels])
         self.width = len(keys) if len(levels) == 1 else int(self._cells.max(initial=-1)) + 1
-        self._numbers = [np.array([*(name_number(key) % PRIME for key in keys), 0], np.int64) for _, keys in levels]
+        self._numbers = [
+            _numbers(group.of, keys, table) for group, (_, keys) in zip(query.plan.by, levels, strict=True)
+        ]
 
     def _once(self, block: slice) -> tuple[Integers, Integers]:
         """Units and groups, each pair once; units ascending."""
@@ -84,11 +112,15 @@ class _Groups:
             contents = (contents * MULTIPLIER + numbers[codes[block]]) % PRIME
         return contents
 
-    def units(self, block: slice) -> tuple[Integers, NDArray[np.float64]]:
-        """The units that are in a group, and in how many."""
-        units, _ = self._once(block)
-        starts = starts_of([units])
-        return units[starts], np.diff(np.r_[starts, len(units)]).astype(np.float64)
+    def touched(self, blocks: list[slice]) -> tuple[Integers, Floats]:
+        """The units that are in a group, ascending, and in how many."""
+
+        def units_in(block: slice) -> tuple[Integers, Floats]:
+            units, _ = self._once(block)
+            starts = starts_of([units])
+            return units[starts], np.diff(np.r_[starts, len(units)]).astype(np.float64)
+
+        return together(by_blocks(units_in, blocks))
 
     def sizes(self, block: slice, kept: Mask | None) -> Integers:
         """How many units each group has, of those that take part, by unit."""
@@ -110,12 +142,10 @@ def _level(node: Expression, rows: Rows, table: Prepared) -> tuple[Codes, list[K
     """A code for each row, and the value of each code, in an order that does not depend on which values there are."""
     kind = rows.kind(node)
     if isinstance(kind, Words) and isinstance(node, Column):
-        texts = table.texts[node.name]
-        ordered = sorted(texts)
-        codes = rows.codes(node)
+        texts, codes = table.texts[node.name], rows.codes(node)
         place = np.full(len(texts) + 1, -1, codes.dtype)
-        place[[texts[text] for text in ordered]] = np.arange(len(ordered))
-        return gathered(place, codes), list(ordered)
+        place[texts.places] = np.arange(len(texts))
+        return gathered(place, codes), list(texts.ordered)
     if isinstance(kind, Category):
         return rows.codes(node), list(kind.values)
     if isinstance(kind, Truth):
@@ -126,3 +156,11 @@ def _level(node: Expression, rows: Rows, table: Prepared) -> tuple[Codes, list[K
     values = values[~np.isnan(values)]
     keys: list[Key] = [int(value) if value.is_integer() else value for value in values.tolist()]
     return np.where(np.isnan(numbers), -1, codes), keys
+
+
+def _numbers(node: Expression, keys: list[Key], table: Prepared) -> Integers:
+    """Of the value of each code a number that does not depend on which values there are; 0 for none."""
+    texts = table.texts.get(node.name) if isinstance(node, Column) else None
+    if texts is not None:
+        return np.append(texts.numbers[texts.places] % PRIME, 0)
+    return np.array([*(name_number(key) % PRIME for key in keys), 0], np.int64)

@@ -20,9 +20,9 @@ from dpnb.query.linear.query import LinearQuery
 from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit_squares import has_quick_squares, unit_squares
-from dpnb.query.unit_vectors import Sums
+from dpnb.query.unit_vectors import Floats, Sums
 
-Active = Callable[[Integers, NDArray[np.float64]], Mask | None]
+Active = Callable[[Integers, Floats], Mask | None]
 """Of units and the squares of their norms, rounded up, says which take part; None if it is public that all do."""
 
 CHUNK = 2**21
@@ -49,18 +49,10 @@ def execute(query: LinearQuery, table: Prepared, schema: Schema, active: Active 
     if query.clip_squared is not None or (active is not None and not has_quick_squares(query)):
         vectors = unit_vectors(query, table, schema)
         return vectors.sums(None if active is None else active(vectors.owners, vectors.squares()))
-    if query.limits.by_rank(table.most):
-        _ = table.ranks  # once, before several threads ask for them
-    for feature in query.features:
-        if isinstance(feature, Value) and isinstance(feature.of, Column):
-            table.steps(feature.of.name)
-    rows, keys = Rows(table, schema), keys_looked_up(query.plan)
-    # As many rows as numbers, at least, so that the latter are not what takes the time.
-    blocks = table.blocks_for(query.cells * query.slots)
+    rows, keys, blocks = _begun(query, table, schema)
     kept = None
     if active is not None:
-        found = by_blocks(lambda block: _Block(query, keys, rows.block(block)).squares(), blocks)
-        kept = taking_part(active, found, table)
+        kept = taking_part(active, *_squares(query, keys, rows, blocks), len(table.names))
     parts = by_blocks(lambda block: _Block(query, keys, rows.block(block), kept).sums(), blocks)
     sums = parts[0]
     for part in parts[1:]:
@@ -69,15 +61,44 @@ def execute(query: LinearQuery, table: Prepared, schema: Schema, active: Active 
     return (weighted if query.only is None else weighted[list(query.only)]).ravel()
 
 
-def taking_part(active: Active, found: list[tuple[Integers, NDArray[np.float64]]], table: Prepared) -> Mask | None:
-    """Of the units and the squares of each block: by unit, whether it takes part; None if all do."""
-    owners, squares = (np.concatenate(parts) for parts in zip(*found, strict=True))
+def touched(query: LinearQuery, table: Prepared, schema: Schema) -> tuple[Integers, Floats]:
+    """The units that have a row which counts, ascending, and the squares of what each adds, rounded up."""
+    if not has_quick_squares(query):
+        vectors = unit_vectors(query, table, schema)
+        return vectors.owners, vectors.squares()
+    rows, keys, blocks = _begun(query, table, schema)
+    return _squares(query, keys, rows, blocks)
+
+
+def taking_part(active: Active, owners: Integers, squares: Floats, units: int) -> Mask | None:
+    """Of each of so many units whether it takes part; None if all do."""
     kept = active(owners, squares)
     if kept is None:
         return None
-    by_unit = np.ones(int(table.units.max(initial=-1)) + 1, np.bool_)
+    by_unit = np.ones(units, np.bool_)
     by_unit[owners[~kept]] = False
     return by_unit
+
+
+def together(found: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+    """The units of several blocks and their squares."""
+    owners, squares = zip(*found, strict=True)
+    return np.concatenate(owners), np.concatenate(squares)
+
+
+def _begun(query: LinearQuery, table: Prepared, schema: Schema) -> tuple[Rows, Lookup | None, list[slice]]:
+    """The rows for a question, what gives a row's cell if keys were given, and the blocks to work by."""
+    if query.limits.by_rank(table.most):
+        _ = table.ranks  # once, before several threads ask for them
+    for feature in query.features:
+        if isinstance(feature, Value) and isinstance(feature.of, Column):
+            table.steps(feature.of.name)
+    # As many rows as numbers, at least, so that the latter are not what takes the time.
+    return Rows(table, schema), keys_looked_up(query.plan), table.blocks_for(query.cells * query.slots)
+
+
+def _squares(query: LinearQuery, keys: Lookup | None, rows: Rows, blocks: list[slice]) -> tuple[Integers, Floats]:
+    return together(by_blocks(lambda block: _Block(query, keys, rows.block(block)).squares(), blocks))
 
 
 class _Block:

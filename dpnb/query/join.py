@@ -2,6 +2,10 @@
 
 A unit has at most k rows in one table and m in the other, hence at most k m pairs, and a pair holds rows of that unit
 alone; so a unit's contribution is bounded as in a table with k m rows a unit.
+
+Pairs multiply what one unit can take of time and memory, and both are outside the guarantee. So that neither follows
+one unit by much, a table is in a join once, a unit has few pairs, and pairs are formed a block at a time
+(`dpnb.query.pairs`).
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ from dpnb.query.prepare import Prepared
 from dpnb.query.schema import Schema
 from dpnb.query.unit import Limits, PrivacyUnit
 
-MOST_PAIRS = 10**6
-"""Of one unit: pairs are made in memory, and a unit must not be able to use it up."""
+MOST_PAIRS = 10**4
+"""Of one unit."""
 
 
 def joined_name(name: str, side: int, source: Joined, other: Schema) -> str:
@@ -50,18 +54,45 @@ def schema_of(source: Source, schemas: dict[str, Schema]) -> Schema:
     return schemas[source]
 
 
+def tables_of(source: Source) -> tuple[str, ...]:
+    """The tables of the session that rows of a table, join or part are made of, by their names."""
+    while isinstance(source, PartOf):
+        source = source.source
+    if isinstance(source, Joined):
+        return (*tables_of(source.left), *tables_of(source.right))
+    return (source,)
+
+
+def refuse_repeats(source: Source) -> None:
+    """Refuse a join that has a table in it more than once, whole or in part.
+
+    Raises
+    ------
+    PlanError
+    """
+    names = tables_of(source)
+    for name in names:
+        if names.count(name) > 1:
+            what = f"table {name!r}" if name else "the table"
+            raise PlanError(
+                f"merge: {what} would be in the join more than once, and each table of a session, or a part of it, can "
+                "be in a join once; filter the table, or add columns by .assign(), instead of joining it with itself"
+            )
+
+
 def unit_of(source: Source, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
     """What bounds a unit in a table, join or part.
 
     Raises
     ------
     PlanError
-        Rows are the unit, or nothing bounds the number of pairs.
+        Rows are the unit, nothing bounds the number of pairs, or a table is joined with itself.
     """
     if isinstance(source, PartOf):
         return unit_of(source.source, units)
     if not isinstance(source, Joined):
         return units[source]
+    refuse_repeats(source)
     left, right = unit_of(source.left, units), unit_of(source.right, units)
     if left.column is None:
         raise PlanError("merge: tables are joined on the privacy unit, and here each row is a unit of its own")
@@ -77,7 +108,7 @@ def unit_of(source: Source, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
 
 
 def join(left: Prepared, right: Prepared, schemas: tuple[Schema, Schema], source: Joined) -> Prepared:
-    """Every pair of rows that one unit has in both tables."""
+    """Every pair of rows that one unit has in both tables, or in both blocks of the same units."""
     at_left, at_right = _pairs(left.units, right.units)
     sides = left.taken(at_left), right.taken(at_right)
     most = None if left.most is None or right.most is None else left.most * right.most
@@ -92,11 +123,9 @@ def join(left: Prepared, right: Prepared, schemas: tuple[Schema, Schema], source
 
 
 def _pairs(left: ShortIntegers, right: ShortIntegers) -> tuple[Integers, Integers]:
-    """Positions of all pairs with equal units."""
-    order = np.argsort(right, kind="stable")
-    ordered = right[order]
-    first, last = np.searchsorted(ordered, left, "left"), np.searchsorted(ordered, left, "right")
+    """Positions of all pairs with equal units; both ascending."""
+    first, last = np.searchsorted(right, left, "left"), np.searchsorted(right, left, "right")
     counts = last - first
     at_left = np.repeat(np.arange(len(left)), counts)
     within = np.arange(len(at_left)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return at_left, order[np.repeat(first, counts) + within]
+    return at_left, np.repeat(first, counts) + within

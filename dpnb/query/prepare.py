@@ -36,6 +36,25 @@ MOST_ROWS = 2**31 - 1
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
 
+class Texts(dict[str, int]):
+    """The list of a text column: position by text.  What is worked out of each text is shared by parts and joins."""
+
+    @cached_property
+    def numbers(self) -> Integers:
+        """Each text as a portable integer, by its position."""
+        return np.fromiter(map(name_number, self), np.int64, len(self))
+
+    @cached_property
+    def ordered(self) -> list[str]:
+        """The texts in an order that does not depend on which there are."""
+        return sorted(self)
+
+    @cached_property
+    def places(self) -> Integers:
+        """The positions of the texts in that order."""
+        return np.fromiter(map(self.__getitem__, self.ordered), np.int64, len(self))
+
+
 @dataclass(frozen=True, repr=False)
 class Prepared:
     """The rows that count, column by column.  A private value: it has no repr, and none of it may be shown.
@@ -49,10 +68,10 @@ class Prepared:
     most : int or None
         No unit has more rows than this.
     numbers : dict of str to float64 array
-        Bounded columns, clamped, and dates in seconds, clamped; NaN where there is nothing.
+        Bounded columns, and dates in seconds, within their bounds; NaN where there is nothing.
     codes : dict of str to int8, int16 or int32 array
         Categories columns: position in the declared list; text columns: position in the table's list; -1 for nothing.
-    texts : dict of str to dict
+    texts : dict of str to Texts
         The table's list of each text column: position by text.
     grids : dict of str to Bounded
         What the schema says of Bounded columns.
@@ -63,7 +82,7 @@ class Prepared:
     most: int | None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     codes: dict[str, Codes] = field(default_factory=dict)
-    texts: dict[str, dict[str, int]] = field(default_factory=dict)
+    texts: dict[str, Texts] = field(default_factory=dict)
     grids: dict[str, Bounded] = field(default_factory=dict)
     _steps: dict[str, ShortIntegers] = field(default_factory=dict, init=False)
 
@@ -117,23 +136,26 @@ class Prepared:
     def _content(self, name: str, rows: Integers) -> Integers:
         """A column as non-negative integers, 0 for nothing; of texts what does not depend on other units."""
         if name in self.texts:
-            return self._text_numbers[name].take(self.codes[name].take(rows))
+            numbers = np.append(self.texts[name].numbers % 2**32 + 1, 0)
+            return numbers.take(self.codes[name].take(rows))
         if name in self.codes:
             return self.codes[name].take(rows).astype(np.int64) + 1
-        numbers = self.numbers[name].take(rows)
+        values = self.numbers[name].take(rows)
         if name in self.grids:
-            steps = grid.to_grid(numbers, self.grids[name]).astype(np.int64)
-            return np.where(np.isnan(numbers), 0, steps + 2**grid.BITS + 1)
-        return np.where(np.isnan(numbers), 0, np.floor(np.nan_to_num(numbers)).astype(np.int64) % 2**32 + 1)
+            steps = grid.to_grid(values, self.grids[name]).astype(np.int64)
+            return np.where(np.isnan(values), 0, steps + 2**grid.BITS + 1)
+        return np.where(np.isnan(values), 0, np.floor(np.nan_to_num(values)).astype(np.int64) % 2**32 + 1)
 
-    @cached_property
-    def _text_numbers(self) -> dict[str, Integers]:
-        return {
-            name: np.array([*(name_number(text) % 2**32 + 1 for text in texts), 0], np.int64)
-            for name, texts in self.texts.items()
-        }
+    def counts(self, units: int) -> Integers:
+        """How many rows each of so many units has."""
+        return np.bincount(self.units, minlength=units)
 
-    def taken(self, rows: Integers) -> Prepared:
+    def of_units(self, units: slice) -> Prepared:
+        """The rows of some units."""
+        start, stop = np.searchsorted(self.units, np.array([units.start, units.stop], self.units.dtype)).tolist()
+        return self.taken(slice(start, stop))
+
+    def taken(self, rows: Integers | slice) -> Prepared:
         """Some of the rows, in the given order; a row may be taken several times."""
         numbers = {name: values[rows] for name, values in self.numbers.items()}
         codes = {name: values[rows] for name, values in self.codes.items()}
@@ -220,8 +242,8 @@ def _table(
         if isinstance(column, Categories):
             table.codes[name] = ordered(codes_of(values, column))
         elif isinstance(column, Text):
-            codes, table.texts[name] = texts(values)
-            table.codes[name] = ordered(codes)
+            codes, listed = texts(values)
+            table.codes[name], table.texts[name] = ordered(codes), Texts(listed)
         else:
             table.numbers[name] = _clamped(values, column, order)
             if isinstance(column, Bounded):
@@ -254,7 +276,7 @@ def _with_first_rows(table: Prepared, unit: PrivacyUnit) -> Prepared:
 
 
 def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
-    """Numbers, or moments in seconds, within what the schema says, in the order of the rows."""
+    """Numbers, or moments in seconds, within what the schema says, in the order of the rows; NaN for nothing."""
     read: Callable[[NDArray[Any]], NDArray[np.float64]] = seconds if isinstance(column, Dates) else floats
     if isinstance(values, Encoded):
         values, read = by_value(read, values), np.asarray  # read already: seconds of doubles would be none
@@ -262,7 +284,10 @@ def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | Non
 
     def fill(part: slice) -> None:
         own = numbers[part]
-        np.clip(read(single[part] if order is None else single.take(order[part])), column.low, column.high, out=own)
+        values = read(single[part] if order is None else single.take(order[part]))
+        np.clip(values, column.low, column.high, out=own)
+        if column.outside == "drop":
+            own[own != values] = np.nan
         if isinstance(column, Bounded) and column.whole:
             np.round(own, out=own)
 

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -15,6 +15,9 @@ from dpnb.errors import SchemaError
 
 Key = bool | int | float | str
 """A category, and so the key of a group."""
+
+Outside = Literal["clamp", "drop"]
+"""What becomes of a value outside the bounds: it counts as the nearer bound, or as a null."""
 
 NARROWEST_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
@@ -26,22 +29,27 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
     Parameters
     ----------
     low, high : float
-        Finite, ``low < high``.  A value outside counts as the nearer bound; what is not a finite number does not
-        count at all.
+        Finite, ``low < high``.  What is not a finite number does not count at all.
     whole : bool
         Whether the column holds whole numbers; a fraction is rounded to the nearest.  Its values can then be groups,
         and its quantiles are whole.
+    outside : {"clamp", "drop"}
+        What becomes of a value outside the bounds.  With ``"clamp"`` it counts as the nearer bound: means are then of
+        clamped values, and in a histogram such values pile up in the first and the last bin.  With ``"drop"`` it
+        counts as a null, as if the row had nothing in this column; the row still counts where the column is not used.
+        It is part of the promise: a ledger serves one of the two.
 
     Raises
     ------
     SchemaError
         A bound is not a finite number (or not a whole one where all are), the bounds are reversed or equal, or lie so
-        close together that their difference is lost beside their size.
+        close together that their difference is lost beside their size; or `outside` is neither word.
     """
 
     low: float
     high: float
     whole: bool = False
+    outside: Outside = "clamp"
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -62,6 +70,7 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
                 f"Bounded: high - low must be at least 2**-20 of the larger bound's size; got low={self.low!r}, "
                 f"high={self.high!r}; subtract a public constant from the column first"
             )
+        _check_outside(self.outside, "Bounded")
 
     @property
     def magnitude(self) -> float:
@@ -102,27 +111,40 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
     """
 
 
-class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type"):
+class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_defaults=True):
     """A column of dates or points in time, clamped to ``[first, last]``.
 
     Parameters
     ----------
     first, last : str or date
         ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is taken
-        too.  A time zone is converted to UTC.  A day alone means its first second.
+        too.  A time zone is converted to UTC.  A day alone (a text without a time, or a `datetime.date`) is the whole
+        day: as `first` it means its first instant, as `last` its last microsecond.  To end at midnight give the time
+        too, as in ``"1974-11-01T00:00:00"``: that is also what a ledger was promised for which an older version of
+        dpnb was given a day alone.
+    outside : {"clamp", "drop"}
+        What becomes of a moment outside.  With ``"clamp"`` it counts as the nearer end: later moments than `last` pile
+        up in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had nothing in this column.
+        It is part of the promise: a ledger serves one of the two.
 
     Raises
     ------
     SchemaError
-        A bound is no date, or they are reversed or equal.
+        A bound is no date, they are reversed or equal, or `outside` is neither word.
     """
 
     first: str
     last: str
+    outside: Outside = "clamp"
 
     def __post_init__(self) -> None:
         for name in ("first", "last"):
-            msgspec.structs.force_setattr(self, name, iso_time(getattr(self, name), f"Dates: {name}"))
+            given = getattr(self, name)
+            text = iso_time(given, f"Dates: {name}")
+            if name == "last" and len(text) == len("1974-11-01"):
+                text += "T23:59:59.999999" if _is_day_alone(given) else "T00:00:00"
+            msgspec.structs.force_setattr(self, name, text)
+        _check_outside(self.outside, "Dates")
         if not self.low < self.high:
             raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")
 
@@ -133,8 +155,9 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type"):
 
     @property
     def high(self) -> float:
-        """The last point in time, in seconds since 1970."""
-        return seconds_of(self.last)
+        """The last point in time, in seconds since 1970; never in the second after it, as a double far off may be."""
+        second = seconds_of(self.last.partition(".")[0])
+        return min(seconds_of(self.last), math.nextafter(second + 1, second))
 
 
 ColumnType = Bounded | Categories | Text | Dates
@@ -190,6 +213,19 @@ def iso_time(value: object, what: str) -> str:
     raise SchemaError(f"{what}: must be a date such as '1974-11-01', or a point in time; got {value!r}")
 
 
+def _is_day_alone(value: object) -> bool:
+    """Whether something that :func:`iso_time` takes says a day and no time."""
+    if isinstance(value, str):
+        try:
+            date.fromisoformat(value)
+        except ValueError:
+            return False
+        return True
+    if isinstance(value, np.datetime64):
+        return np.datetime_data(value.dtype)[0] == "D"
+    return isinstance(value, date) and not isinstance(value, datetime)
+
+
 def seconds_of(iso: str) -> float:
     """Seconds from the beginning of 1970 to an ISO text that :func:`iso_time` made."""
     return (datetime.fromisoformat(iso) - datetime(1970, 1, 1)).total_seconds()
@@ -223,6 +259,11 @@ def plain(value: Any) -> Any:
     """Turn a numpy scalar into the Python value it holds; anything else stays."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "shape", None) == () else value
+
+
+def _check_outside(given: object, what: str) -> None:
+    if not isinstance(given, str) or given not in get_args(Outside):
+        raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {given!r}; 'clamp' is usual")
 
 
 def _finite(value: Any, name: str) -> float:

@@ -32,6 +32,16 @@ def rounded_up(squares: Floats, terms: Integers | int, longest_squared: int) -> 
     return np.asarray(squares * (1 + (np.asarray(terms) + 3) * (2 * SUMMING_MARGIN)))
 
 
+def added(one: Sums, other: Sums) -> Sums:
+    """Exact sums, in 64 bits where they suffice."""
+    if one.dtype == other.dtype == np.int64:
+        total = one + other
+        # It wrapped round where both have one sign and the total has the other.
+        if not ((one ^ total) & (other ^ total) < 0).any():
+            return np.asarray(total)
+    return np.asarray(one.astype(object) + other.astype(object))
+
+
 @dataclass(frozen=True, repr=False)
 class UnitVectors:
     """The vectors of the units that add something.  A private value: it has no repr, and none of it may be shown.

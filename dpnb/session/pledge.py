@@ -13,12 +13,13 @@ import msgspec
 
 from dpnb.accounting.individual import OnExhausted
 from dpnb.errors import LedgerError
-from dpnb.query.schema import ColumnType, Schema
+from dpnb.query.schema import Bounded, Categories, Dates, Outside, Schema, Text
 from dpnb.query.unit import PrivacyUnit
 from dpnb.session.tables import Tables
 
 PRIVATE = "private"
 INDIVIDUAL = "individual, "
+MIDNIGHT = "T00:00:00"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Pledge:
         accounting = {} if self.on_exhausted is None else {"accounting": f"{INDIVIDUAL}{self.on_exhausted}"}
         return {
             "name": self.name,
-            "schema": _as_text(self.tables.schemas),
+            "schema": _as_text({name: _stored(schema) for name, schema in self.tables.schemas.items()}),
             "privacy unit": _as_text(self.tables.units),
             "noise": self.notice or PRIVATE,
             **accounting,
@@ -84,12 +85,42 @@ class Pledge:
         return pledge
 
 
+class _Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_defaults=True):
+    """`Dates` as ledgers have always kept them: a day without a time is its first instant, at the end too."""
+
+    first: str
+    last: str
+    outside: Outside = "clamp"
+
+
+_Stored = Bounded | Categories | Text | _Dates
+
+
+def _stored(schema: Schema) -> dict[str, _Stored]:
+    return {
+        name: _Dates(column.first, column.last.removesuffix(MIDNIGHT), column.outside)
+        if isinstance(column, Dates)
+        else column
+        for name, column in schema.items()
+    }
+
+
+def _read(stored: Mapping[str, _Stored]) -> Schema:
+    return {
+        name: Dates(column.first, column.last if "T" in column.last else column.last + MIDNIGHT, column.outside)
+        if isinstance(column, _Dates)
+        else column
+        for name, column in stored.items()
+    }
+
+
 def _tables(schema: str, unit: str) -> Tables:
     """One table's columns have types; of several, the tables have columns."""
     if not all(isinstance(entry.get("type"), str) for entry in msgspec.json.decode(schema).values()):
-        schemas = msgspec.json.decode(schema, type=dict[str, dict[str, ColumnType]])
-        return Tables(schemas, msgspec.json.decode(unit, type=dict[str, PrivacyUnit]))
-    columns: Schema = msgspec.json.decode(schema, type=dict[str, ColumnType])
+        schemas = msgspec.json.decode(schema, type=dict[str, dict[str, _Stored]])
+        units = msgspec.json.decode(unit, type=dict[str, PrivacyUnit])
+        return Tables({name: _read(columns) for name, columns in schemas.items()}, units)
+    columns = _read(msgspec.json.decode(schema, type=dict[str, _Stored]))
     return Tables({"": columns}, {"": msgspec.json.decode(unit, type=PrivacyUnit)})
 
 

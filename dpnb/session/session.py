@@ -113,6 +113,14 @@ class Session(Launches):
         An argument breaks a rule.
     LedgerError
         The ledger was made for another promise or is no ledger.
+
+    Notes
+    -----
+    How long a question takes and how much memory it needs are outside the guarantee: both can depend on the rows.
+    Memory is kept from following one unit by much, for somebody who can set a limit to it, or read how much is used,
+    could otherwise learn a value of one person exactly: a table is in a join once, a unit has at most 10,000 pairs of
+    rows in a join, and pairs are formed a block at a time and not kept (`dpnb.query.pairs`).  What is left is of the
+    size of one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
     """
 
     told_of = ""

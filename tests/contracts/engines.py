@@ -144,6 +144,30 @@ def people(rows: int = ROWS) -> pd.DataFrame:
 TABLE = people()
 
 
+OUTSIDE_SCHEMA = schema_from(
+    {
+        "n": dpnb.Bounded(0, 10, outside="drop"),
+        "w": dpnb.Bounded(0, 10, whole=True, outside="drop"),
+        "c": dpnb.Bounded(0, 10),
+        "d": dpnb.Dates("2017-12-30", "2017-12-31"),
+        "e": dpnb.Dates("2017-12-30", "2017-12-31", outside="drop"),
+    }
+)
+
+
+def outside() -> pd.DataFrame:
+    """Values within bounds, at them and beyond, and nothing."""
+    numbers = np.tile([-0.5, -0.4, 0.0, 3.5, 10.0, 10.4, 11.0, np.nan, np.inf], 12)
+    hours = pd.Timestamp("2017-12-29T12:30:00") + pd.to_timedelta(np.arange(len(numbers)) * 0.7, unit="h")
+    hours = hours.where(np.arange(len(numbers)) % 10 > 0)
+    return pd.DataFrame(
+        {"pid": np.arange(len(numbers)) // 4, "n": numbers, "w": numbers, "c": numbers, "d": hours, "e": hours}
+    )
+
+
+OUTSIDE = outside()
+
+
 def plans_of(ask: Ask, unit: PrivacyUnit) -> list[Plan]:
     """The plans that a question in pandas' words makes."""
     plans: list[Plan] = []
@@ -227,6 +251,28 @@ class EngineContract(ABC):
         (query,) = compiled(asks[function], UNITS["row"])
         here, there = self.both(at_hand, "row")
         assert abs(int(here.sums(query)[0]) - int(there.sums(query)[0])) <= len(TABLE)
+
+    def test_what_is_outside_counts_as_the_schema_says(self) -> None:
+        table, schema = OUTSIDE, OUTSIDE_SCHEMA
+        units = {"": privacy_unit_from("pid", schema, rows=3)}
+        here = InMemory.read({"": table}, {"": schema}, units)
+        there = opened({"": self.native(table)}, {"": schema}, units)
+
+        def asked(plan: Plan, _: Any) -> Any:
+            same(linear_query(plan, schema, units[""]), here, there)
+            return plan
+
+        frame: Any = Frame(Scope("", {"": schema}, "pid", asked, lambda _: "0.000001"))
+        for name in ("n", "w", "c"):
+            column = frame[name]
+            for question in (column.sum, column.count, column.median, column.isna().sum):
+                question()
+        frame.groupby("w").units()
+        for name in ("d", "e"):
+            frame.groupby(frame[name].dt.hour).count()
+            frame.groupby(frame[name].dt.day).count()
+            (frame[name] - "2017-12-30").dt.total_seconds().sum()
+            frame[name].isna().sum()
 
     def test_some_cells_are_measured_alone(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
         (plan,) = plans_of(lambda f: f.groupby("k")["x"].mean(), UNITS["whole number"])

@@ -173,7 +173,7 @@ def test_what_is_no_text_does_not_count(value: Any, text: str | None) -> None:
 def test_what_is_no_date_does_not_count(value: Any, counts_as: str | None) -> None:
     column = np.empty(2, object)
     column[:] = [value, "2020-06-01"]
-    schema: Schema = {"d": Dates("2020-01-01", "2021-01-01")}
+    schema: Schema = {"d": Dates("2020-01-01", "2021-01-01T00:00:00")}
     first, second = prepare(pd.DataFrame({"d": pd.Series(column, dtype=object)}), schema, PrivacyUnit()).numbers["d"]
     assert second == pd.Timestamp("2020-06-01").timestamp()
     assert np.isnan(first) if counts_as is None else first == pd.Timestamp(counts_as).timestamp()

@@ -151,7 +151,10 @@ TYPES: dict[str, Declare] = {
     "a category that no file can hold": (lambda: make(schema={"town": LISTED([HALF])}), "text|str"),
     "a category beyond 64 bits": (lambda: LISTED([2**70]), "use text"),
     "dates reversed": (lambda: DATES("2000-01-01", "1950-01-01"), "before last"),
-    "dates equal": (lambda: DATES("2000-01-01", "2000-01-01"), "before last"),
+    "dates equal": (lambda: DATES("2000-01-01", "2000-01-01T00:00:00"), "before last"),
+    "dates that drop by another word": (lambda: DATES("2000-01-01", "2000-01-01", outside="null"), "'clamp' or 'drop'"),
+    "bounds that drop by another word": (lambda: dpnb.Bounded(0, 1, outside=True), "'clamp' or 'drop'"),  # type: ignore[arg-type]
+    "bounds that drop by a list": (lambda: dpnb.Bounded(0, 1, outside=["drop"]), "'clamp' or 'drop'"),  # type: ignore[arg-type]
     "dates equal in another zone": (lambda: DATES("2000-01-01T02:00", "2000-01-01T04:00+02:00"), "before last"),
     "a date in words": (lambda: DATES("yesterday", "2000-01-01"), "such as '1974-11-01'"),
     "a date that does not exist": (lambda: DATES("1950-01-01", "1999-02-30"), "such as '1974-11-01'"),
@@ -244,7 +247,7 @@ def test_dates_may_end_with_the_calendar() -> None:
 
 
 def test_dates_of_numpy_are_dates() -> None:
-    first, last = np.datetime64("1950-01-01"), np.datetime64("2000-12-31", "ns")
+    first, last = np.datetime64("1950-01-01", "ns"), np.datetime64("2000-12-31")
     assert DATES(first, last) == DATES("1950-01-01", "2000-12-31")
 
 

@@ -1,4 +1,7 @@
-"""Joins and parts of tables that stay in their engine; as `dpnb.query.join` and `dpnb.query.part`."""
+"""Joins and parts of tables that stay in their engine; as `dpnb.query.join` and `dpnb.query.part`.
+
+The engine forms the pairs, in its own way; here only the rules of `dpnb.query.join` bound how many a unit has.
+"""
 
 from __future__ import annotations
 

@@ -189,11 +189,21 @@ def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[s
         micros = nw.col(f"m{stem}")
         there = ~micros.is_null()
         seconds = nw.when(there).then(micros.cast(nw.Float64) / 1e6).otherwise(nw.lit(column.low))
-        return {stem: arithmetic.clipped(seconds, column.low, column.high), f"{stem}_there": there}
+        return _within(stem, column, seconds, there)
     number = raw.cast(nw.Float64)
     there = number.is_finite().fill_null(False)
-    clipped = arithmetic.clipped(nw.when(there).then(number).otherwise(nw.lit(column.low)), column.low, column.high)
-    return {stem: arithmetic.rounded(clipped) if column.whole else clipped, f"{stem}_there": there}
+    return _within(stem, column, nw.when(there).then(number).otherwise(nw.lit(column.low)), there)
+
+
+def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr) -> dict[str, nw.Expr]:
+    """Values and where they are, by a column's bounds and by what becomes of what is outside."""
+    clipped = arithmetic.clipped(value, column.low, column.high)
+    if column.outside == "drop":
+        there = there & (value == clipped)
+        clipped = nw.when(there).then(clipped).otherwise(nw.lit(column.low))
+    if isinstance(column, Bounded) and column.whole:
+        clipped = arithmetic.rounded(clipped)
+    return {stem: clipped, f"{stem}_there": there}
 
 
 def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> nw.Expr:

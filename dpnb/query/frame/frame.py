@@ -19,7 +19,7 @@ from dpnb.query.frame.model import model_of
 from dpnb.query.frame.refusal import Refusing
 from dpnb.query.frame.series import Series
 from dpnb.query.frame.spelling import as_number, group_key_table, literal, measured
-from dpnb.query.join import joined_name, schema_of
+from dpnb.query.join import joined_name, refuse_repeats, schema_of
 from dpnb.query.plan import Group, Joined, Plan, Source, check_plan
 from dpnb.query.schema import Key, Schema
 from dpnb.query.unit import Limits, limits_from
@@ -177,8 +177,10 @@ class Frame(Refusing, Generic[Q]):
         Parameters
         ----------
         right : view or data frame
-            A view of another of the session's tables: every pair of rows that one unit has in both.  Or a public table
-            with one row for each key: its other columns are added, with bounds and categories taken from it.
+            A view of another of the session's tables: every pair of rows that one unit has in both.  A table, or a
+            part of it, can be in a join once, and a unit may have at most 10,000 pairs by ``max_rows_per_unit`` of the
+            tables.  Or a public table with one row for each key: its other columns are added, with bounds and
+            categories taken from it.
         on : str or list of str
             The privacy unit, or the key columns.
         how : str
@@ -189,7 +191,8 @@ class Frame(Refusing, Generic[Q]):
         Raises
         ------
         PlanError
-            The join is not of one of these kinds, or the keys of the public table are not unique.
+            The join is not of one of these kinds, a table would be joined with itself, or the keys of the public table
+            are not unique.
         """
         given: Any = suffixes
         if not isinstance(given, tuple | list) or [type(suffix) for suffix in given] != [str, str]:
@@ -213,6 +216,7 @@ class Frame(Refusing, Generic[Q]):
         if self._limits != Limits() or right._limits != Limits():
             raise PlanError("merge: .limit() the join, not the tables that go into it")
         source = Joined(scope.source, other.source, (suffixes[0], suffixes[1]))
+        refuse_repeats(source)
         joined = Scope(source, scope.schemas, scope.unit, scope.ask, scope.discovery, scope.fit)
         columns: dict[str, Expression] = {}
         wheres: list[Expression] = []

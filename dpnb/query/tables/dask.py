@@ -8,10 +8,10 @@ workers.  What one unit adds depends on no other, so the sums of the partitions 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from operator import itemgetter
 from typing import Any
 
@@ -23,15 +23,17 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionError, SchemaError
 from dpnb.query.aggregations import Discovery
 from dpnb.query.columns import column_of
+from dpnb.query.discover import merged
 from dpnb.query.guard import guarded
+from dpnb.query.join import schema_of
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.numbering import number_units, unit_names
 from dpnb.query.prepare import READING_FAILED
-from dpnb.query.schema import Key, Schema
+from dpnb.query.schema import Schema
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.unit import PrivacyUnit
-from dpnb.query.unit_vectors import Sums
+from dpnb.query.unit_vectors import Sums, added
 
 NUMBER = "dpnb unit number"
 """The column by which rows are brought together."""
@@ -43,10 +45,11 @@ class InDask(NotCopyable):
     Parameters
     ----------
     parts : list of delayed InMemory
+    schemas : dict of str to dict
     """
 
-    def __init__(self, parts: list[Any]) -> None:
-        self._parts = parts
+    def __init__(self, parts: list[Any], schemas: Schemas) -> None:
+        self._parts, self._schemas = parts, schemas
 
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> InDask:
@@ -66,7 +69,7 @@ class InDask(NotCopyable):
             Anything else, with one constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
-        return cls(guarded(lambda: _parts(frames, schemas, units), READING_FAILED))
+        return cls(guarded(lambda: _parts(frames, schemas, units), READING_FAILED), schemas)
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: a partition is a table in memory."""
@@ -76,15 +79,17 @@ class InDask(NotCopyable):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, over all partitions."""
-        return _added(self._each(InMemory.sums, query))
+        found: Sums = reduce(added, self._each(InMemory.sums, query))
+        return found
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        return _merged(self._each(InMemory.groups, query))
+        return merged(self._each(InMemory.groups, query), query, schema_of(query.plan.source, self._schemas))
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInDask:
         """What each unit has to spend, before anything was spent; kept on the workers, beside the rows."""
-        return PursesInDask(self._parts, _stays(_task(_fresh, part, budget, mode) for part in self._parts))
+        units = _stays(_task(_fresh, part, budget, mode) for part in self._parts)
+        return PursesInDask(self._parts, units, self._schemas)
 
     def _each(self, work: Callable[..., Any], *given: Any) -> list[Any]:
         return _fetched(_task(work, part, *given) for part in self._parts)
@@ -98,18 +103,21 @@ class PursesInDask(NotCopyable):
     ----------
     parts : list of delayed InMemory
     units : list of delayed IndividualFilter
+    schemas : dict of str to dict
     """
 
     parts: list[Any]
     units: list[Any]
+    schemas: Schemas
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInDask]:
         """What a question measures over those who can pay for it, and the purses after it."""
         both = _stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
         found = _fetched(_task(itemgetter(0), each) for each in both)
         after = replace(self, units=_stays(_task(itemgetter(1), each) for each in both))
-        discovery = isinstance(query.plan.aggregation, Discovery)
-        return (_merged(found) if discovery else _added(found)), after
+        if isinstance(query.plan.aggregation, Discovery):
+            return merged(found, query, schema_of(query.plan.source, self.schemas)), after
+        return reduce(added, found), after
 
     def charged(self, loss: float) -> PursesInDask:
         """The purses after everybody was charged the same."""
@@ -188,25 +196,6 @@ def _brought_together(frame: Any, unit: PrivacyUnit, count: int) -> Any:
         return frame
     numbered = frame.map_partitions(_with_number, unit.column, meta=_with_number(frame._meta, unit.column))
     return numbered.shuffle(on=NUMBER, npartitions=count)
-
-
-def _added(found: list[Sums]) -> Sums:
-    """Exact sums, in 64 bits where they suffice."""
-    total = np.sum([part.astype(object) for part in found], axis=0)
-    try:
-        return np.array(total.tolist(), np.int64)
-    except OverflowError:
-        return total  # type: ignore[no-any-return]
-
-
-def _merged(found: list[Groups]) -> Groups:
-    """Groups of all partitions, in an order that no row decides."""
-    sizes: Counter[tuple[Key, ...]] = Counter()
-    for keys, counts in found:
-        for key, count in zip(keys, counts.tolist(), strict=True):
-            sizes[key] += count
-    keys = sorted(sizes, key=lambda key: [(isinstance(part, str), part) for part in key])
-    return keys, np.array([sizes[key] for key in keys], np.int64)
 
 
 # --- on the workers --------------------------------------------------------------------------------------------------

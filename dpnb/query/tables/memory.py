@@ -1,4 +1,10 @@
-"""Tables in memory: columns prepared once, questions answered by `dpnb.query.execute`."""
+"""Tables in memory: columns prepared once, questions answered by `dpnb.query.execute`.
+
+Memory, like timing, is outside the guarantee: the size of a session follows its tables, and how much a question needs
+in passing may follow how many rows its filter leaves.  It is blunted so that nobody reads one unit's values from it: a
+unit has few pairs in a join, and pairs are formed a block at a time and not kept (`dpnb.query.pairs`); without a join,
+what a question needs of one unit is some arrays of that unit's rows.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +17,24 @@ import numpy as np
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, Terms, Till
 from dpnb.copying import NotCopyable
+from dpnb.query import pairs
 from dpnb.query.aggregations import Discovery
 from dpnb.query.by_unit import unit_vectors
 from dpnb.query.discover import present_groups
 from dpnb.query.execute import Active, execute
-from dpnb.query.join import join
 from dpnb.query.linear.query import LinearQuery
+from dpnb.query.pairs import Pairs
 from dpnb.query.part import part
 from dpnb.query.plan import Joined, PartOf
 from dpnb.query.prepare import Prepared, prepare_all
+from dpnb.query.schema import Schema
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.tables.sources import Sources
-from dpnb.query.unit_vectors import Sums
+from dpnb.query.unit_vectors import Sums, added
 from dpnb.stages import Stage, at
 
 
-class InMemory(Sources[Prepared]):
+class InMemory(Sources[Prepared | Pairs]):
     """Prepared tables, and the joins and parts that were asked about."""
 
     @classmethod
@@ -37,14 +45,16 @@ class InMemory(Sources[Prepared]):
     @property
     def units(self) -> int:
         """Number of units of all tables."""
-        return max((int(self._made[name].units.max(initial=-1)) + 1 for name in self._names), default=0)
+        tables = [self._made[name] for name in self._names]
+        return max((int(table.units.max(initial=-1)) + 1 for table in tables if isinstance(table, Prepared)), default=0)
 
-    @at(Stage.JOINING)
-    def _joined(self, left: Prepared, right: Prepared, source: Joined) -> Prepared:
-        return join(left, right, (self.schema(source.left), self.schema(source.right)), source)
+    def _joined(self, left: Prepared | Pairs, right: Prepared | Pairs, source: Joined) -> Pairs:
+        return Pairs(left, right, (self.schema(source.left), self.schema(source.right)), source)
 
     @at(Stage.PART)
-    def _part(self, whole: Prepared, source: PartOf) -> Prepared:
+    def _part(self, whole: Prepared | Pairs, source: PartOf) -> Prepared:
+        if isinstance(whole, Pairs):  # a partition is of a table or of a part
+            raise TypeError(type(whole).__name__)
         return part(whole, self.schema(source.source), source)
 
     def refuse(self, query: LinearQuery) -> None:
@@ -55,13 +65,20 @@ class InMemory(Sources[Prepared]):
 
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a question; see `execute`."""
-        source = query.plan.source
-        return execute(query, self.rows(source), self.schema(source), active)
+        rows, schema = self._rows_and_schema(query)
+        if isinstance(rows, Pairs):
+            return pairs.sums(query, rows, schema, active)
+        return execute(query, rows, schema, active)
 
     def groups(self, query: LinearQuery, active: Active | None = None) -> Groups:
         """Every group that some unit has; see `present_groups`."""
-        source = query.plan.source
-        return present_groups(query, self.rows(source), self.schema(source), active)
+        rows, schema = self._rows_and_schema(query)
+        if isinstance(rows, Pairs):
+            return pairs.groups(query, rows, schema, active)
+        return present_groups(query, rows, schema, active)
+
+    def _rows_and_schema(self, query: LinearQuery) -> tuple[Prepared | Pairs, Schema]:
+        return self.rows(query.plan.source), self.schema(query.plan.source)
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInMemory:
         """What each unit has to spend, before anything was spent."""
@@ -72,13 +89,16 @@ class InMemory(Sources[Prepared]):
         if isinstance(query.plan.aggregation, Discovery):
             return self.groups(query, till.active)
         sums = self.sums(query, till.active)
-        if till.radii is None:
+        radii = till.radii
+        if radii is None:
             return sums
-        source = query.plan.source
-        rows = self.rows(source)
-        short = rows.taken(np.flatnonzero(till.radii[rows.units] >= 0))
-        others = unit_vectors(query, short, self.schema(source))
-        return np.asarray(sums + others.within(till.radii[others.owners]).sums())
+        rows, schema = self._rows_and_schema(query)
+
+        def in_part(rows: Prepared) -> Sums:
+            others = unit_vectors(query, rows.taken(np.flatnonzero(radii[rows.units] >= 0)), schema)
+            return others.within(radii[others.owners]).sums()
+
+        return added(sums, rows.summed(query, in_part) if isinstance(rows, Pairs) else in_part(rows))
 
 
 @dataclass(frozen=True, repr=False)

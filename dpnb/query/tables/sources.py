@@ -1,4 +1,7 @@
-"""Tables by their names, and the joins and parts of them that were asked about: each is made once."""
+"""Tables by their names, and the joins and parts of them that were asked about.
+
+Each is made once and kept; what is made of a join holds no rows: a plan of the engine, or `dpnb.query.pairs.Pairs`.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,125 @@
+"""A join of tables in memory: pairs of rows are formed for each question, a block of whole units at a time.
+
+The pairs of one unit may be many times its rows, so what a question needs must not follow them.  They are never kept;
+a block has a fixed size, which one unit exceeds by no more pairs than it may have; and before the first block is formed
+as much memory is asked for as the largest blocks can need, so that a question fails for lack of memory whatever the
+rows are, or not at all.  Memory is outside the guarantee all the same, as timing is: see `dpnb.query.tables.memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+
+from dpnb.query import discover, execute
+from dpnb.query.blocks import by_blocks
+from dpnb.query.contribution import Integers
+from dpnb.query.execute import Active, taking_part, together
+from dpnb.query.join import join
+from dpnb.query.linear.query import LinearQuery
+from dpnb.query.plan import Joined
+from dpnb.query.prepare import Prepared
+from dpnb.query.schema import Key, Schema
+from dpnb.query.unit_vectors import Floats, Sums, added
+from dpnb.stages import Stage, at
+
+PAIRS_AT_ONCE = 2**15
+"""Pairs of a block, and as many more as its last unit has."""
+
+BLOCKS_AT_ONCE = 4
+
+COLUMNS_AT_ONCE = 48
+"""About how many columns of eight bytes a block needs in passing, besides two for each of its own and for each sum."""
+
+T = TypeVar("T")
+
+
+class Pairs:
+    """Every pair of rows that one unit has in two tables.  A private value: it has no repr, and it holds no pairs.
+
+    Parameters
+    ----------
+    left, right : Prepared or Pairs
+    schemas : pair of dict
+    source : Joined
+    """
+
+    def __init__(
+        self, left: Prepared | Pairs, right: Prepared | Pairs, schemas: tuple[Schema, Schema], source: Joined
+    ) -> None:
+        self._left, self._right, self._schemas, self._source = left, right, schemas, source
+
+    @property
+    def most(self) -> int | None:
+        """No unit has more pairs than this."""
+        left, right = self._left.most, self._right.most
+        return None if left is None or right is None else left * right
+
+    @property
+    def names(self) -> Integers:
+        """Each unit's name as a portable integer."""
+        return self._left.names
+
+    def counts(self, units: int) -> Integers:
+        """How many pairs each of so many units has."""
+        return self._left.counts(units) * self._right.counts(units)
+
+    def of_units(self, units: slice) -> Prepared:
+        """The pairs of some units."""
+        return join(self._left.of_units(units), self._right.of_units(units), self._schemas, self._source)
+
+    def summed(self, query: LinearQuery, work: Callable[[Prepared], Sums]) -> Sums:
+        """The exact sums of what blocks of pairs give."""
+        total: Sums | None = None
+        for part in self.each(query, work):
+            total = part if total is None else added(total, part)
+        if total is None:  # there is always a block
+            raise TypeError("blocks")
+        return total
+
+    def each(self, query: LinearQuery, work: Callable[[Prepared], T]) -> Iterator[T]:
+        """What a function gives of each block of pairs; few blocks exist at a time."""
+        with at(Stage.JOINING):
+            self._ask_for_memory(query)
+            blocks = self._blocks()
+            for first in range(0, len(blocks), BLOCKS_AT_ONCE):
+                yield from by_blocks(lambda block: work(self.of_units(block)), blocks[first : first + BLOCKS_AT_ONCE])
+
+    def _blocks(self) -> list[slice]:
+        """Blocks of whole units, at least one, of fewer than `PAIRS_AT_ONCE` pairs and those of the last unit."""
+        units = len(self.names)
+        total = np.cumsum(self.counts(units))
+        pairs = int(total[-1]) if units else 0
+        ends = np.searchsorted(total, np.arange(PAIRS_AT_ONCE, pairs, PAIRS_AT_ONCE), "left") + 1
+        cuts = dict.fromkeys(end for end in ends.tolist() if end < units)
+        return [slice(start, end) for start, end in pairwise([0, *cuts, units])]
+
+    def _ask_for_memory(self, query: LinearQuery) -> None:
+        columns = COLUMNS_AT_ONCE + 2 * (sum(map(len, self._schemas)) + len(query.features))
+        np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + (self.most or 0), columns))
+
+
+def sums(query: LinearQuery, pairs: Pairs, schema: Schema, active: Active | None) -> Sums:
+    """The exact sums of a question; see `execute`."""
+    if active is not None:
+        active = _decided(active, pairs.each(query, lambda block: execute.touched(query, block, schema)), pairs)
+    return pairs.summed(query, lambda block: execute.execute(query, block, schema, active))
+
+
+def groups(
+    query: LinearQuery, pairs: Pairs, schema: Schema, active: Active | None
+) -> tuple[list[tuple[Key, ...]], Integers]:
+    """Every group that some unit has; see `discover.present_groups`."""
+    if active is not None:
+        active = _decided(active, pairs.each(query, lambda block: discover.touched(query, block, schema)), pairs)
+    found = pairs.each(query, lambda block: discover.present_groups(query, block, schema, active))
+    return discover.merged(found, query, schema)
+
+
+def _decided(active: Active, found: Iterator[tuple[Integers, Floats]], pairs: Pairs) -> Active | None:
+    """Ask once who takes part, of all blocks; what then tells the same of one block."""
+    kept = taking_part(active, *together(list(found)), len(pairs.names))
+    return None if kept is None else lambda owners, _: kept[owners]
