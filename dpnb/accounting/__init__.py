@@ -21,6 +21,7 @@ interleaving       under which filters interactive mechanisms may be alive at on
 budget, promise    what a curator allows, and the same promise kept by each of the filters
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          estimates refined again and again, and intervals that stay honest (Robbins 1970)
+truncated          intervals of what is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
 =================  ====================================================================================
 
 A filter or an odometer is a small frozen state: `step` returns the next one and leaves the old one as it was.

@@ -56,6 +56,8 @@ class Figures:
         Says loudly if the answer is not real or not private.
     about : str or None
         Whom it is about, if that may not be everybody.
+    given : str or None
+        What its intervals hold given, if anything.
     sources : tuple of frozenset
         For each group, the measurements that it rests on.
     anytime : Estimate or None
@@ -73,6 +75,7 @@ class Figures:
     simultaneous: bool = False
     notice: str | None = None
     about: str | None = None
+    given: str | None = None
     sources: Sources = field(default=(), repr=False)
     anytime: Estimate | None = field(default=None, repr=False)
     refined: bool = False
@@ -154,7 +157,7 @@ class Figures:
         if self.names and group in self.keys:
             place = self.keys.index(group)
             said = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
-            words = self.words.replace(f" by {', '.join(self.names)}", "", 1)
+            words = self.words.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
             return self._part(f"{words}, {said}", slice(place, place + 1), slice(None), names=(), keys=((),))
         known = [
             *(self.outputs[1] if self.outputs else ()),
@@ -174,6 +177,7 @@ class Figures:
             simultaneous=self.simultaneous,
             notice=self.notice,
             about=self.about,
+            given=self.given,
             **{**kept, **changes},
         )
 
@@ -223,7 +227,11 @@ class Figures:
             sure = np.full((1, 1), float(number))
             words = f"[{self.words}] {operator} {number:g}"
             constant = Estimate(sure, sure, sure, np.zeros((1, 1)))
-            return self._part(words, slice(None), slice(None))._mapped(lambda cells: combine(cells, constant))
+            whole = self._part(words, slice(None), slice(None))
+            if operator in "+-":  # only moved: what the noise cannot do to the answer, it cannot do to this
+                shift = float(number) if operator == "+" else -float(number)
+                return whole._mapped(lambda cells: cells.moved(shift=shift))
+            return whole._mapped(lambda cells: combine(cells, constant))
         if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
                 f"{operator}: both answers must have the same groups, or one of them be a single number; got "
@@ -251,6 +259,7 @@ class Figures:
             sources=together,
             notice=self.notice or other.notice,
             about=self.about or other.about,
+            given=self.given or other.given,
         )
 
     # --- faces -------------------------------------------------------------------------------------------------
@@ -317,6 +326,8 @@ class Figures:
             outside = (self.cells.value < self.cells.low) | (self.cells.value > self.cells.high)
         if outside.any():
             found.append(("outside", "an estimate outside its interval is noise: the truth cannot be there"))
+        if self.given is not None:
+            found.append(("named", f"intervals {self.given}"))
         if self.about is not None:
             found.append(("left-out", self.about))
         return found
