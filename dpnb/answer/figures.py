@@ -214,8 +214,9 @@ class Figures:
         return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(_negative)
 
     def _mapped(self, function: Callable[[Estimate], Estimate]) -> Self:
-        anytime = None if self.anytime is None else function(self.anytime)
-        return replace(self, cells=function(self.cells), anytime=anytime)
+        with np.errstate(all="ignore"):  # beyond the range of doubles a number is infinite or unknown
+            anytime = None if self.anytime is None else function(self.anytime)
+            return replace(self, cells=function(self.cells), anytime=anytime)
 
     def _combine(self, operator: str, other: object, combine: Callable[[Estimate, Estimate], Estimate]) -> Figures:
         if not isinstance(other, Figures):
@@ -228,9 +229,11 @@ class Figures:
             words = f"[{self.words}] {operator} {number:g}"
             constant = Estimate(sure, sure, sure, np.zeros((1, 1)))
             whole = self._part(words, slice(None), slice(None))
-            if operator in "+-":  # only moved: what the noise cannot do to the answer, it cannot do to this
+            if operator in "+-":  # only moved, with limits that were cut
                 shift = float(number) if operator == "+" else -float(number)
                 return whole._mapped(lambda cells: cells.moved(shift=shift))
+            if operator == "/":
+                return whole._mapped(lambda cells: _scaled(cells, 1 / number))
             return whole._mapped(lambda cells: combine(cells, constant))
         if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
