@@ -78,11 +78,12 @@ def truncated_mean(excess: Floats, log_tail: float, *, least: float) -> tuple[Fl
         high = np.maximum(excess + quantile, least)
         low = excess + float(ndtri(tail / 2))
         low = np.minimum(np.where(low > 0, low, least), high)
+        high = np.where(_log_ratio(np.full_like(high, least), excess) >= log_tail, least, high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             below = _log_ratio(middle, excess) < log_tail
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.maximum(low - _ROOM, least), np.maximum(high + _ROOM, least)
+        return np.maximum(low - _ROOM, least), np.where(high == least, least, high + _ROOM)
 
 
 def _log_ratio(mean: Floats, excess: Floats) -> Floats:

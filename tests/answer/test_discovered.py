@@ -26,7 +26,7 @@ from dpnb.query.plan import Plan, column
 from dpnb.query.schema import Text
 from dpnb.query.unit import PrivacyUnit
 
-SIZES = {"many": 400, "some": 60, "few": 45}
+SIZES = {"many": 400, "some": 90, "few": 80}
 DELTA = Fraction(5, 10**5)
 
 
@@ -65,7 +65,7 @@ def test_far_above_the_threshold_the_interval_is_the_plain_one() -> None:
     assert cells.high[0, 0] == math.ceil(middle + reach)
 
 
-@pytest.mark.parametrize("sigma", [1e-300, 1e-9, 0.5, 3.0, 1e6, 1e300])
+@pytest.mark.parametrize("sigma", [1e-300, 1e-9, 0.5, 3.0, 1e6, 1e280])
 def test_whatever_the_noise_an_interval_is_finite_ordered_and_of_whole_numbers(sigma: float) -> None:
     cells = at_excess([0, 1, 2, 10, 1000, 10**5, 10**6, 10**7, 10**9, 10**15], sigma)
     for low, value, high in zip(cells.low[:, 0], cells.value[:, 0], cells.high[:, 0], strict=True):
@@ -80,7 +80,7 @@ def test_a_group_that_has_just_been_named_is_said_to_have_any_small_number_of_un
     """Its noisy number says next to nothing: every small group that is named at all is named like that."""
     cells = at_excess([0])
     assert (cells.low[0, 0], cells.value[0, 0], cells.high[0, 0]) == (1, 1, 1)
-    cells = at_excess([2**20])
+    cells = at_excess([2**19])
     assert cells.low[0, 0] == 1
     assert cells.value[0, 0] < threshold_for(10.0, 1, DELTA) < cells.high[0, 0]
 
@@ -116,7 +116,7 @@ PRESENT = {"t": ["a"] * 30 + ["b"] * 10, "u": list(range(40)), "x": [1.0] * 40}
 
 @pytest.mark.parametrize("how", ["pandas", "polars", "lazy polars", "duckdb", "skip", "clip"])
 def test_a_group_that_nobody_has_is_never_named(how: str) -> None:
-    """Intervals begin at one unit.  If it got noise it would be named in half of the discoveries.
+    """Intervals begin at one unit.  If it got noise it would be named in a third of 18 discoveries.
 
     With "skip" and "clip" everybody has spent their budget at last, and then no group has anybody who takes part.
     """
@@ -126,27 +126,28 @@ def test_a_group_that_nobody_has_is_never_named(how: str) -> None:
     elif "polars" in how:
         table = pl.from_pandas(table).lazy() if how.startswith("lazy") else pl.from_pandas(table)
     individual = {"accounting": "individual", "on_exhausted": how} if how in ("skip", "clip") else {}
-    session = dpnb.Session(
-        table,
-        name="present",
-        schema={"t": dpnb.Categories(["a", "b", "nobody"]), "x": dpnb.Bounded(0, 1)},
-        privacy_unit="u",
-        max_rows_per_unit=1,
-        budget=dpnb.Budget(epsilon=1, delta=0.95, discovery_delta=0.9),
-        ledger=":memory:",
-        not_private_test_seed=4,
-        **individual,
-    )
-    frame, named = session.frame, []
-    for k in range(12):
-        view = frame[frame["x"] > -1 - k] if k % 3 else frame[(frame["x"] > -1 - k) & (frame["t"] == "a")]
-        named.append(view.discover("t", delta=0.07).release(mu=0.01).keys)
+    named: list[Any] = []
+    for seed in range(6):
+        session = dpnb.Session(
+            table,
+            name="present",
+            schema={"t": dpnb.Categories(["a", "b", "nobody"]), "x": dpnb.Bounded(0, 1)},
+            privacy_unit="u",
+            max_rows_per_unit=1,
+            budget=dpnb.Budget(epsilon=1, delta=0.97, discovery_delta=0.92),
+            ledger=":memory:",
+            not_private_test_seed=seed,
+            **individual,
+        )
+        frame = session.frame
+        views = [frame, frame[frame["x"] > -1], frame[frame["t"] == "a"]]
+        named += [view.discover("t", delta=0.3).release(mu=0.01).keys for view in views]
+        if individual:
+            frame.units().release(share=0.999)
+            assert frame.discover("t", delta=0.01).release(mu=1).keys == ()
     assert not any(("nobody",) in keys for keys in named)
-    assert not any(("b",) in keys for keys in named[::3])
+    assert not any(("b",) in keys for keys in named[2::3])
     assert sum(("a",) in keys for keys in named) > 3
-    if individual:
-        frame.units().release(mu=4)
-        assert session.frame.discover("t", delta=0.05).release(mu=0.1).keys == ()
 
 
 # --- what is said elsewhere ---
@@ -187,7 +188,7 @@ def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, fo
         assert words in one._repr_html_()
     assert 'href="#dpnb-why-named"' in found._repr_html_()
     assert any(one.id == "named" for one in dpnb.session.explanations.EXPLANATIONS)
-    assert words in found.plot().layout.title.subtitle.text
+    assert words in found.plot().layout.title.text.replace("<br>", " ")
     assert words not in repr(count)
     assert "given that a group was named" in repr(session.frame.discover("t").explain())
 
