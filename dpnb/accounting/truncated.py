@@ -29,14 +29,17 @@ __all__ = ["alpha_of_each", "truncated_mean"]
 
 Floats = NDArray[np.float64]
 
-_HALVINGS = 44
-"""Brackets are at most some 80 standard deviations wide: 1e-11 is left of them."""
+_STEPS = 60
+"""Each halves the bracket at least, which is at most some 80 standard deviations wide; usually eight suffice."""
+
+_CLOSE = 1e-9
+"""In standard deviations: once Newton's step is as small, what is left is its square."""
 
 _ROOM = 1e-8
-"""In standard deviations, far above what rounding can move an end by.
+"""In standard deviations, added outward: far above `_CLOSE` and what rounding can move an end by.
 
-`log_ratio` is off by a few units of 2^-52 times 1 + its own size, and rises at a rate of at least about excess/2 where
-that matters (far below the threshold), at least 2^-22 on the output grid: 1e-9.
+`_log_ratio` is off by a few units of 2^-52 times 1 + its own size, and below the threshold it rises with the mean at a
+rate of at least excess/2, at least 2^-22 on the output grid: 1e-9.
 """
 
 
@@ -75,15 +78,34 @@ def truncated_mean(excess: Floats, log_tail: float, *, least: float) -> tuple[Fl
     with np.errstate(all="ignore"):
         # Phi(m - y) = tail Phi(m) is at most tail, and at least tail/2 where m is above the threshold.
         quantile = float(ndtri(tail)) if tail < 0.5 else -float(ndtri(rest))
-        high = np.maximum(excess + quantile, least)
-        low = excess + float(ndtri(tail / 2))
-        low = np.minimum(np.where(low > 0, low, least), high)
-        high = np.where(_log_ratio(np.full_like(high, least), excess) >= log_tail, least, high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            below = _log_ratio(middle, excess) < log_tail
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.maximum(low - _ROOM, least), np.where(high == least, least, high + _ROOM)
+        start = excess + float(ndtri(tail / 2))
+        mean = np.where(start > 0, start, least)
+        high = np.maximum(excess + quantile, mean)
+        open_ = np.flatnonzero(_log_ratio(np.full_like(mean, least), excess) < log_tail)
+        ended = np.setdiff1d(np.arange(len(mean)), open_)
+        for _ in range(_STEPS):
+            if not len(open_):
+                break
+            # The logarithm is concave in the mean, so Newton's method from below stays below.
+            low, end, y = mean[open_], high[open_], excess[open_]
+            step = (log_tail - _log_ratio(low, y)) / (_hazard(low - y) - _hazard(low))
+            known = np.isfinite(step)
+            low = np.where(known, np.clip(low + step, low, end), low)
+            middle = (low + end) / 2
+            below = _log_ratio(middle, y) < log_tail
+            go_on = ~(known & (step <= _CLOSE)) & (end - low > _CLOSE)
+            mean[open_] = np.where(go_on & below, middle, low)
+            high[open_] = np.where(below, end, middle)
+            open_ = open_[go_on]
+        above = mean + _ROOM
+        above[ended] = least
+        mean[ended] = least
+        return np.maximum(mean - _ROOM, least), above
+
+
+def _hazard(x: Floats) -> Floats:
+    """phi(x)/Phi(x), the derivative of log Phi."""
+    return np.asarray(math.sqrt(2 / math.pi) / erfcx(-x / math.sqrt(2)))
 
 
 def _log_ratio(mean: Floats, excess: Floats) -> Floats:

@@ -1,19 +1,6 @@
 """Numbers with intervals, by group: what an answer shows, and what arithmetic between answers gives.
 
-Arithmetic is post-processing and free.  Its intervals combine those of the operands (the MOVER of Zou and Donner 2008,
-*Construction of confidence intervals about effect measures*: square-and-add of the distances from estimate to limit,
-and for ratios the roots of the corresponding quadratic, which are Fieller's for symmetric limits), before these were
-cut down to what the quantity can be.  That supposes independent noise, so operands that share a measurement are
-refused.  It is approximate: of a nominal 95%, at least 93% is covered wherever it is simulated, and 92% by sums of
-discovered groups near the threshold (tests/statistical/test_arithmetic.py and test_discovered.py).
-
-An analyst who refines one operand because of the other chooses when to stop, so that a first look's interval no longer
-is one at a fixed time.  As soon as an operand has more than one look, all of them therefore enter with the half-width
-that holds for all looks at once (`anytime`).  There is no proof that square-and-add of such half-widths holds for all
-looks at once too: each operand's own limits do, and what is combined of them is simulated, with analysts who know the
-truth and refine until the result misses it (test_arithmetic.py): of differences and ratios of two refined answers
-fewer than 7.7% are missed for a nominal 5%, and where one of the two cannot be refined (``final=True``, or a discovered
-group) about 6% of differences and sums.
+Arithmetic between answers is post-processing and free; see `dpnb.answer.arithmetic` for its intervals.
 """
 
 from __future__ import annotations
@@ -26,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpnb.answer import drawing, faces
-from dpnb.answer.estimates.noisy import Cells, Estimate
+from dpnb.answer.arithmetic import difference, negative, ratio, scaled
+from dpnb.answer.estimates.noisy import Estimate
 from dpnb.errors import RequestError
 from dpnb.query.schema import Key, plain
 
@@ -189,26 +177,26 @@ class Figures:
     # --- arithmetic --------------------------------------------------------------------------------------------
 
     def __sub__(self, other: object) -> Figures:
-        return self._combine("-", other, _difference)
+        return self._combine("-", other, difference)
 
     def __rsub__(self, other: object) -> Figures:
         return self._negative() + other
 
     def __add__(self, other: object) -> Figures:
-        return self._combine("+", other, lambda a, b: _difference(a, _negative(b)))
+        return self._combine("+", other, lambda a, b: difference(a, negative(b)))
 
     __radd__ = __add__
 
     def __truediv__(self, other: object) -> Figures:
-        return self._combine("/", other, _ratio)
+        return self._combine("/", other, ratio)
 
     def __rtruediv__(self, other: object) -> Figures:
-        return self._combine("divided into", other, lambda a, b: _ratio(b, a))
+        return self._combine("divided into", other, lambda a, b: ratio(b, a))
 
     def __mul__(self, other: object) -> Figures:
         if isinstance(other, Figures):
             raise RequestError("*: answers are multiplied by numbers only; ask for the product of columns instead")
-        return self._combine("*", other, lambda a, b: _scaled(a, float(b.value[0, 0])))
+        return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
 
     __rmul__ = __mul__
 
@@ -216,7 +204,7 @@ class Figures:
         return self._negative()
 
     def _negative(self) -> Figures:
-        return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(_negative)
+        return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(negative)
 
     def _mapped(self, function: Callable[[Estimate], Estimate]) -> Self:
         with np.errstate(all="ignore"):  # beyond the range of doubles a number is infinite or unknown
@@ -238,7 +226,7 @@ class Figures:
                 shift = float(number) if operator == "+" else -float(number)
                 return whole._mapped(lambda cells: cells.moved(shift=shift))
             if operator == "/":
-                return whole._mapped(lambda cells: _scaled(cells, 1 / number))
+                return whole._mapped(lambda cells: scaled(cells, 1 / number))
             return whole._mapped(lambda cells: combine(cells, constant))
         if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
@@ -342,53 +330,3 @@ class Figures:
 
 
 _ARRAYS = ("value", "low", "high", "noise_scale")
-
-
-def _negative(one: Estimate) -> Estimate:
-    value, low, high = one.uncut
-    return Estimate(-one.value, -one.high, -one.low, one.noise_scale, (-value, -high, -low))
-
-
-def _scaled(one: Estimate, by: float) -> Estimate:
-    if by == 0:
-        nothing = np.zeros_like(one.value)
-        return Estimate(nothing, nothing, nothing, nothing)
-    return one.moved(by) if by > 0 else _negative(one).moved(-by)
-
-
-def _difference(a: Estimate, b: Estimate) -> Estimate:
-    with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
-        low, high = x - y - np.hypot(x - x_low, y_high - y), x - y + np.hypot(x_high - x, y - y_low)
-        # Where the noise leaves nothing to say of one, all that it can be beside the other's interval.
-        told = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(told, low, a.low - b.high), np.where(told, high, a.high - b.low)
-        return Estimate(a.value - b.value, low, high, np.hypot(a.noise_scale, b.noise_scale))
-
-
-def _ratio(a: Estimate, b: Estimate) -> Estimate:
-    """The roots phi of |x - phi y| = the square-and-add distance of the two; unbounded where y is not clear of 0."""
-    with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
-        reach = np.maximum(y - y_low, y_high - y)
-        clear = (np.abs(y) > reach) & np.isfinite(reach)
-
-        def root(distance: Cells, sign: float) -> Cells:
-            """Of the two distances of y the one that gives the wider interval."""
-            ends = []
-            for side in (y - y_low, y_high - y):
-                square = y**2 - side**2
-                inner = np.sqrt(np.maximum((x * y) ** 2 - square * (x**2 - distance**2), 0.0))
-                ends.append((x * y + sign * inner) / square)
-            return np.asarray(np.fmin(*ends) if sign < 0 else np.fmax(*ends))
-
-        # Dividing by a negative number swaps which side of x matters.
-        below, above = np.where(y > 0, x - x_low, x_high - x), np.where(y > 0, x_high - x, x - x_low)
-        corners = np.stack([end / other for end in (a.low, a.high) for other in np.broadcast_arrays(y_low, y_high)])
-        told = np.isfinite(below) & np.isfinite(above)
-        low = np.where(told, root(below, -1.0), np.fmin.reduce(corners))
-        high = np.where(told, root(above, 1.0), np.fmax.reduce(corners))
-        value = np.where(b.value != 0, a.value / b.value, np.nan)
-        scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
-        low, high = np.where(clear, low, -np.inf), np.where(clear, high, np.inf)
-        return Estimate(value, low, high, np.where(clear, scale, np.nan))
