@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 UI = Path(__file__).resolve().parent / "ui"
+FIRST = "test_assumptions.py"
 LONG = ("test_examples.py", "test_spark.py", "test_descent.py", "test_coverage.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
@@ -24,11 +25,12 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what drives a browser, and let it come first: it takes longest, and nothing is to wait for it at the end.
+    """Mark what drives a browser, and let it come early: it takes longest, and nothing is to wait for it at the end.
 
-    Then come the files that take a minute or more each, for the same reason.
+    Before it come a few seconds for what the guarantee assumes of other libraries, without which the rest says little;
+    after it the files that take a minute or more each.
     """
-    items.sort(key=lambda item: (UI not in item.path.parents, item.path.name not in LONG))
+    items.sort(key=lambda item: (item.path.name != FIRST, UI not in item.path.parents, item.path.name not in LONG))
     for item in items:
         if UI in item.path.parents:
             item.add_marker(pytest.mark.ui)

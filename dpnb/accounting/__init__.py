@@ -15,12 +15,15 @@ filters            they refuse.  GDPFilter: Smith and Thakurta 2022, Theorem 1. 
 odometers          they report, in two readings that are never mixed.  Time-uniform: Whitehouse et al. 2023,
                    Theorem 3; Rogers et al. 2016, Theorem 6.2.  Accumulators: Haney et al. 2023, Theorems
                    3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5
-individual         everyone pays for what touches them: Feldman and Zrnic 2021, Algorithms 3 and 7
-parallel           what a partition costs: the growth of its largest part
+individual         everyone pays for what touches them: Feldman and Zrnic 2021, Algorithms 3 and 7; for
+                   Gaussian DP Koskela, Tobaben and Honkela 2023
+parallel           what a partition costs: the growth of its largest part; see also Henzinger, Safavi and
+                   Vadhan 2024
 interleaving       under which filters interactive mechanisms may be alive at once: Haney et al. 2023
 budget, promise    what a curator allows, and the same promise kept by each of the filters
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          estimates refined again and again, and intervals that stay honest (Robbins 1970)
+truncated          intervals of what is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
 =================  ====================================================================================
 
 A filter or an odometer is a small frozen state: `step` returns the next one and leaves the old one as it was.

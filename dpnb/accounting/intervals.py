@@ -102,7 +102,7 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     """
     # The absolute term is for alpha next to 1, where the quantile is a small difference.
     quantile = -float(ndtri(_level(alpha) / 2)) + 2.0**-50
-    # ndtri was within 8 units of 2^-53 wherever it was compared; the margin has room for them.
+    # ndtri is within 8 units of 2^-53 wherever tests/test_assumptions.py compares it; the margin has room for them.
     return quantile * _combined(_scales(sigmas)) * MARGIN
 
 

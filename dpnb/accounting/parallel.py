@@ -17,6 +17,12 @@ times; the filter's theorem, which is a statement about each pair, gives the pro
 2022, Theorem 1, for mu squared; Feldman and Zrnic 2021, Theorem 4.3, for the Renyi loss of one order; Rogers et al.
 2016, Theorem 3.3, for epsilon and delta).  []
 
+The idea is not ours alone: Henzinger, Safavi and Vadhan 2024, *Concurrent Composition for Differentially Private
+Continual Mechanisms* (arXiv:2411.03299v4), prove parallel composition for interactive mechanisms that are asked in any
+order, where the table does not change meanwhile, as here; with adaptive updates of the table they show that it fails
+for approximate differential privacy.  The claim above is stated for filters, with losses chosen as one goes, and for
+units in up to p parts.
+
 It holds for a filter that bounds sums, with each component of the sum bounded by itself.  That of Rogers et al. bounds
 a function of its losses for which we state no such rule.
 """

@@ -1,14 +1,6 @@
 """Numbers with intervals, by group: what an answer shows, and what arithmetic between answers gives.
 
-Arithmetic is post-processing and free.  Its intervals combine those of the operands (the MOVER of Zou and Donner 2008,
-*Construction of confidence intervals about effect measures*: square-and-add of the distances from estimate to limit,
-and for ratios the roots of the corresponding quadratic, which are Fieller's for symmetric limits), before these were
-cut down to what the quantity can be.  That supposes independent noise, so operands that share a measurement are
-refused.
-
-Whoever refines one operand because of the other chooses when to stop, so that a first look's interval no longer is
-one at a fixed time.  As soon as an operand has more than one look, all of them therefore enter with the half-width
-that holds for all looks at once (`anytime`).
+Arithmetic between answers is post-processing and free; see `dpnb.answer.arithmetic` for its intervals.
 """
 
 from __future__ import annotations
@@ -21,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpnb.answer import drawing, faces
-from dpnb.answer.estimates.noisy import Cells, Estimate
+from dpnb.answer.arithmetic import difference, negative, ratio, scaled
+from dpnb.answer.estimates.noisy import Estimate
 from dpnb.errors import RequestError
 from dpnb.query.schema import Key, plain
 
@@ -56,6 +49,8 @@ class Figures:
         Says loudly if the answer is not real or not private.
     about : str or None
         Whom it is about, if that may not be everybody.
+    given : str or None
+        What its intervals hold given, if anything.
     sources : tuple of frozenset
         For each group, the measurements that it rests on.
     anytime : Estimate or None
@@ -73,6 +68,7 @@ class Figures:
     simultaneous: bool = False
     notice: str | None = None
     about: str | None = None
+    given: str | None = None
     sources: Sources = field(default=(), repr=False)
     anytime: Estimate | None = field(default=None, repr=False)
     refined: bool = False
@@ -154,7 +150,7 @@ class Figures:
         if self.names and group in self.keys:
             place = self.keys.index(group)
             said = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
-            words = self.words.replace(f" by {', '.join(self.names)}", "", 1)
+            words = self.words.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
             return self._part(f"{words}, {said}", slice(place, place + 1), slice(None), names=(), keys=((),))
         known = [
             *(self.outputs[1] if self.outputs else ()),
@@ -174,32 +170,33 @@ class Figures:
             simultaneous=self.simultaneous,
             notice=self.notice,
             about=self.about,
+            given=self.given,
             **{**kept, **changes},
         )
 
     # --- arithmetic --------------------------------------------------------------------------------------------
 
     def __sub__(self, other: object) -> Figures:
-        return self._combine("-", other, _difference)
+        return self._combine("-", other, difference)
 
     def __rsub__(self, other: object) -> Figures:
         return self._negative() + other
 
     def __add__(self, other: object) -> Figures:
-        return self._combine("+", other, lambda a, b: _difference(a, _negative(b)))
+        return self._combine("+", other, lambda a, b: difference(a, negative(b)))
 
     __radd__ = __add__
 
     def __truediv__(self, other: object) -> Figures:
-        return self._combine("/", other, _ratio)
+        return self._combine("/", other, ratio)
 
     def __rtruediv__(self, other: object) -> Figures:
-        return self._combine("divided into", other, lambda a, b: _ratio(b, a))
+        return self._combine("divided into", other, lambda a, b: ratio(b, a))
 
     def __mul__(self, other: object) -> Figures:
         if isinstance(other, Figures):
             raise RequestError("*: answers are multiplied by numbers only; ask for the product of columns instead")
-        return self._combine("*", other, lambda a, b: _scaled(a, float(b.value[0, 0])))
+        return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
 
     __rmul__ = __mul__
 
@@ -207,11 +204,12 @@ class Figures:
         return self._negative()
 
     def _negative(self) -> Figures:
-        return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(_negative)
+        return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(negative)
 
     def _mapped(self, function: Callable[[Estimate], Estimate]) -> Self:
-        anytime = None if self.anytime is None else function(self.anytime)
-        return replace(self, cells=function(self.cells), anytime=anytime)
+        with np.errstate(all="ignore"):  # beyond the range of doubles a number is infinite or unknown
+            anytime = None if self.anytime is None else function(self.anytime)
+            return replace(self, cells=function(self.cells), anytime=anytime)
 
     def _combine(self, operator: str, other: object, combine: Callable[[Estimate, Estimate], Estimate]) -> Figures:
         if not isinstance(other, Figures):
@@ -223,7 +221,13 @@ class Figures:
             sure = np.full((1, 1), float(number))
             words = f"[{self.words}] {operator} {number:g}"
             constant = Estimate(sure, sure, sure, np.zeros((1, 1)))
-            return self._part(words, slice(None), slice(None))._mapped(lambda cells: combine(cells, constant))
+            whole = self._part(words, slice(None), slice(None))
+            if operator in "+-":  # only moved, with limits that were cut
+                shift = float(number) if operator == "+" else -float(number)
+                return whole._mapped(lambda cells: cells.moved(shift=shift))
+            if operator == "/":
+                return whole._mapped(lambda cells: scaled(cells, 1 / number))
+            return whole._mapped(lambda cells: combine(cells, constant))
         if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
                 f"{operator}: both answers must have the same groups, or one of them be a single number; got "
@@ -251,6 +255,7 @@ class Figures:
             sources=together,
             notice=self.notice or other.notice,
             about=self.about or other.about,
+            given=self.given or other.given,
         )
 
     # --- faces -------------------------------------------------------------------------------------------------
@@ -317,59 +322,11 @@ class Figures:
             outside = (self.cells.value < self.cells.low) | (self.cells.value > self.cells.high)
         if outside.any():
             found.append(("outside", "an estimate outside its interval is noise: the truth cannot be there"))
+        if self.given is not None:
+            found.append(("named", f"intervals {self.given}"))
         if self.about is not None:
             found.append(("left-out", self.about))
         return found
 
 
 _ARRAYS = ("value", "low", "high", "noise_scale")
-
-
-def _negative(one: Estimate) -> Estimate:
-    value, low, high = one.uncut
-    return Estimate(-one.value, -one.high, -one.low, one.noise_scale, (-value, -high, -low))
-
-
-def _scaled(one: Estimate, by: float) -> Estimate:
-    if by == 0:
-        nothing = np.zeros_like(one.value)
-        return Estimate(nothing, nothing, nothing, nothing)
-    return one.moved(by) if by > 0 else _negative(one).moved(-by)
-
-
-def _difference(a: Estimate, b: Estimate) -> Estimate:
-    with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
-        low, high = x - y - np.hypot(x - x_low, y_high - y), x - y + np.hypot(x_high - x, y - y_low)
-        # Where the noise leaves nothing to say of one, all that it can be beside the other's interval.
-        told = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(told, low, a.low - b.high), np.where(told, high, a.high - b.low)
-        return Estimate(a.value - b.value, low, high, np.hypot(a.noise_scale, b.noise_scale))
-
-
-def _ratio(a: Estimate, b: Estimate) -> Estimate:
-    """The roots phi of |x - phi y| = the square-and-add distance of the two; unbounded where y is not clear of 0."""
-    with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
-        reach = np.maximum(y - y_low, y_high - y)
-        clear = (np.abs(y) > reach) & np.isfinite(reach)
-
-        def root(distance: Cells, sign: float) -> Cells:
-            """Of the two distances of y the one that gives the wider interval."""
-            ends = []
-            for side in (y - y_low, y_high - y):
-                square = y**2 - side**2
-                inner = np.sqrt(np.maximum((x * y) ** 2 - square * (x**2 - distance**2), 0.0))
-                ends.append((x * y + sign * inner) / square)
-            return np.asarray(np.fmin(*ends) if sign < 0 else np.fmax(*ends))
-
-        # Dividing by a negative number swaps which side of x matters.
-        below, above = np.where(y > 0, x - x_low, x_high - x), np.where(y > 0, x_high - x, x - x_low)
-        corners = np.stack([end / other for end in (a.low, a.high) for other in np.broadcast_arrays(y_low, y_high)])
-        told = np.isfinite(below) & np.isfinite(above)
-        low = np.where(told, root(below, -1.0), np.fmin.reduce(corners))
-        high = np.where(told, root(above, 1.0), np.fmax.reduce(corners))
-        value = np.where(b.value != 0, a.value / b.value, np.nan)
-        scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
-        low, high = np.where(clear, low, -np.inf), np.where(clear, high, np.inf)
-        return Estimate(value, low, high, np.where(clear, scale, np.nan))

@@ -45,8 +45,13 @@ class GaussianScan(OnlyOnce):
     Each query is measured with noise of scale sigma = C sqrt(n)/mu, which is (mu/sqrt(n))-GDP; n of them, each chosen
     from earlier answers, are mu-GDP together (Smith and Thakurta 2022, Theorem 1).  The answer is read from the
     measurement, so it and the noisy sum itself cost nothing further, below the threshold too, and nothing is hidden.
-    We know no bound for a Gaussian variant of above-threshold that does not grow with the number of queries; hence n
-    is declared.
+
+    Bounds for above-threshold itself with Gaussian noise are known: in Renyi terms by Zhu and Wang [1]_, and ex post,
+    as a pure loss that depends on the outcome, for queries whose values are bounded, by Lebensold, Precup and Balle
+    [2]_, with a filter for such losses.  Neither is used here.  An ex-post loss is known only once the answer is, and
+    would have to be charged after it; the session's filters admit a loss that is fixed before rows are read, and none
+    of them counts ex-post losses.  Hence n is declared.  Where n is large, `AboveThreshold` with Laplace noise has a
+    cost that does not grow with n.
 
     Parameters
     ----------
@@ -66,6 +71,12 @@ class GaussianScan(OnlyOnce):
     ------
     InvalidValueError
         A number is out of its range.
+
+    References
+    ----------
+    .. [1] Zhu, Wang 2020, *Improving Sparse Vector Technique with Renyi Differential Privacy*, NeurIPS 33.
+    .. [2] Lebensold, Precup, Balle 2024, *On the Privacy of Selection Mechanisms with Gaussian Noise*,
+       arXiv:2402.06137v2.
     """
 
     __slots__ = ("_loss", "_queries", "_source", "_used")

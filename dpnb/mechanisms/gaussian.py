@@ -23,7 +23,7 @@ Why it is exact
 3. Let z = ndtri((k + 1/2) * 2^-64).  With I(u) = phi(Phi^-1(u)) we have |dY/dU| = 1/I(U).  I is concave with
    I(0) = 0 and I(1/2) = 1/sqrt(2 pi), so I(u) >= 2u/sqrt(2 pi) on [0, 1/2]; every Y that is still possible lies within
    2^-65 / I(k 2^-64) <= sqrt(2 pi) / (4 k) < 0.63 / k of Phi^-1 at the interval's centre.
-4. ndtri's error is below 1e-14 (1 + |z|) (tests compare it with mpmath; the worst seen is near 1e-15).  Rounding its
+4. ndtri's error is assumed to be below 1e-14 (1 + |z|); see below.  Rounding its
    argument moves Y by at most 2^-52 sqrt(pi/2) (Mills' ratio); rounding f, s z and their sum moves the result by at
    most 2^-51 (1 + s |z|).  All of it together is far below s * 1e-11 * (1 + |z|), the margin used, since s >= 2^20.
 5. If f + s z is further than these margins from every half-integer, all possible Z round alike: the answer is known.
@@ -32,6 +32,18 @@ Why it is exact
    not show in the value.
 
 Time taken does depend on the values; timing is outside the promise.
+
+What is assumed
+---------------
+The exactness rests on two assumptions about other libraries' arithmetic, which are measured and not proved.
+
+- scipy's `ndtri` is off by at most `INVERSE_ERROR` (1 + |z|) wherever step 3 asks it.  The margin in use is a thousand
+  times that, so a draw could be rounded wrongly only with a `ndtri` that is wrong by more than 1e-11.
+  tests/test_assumptions.py compares the installed version with mpmath over all binades and both seams of its
+  approximations, before all other tests; the worst seen is near 1e-15.
+- mpmath's `erfc` is right to better than some 2^60 units in its last place (`exact_rounding`).
+
+Doubles themselves are IEEE 754's, rounded to nearest.
 """
 
 from __future__ import annotations
@@ -50,11 +62,14 @@ from dpnb.mechanisms.exact_rounding import HalfUniform, round_lower_normal
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import WORD_BITS, Source, checked_words
 
-__all__ = ["Measurement", "measure"]
+__all__ = ["INVERSE_ERROR", "Measurement", "measure"]
+
+INVERSE_ERROR = 1e-14
+"""What scipy's `ndtri` is assumed to be off by at most, times 1 + |z|; the installed version is measured by a test."""
 
 # The output grid is about a millionth of the noise: too fine to matter, coarse enough to round with certainty.
 _GRID_BITS = 20
-# In standard deviations, times 1 + |z|; step 4 above.
+# In standard deviations, times 1 + |z|; step 4 above.  A thousand times INVERSE_ERROR.
 _INVERSE_MARGIN = 1e-11
 # Step 3 above: sqrt(2 pi)/4 = 0.62666, rounded up.
 _UNDRAWN_BITS_MARGIN = 0.63

@@ -10,6 +10,8 @@ unconditioned distribution, and that is mu-GDP against D's with mu = sqrt(G)/sig
 each, and thresholding is post-processing. P(not E) <= 1 - Phi((T - 1)/sigma)^G = delta. So the output on D' is a
 mixture with weight 1 - delta of something that is mu-GDP against D's output, and D's own is trivially such a mixture
 with the same weight.
+
+What a named group's noisy number says of it, given that it was named: `dpnb.answer.estimates.discovered`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import Source
 
 _MARGIN = 1 + 1e-12
-"""Far above the error of `ndtri` and of the doubles around it."""
+"""Far above the error of `ndtri`, as tests/test_assumptions.py measures it, and of the doubles around it."""
 
 
 def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
@@ -54,6 +56,20 @@ def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
     return (1 + sigma * max(-float(ndtri(each)), 0.0)) * _MARGIN
 
 
+def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> int:
+    """From which multiple of the output grid on a group is named.
+
+    Parameters
+    ----------
+    sigma, groups, delta
+        As for `threshold_for`.
+    exponent : int
+        Binary logarithm of the output grid's spacing.
+    """
+    # Rounding to the output grid may lift a value by half a step.
+    return math.ceil(Fraction(threshold_for(sigma, groups, delta)) / Fraction(2) ** exponent) + 1
+
+
 def named(
     counts: NDArray[np.int64], *, sigma: float, groups: int, delta: Fraction, source: Source
 ) -> tuple[list[int], Measurement]:
@@ -62,7 +78,7 @@ def named(
     Parameters
     ----------
     counts : int64 array
-        Units of every group that has one.
+        Units of every group that has one, all at least 1: intervals rest on it.
     sigma, groups, delta
         As for `threshold_for`.
     source : Source
@@ -73,7 +89,6 @@ def named(
         Places of the released ones, in order, and their values.
     """
     noisy = measure(counts, sigma=sigma, source=source)
-    # Rounding to the output grid may lift a value by half a step.
-    least = Fraction(threshold_for(sigma, groups, delta)) / Fraction(2) ** noisy.exponent + 1
+    least = least_named(sigma, groups, delta, noisy.exponent)
     places = [place for place, value in enumerate(noisy.values) if value >= least]
     return places, Measurement(tuple(noisy.values[place] for place in places), noisy.exponent, noisy.sigma)

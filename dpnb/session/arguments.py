@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import decimal_down, positive, to_text
+from dpnb.accounting.doubles import LEAST_FAILURE
+from dpnb.accounting.exact import decimal_down, positive, shown, to_text
 from dpnb.errors import InvalidValueError, PlanError, SchemaWarning
 from dpnb.query.schema import Schema, Text, encodable, whole_number
 
@@ -68,7 +69,7 @@ def discovery_delta(delta: Any, budget: Budget) -> str:
     PlanError
         The budget has none.
     InvalidValueError
-        It is not above 0, or more than all of it.
+        It is not above 0, more than all of it, or too small for a threshold.
     """
     whole = budget.discovery_delta
     if not whole:
@@ -79,6 +80,8 @@ def discovery_delta(delta: Any, budget: Budget) -> str:
     part = whole * DISCOVERY_SHARE if delta is None else positive(delta, name="delta")
     if part > whole:
         raise InvalidValueError(f"delta: must be at most discovery_delta={decimal_down(whole)!r}; got {delta!r}")
+    if part < LEAST_FAILURE:
+        raise InvalidValueError(f"delta: must be at least 1e-300; got {shown(part)}; give for example 1e-8")
     return to_text(part)
 
 

@@ -129,6 +129,13 @@ _WARNINGS = [
         "bounds, and not rows beyond those that count of one unit.",
     ),
     Explained(
+        "named",
+        "Intervals of discovered groups",
+        "A group is named because its noisy number passed a threshold, so noise that lifted it is more likely than "
+        "noise that lowered it, and the intervals allow for that: of the groups that are named, however small, each "
+        "interval covers as often as its confidence says, and an estimate is as often too high as too low.",
+    ),
+    Explained(
         "time-uniform",
         "Odometer, time-uniform",
         "True at any moment at which you choose to look, also at one chosen because of an answer; choose one such "

@@ -8,6 +8,8 @@ with what, depends on their own rows and on what was released, so it is the same
 by what u adds, or by nothing while u is left out.  So given the past, each answer is (||v(u)||/sigma)-Gaussian for that
 pair, u's filter keeps the sum of squares within the budget, and Smith and Thakurta 2022, Theorem 1, applied to the pair
 gives mu0-GDP (for a budget in rho: Feldman and Zrnic 2021, Theorem 4.3, gives rho-zCDP).  The bound holds for every u.
+Individual accounting in Gaussian DP is due to Koskela, Tobaben and Honkela 2023 (arXiv:2209.15596v2), whose proof is
+direct, by a supermartingale for the hockey-stick divergence.
 A discovery's delta is charged to everybody alike: it bounds what u alone could reveal, and is 0 for u left out.
 
 While the worst cases of all questions together are within the budget everybody surely takes part, which is public, and

@@ -129,6 +129,12 @@ def refuse_unknown(plan: Plan, view: AnyView) -> NoReturn:
     UnknownErrorSize
     """
     question = question_words(plan, view)
+    if isinstance(plan.aggregation, Discovery):
+        raise UnknownErrorSize(
+            f"within: how wide intervals must be that hold all at once, for {question}, depends on how many are named, "
+            "which nobody knows beforehand; leave out simultaneous=True, or choose the budget with mu=, rho=, epsilon= "
+            "or share="
+        )
     needed = rows_needed(plan, view)
     if needed is None:
         raise UnknownErrorSize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 from dpnb.accounting.individual import WorstCase
+from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.promise import AnyFilter
 from dpnb.answer.estimates.expected import RANK, in_rank
 from dpnb.answer.estimates.noisy import Cells
 from dpnb.answer.estimates.outputs import outputs_of
+from dpnb.answer.faces import figure
 from dpnb.answer.preview import Preview
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.threshold import threshold_for
@@ -57,7 +59,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         times=before.times(counted),
         contribution=contribution(query, questions.tables.unit(plan.source)),
         refining=promise.refining,
-        assumption=_assumption(question, rows, errors, total),
+        assumption=_assumption(question, rows, errors, total, target),
         notice=notice,
         who=_who(before, counted, alone=question.alone),
     )
@@ -86,17 +88,21 @@ def _scale(question: Question, total: GDP) -> float:
     return sigma_for(question.measured.l2_sensitivity_squared, GDP.from_squared(total.mu_squared))
 
 
-def _threshold(question: Question, total: GDP) -> str:
-    """How common a group must be to be found."""
-    groups = question.measured.l2_sensitivity_squared
-    least = threshold_for(_scale(question, total), groups, question.discovery_delta)
-    return f"a group is named if its number of units, with noise, is at least {math.ceil(least):,}"
+def _discovery(question: Question, total: GDP, target: Target) -> str:
+    """How the error of a group depends on its size, and how common a group must be to be found."""
+    scale, groups = _scale(question, total), question.measured.l2_sensitivity_squared
+    least = threshold_for(scale, groups, question.discovery_delta)
+    named = f"a group is named if its number of units, with noise, is at least {math.ceil(least):,}"
+    if target.simultaneous:
+        return f"the number of groups that are named, which nobody knows beforehand; {named}"
+    far = fixed_radius([scale], alpha=target.alpha)
+    return f"a group near the threshold (about ± {figure(far, far)} far above it); {named}"
 
 
-def _assumption(question: Question, rows: Rows | None, errors: Cells | None, total: GDP) -> str | None:
+def _assumption(question: Question, rows: Rows | None, errors: Cells | None, total: GDP, target: Target) -> str | None:
     """What the expected errors rest on."""
     if question.discovery_delta:
-        return _threshold(question, total)
+        return _discovery(question, total, target)
     if rows is not None:
         return f"about {rows.each.min():,.0f} rows in the smallest group ({rows.source})"
     plan, view = question.query.plan, question.view

@@ -128,7 +128,8 @@ class Query(NotCopyable):
         confidence : Number
             Of each interval by itself.
         simultaneous : bool
-            All intervals of the answer hold at once with that confidence (by the union bound).
+            All intervals of the answer hold at once with that confidence (by the union bound; of discovered groups
+            exactly, given which are named).
         final : bool
             The interval has the whole confidence for this one look, and the question cannot be refined afterwards.
             Without it, the first look's interval is about 5% wider and leaves room for refinements.

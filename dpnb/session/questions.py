@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpnb.accounting.exact import from_text
+from dpnb.accounting.exact import binary_down, from_text
 from dpnb.accounting.losses import GDP
+from dpnb.answer.estimates.discovered import widest
 from dpnb.answer.estimates.expected import half_widths
 from dpnb.answer.estimates.noisy import Cells
 from dpnb.answer.estimates.outputs import outputs_of
@@ -16,6 +17,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.interactive.refinement import Look, Refinement
 from dpnb.ledger import Charge
+from dpnb.mechanisms.threshold import threshold_for
 from dpnb.query.aggregations import AnyView, Columns, Discovery, Shares
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
@@ -202,9 +204,9 @@ class Questions(NotCopyable):
         outputs = outputs_of(view)
         count = len(outputs[1]) if outputs else 1
         alpha = alpha_of(target.alpha, query.cells * count if target.simultaneous else 1)
-        final = target.final or isinstance(query.plan.aggregation, Discovery)
         cells = question.cells
         schema = self.tables.schema(query.plan.source)
+        discovery_delta = question.discovery_delta
         known = refinement.combined() if refinement.looks else None
 
         def widths(sigma: Cells, radius: Cells) -> Cells | None:
@@ -220,7 +222,9 @@ class Questions(NotCopyable):
             return None if found is None else found[cells]
 
         def at(sigma: float) -> Cells | None:
-            radius = question.combined.radius_at(sigma, alpha, final=final)
+            if discovery_delta:
+                return None if target.simultaneous else widest_named(query, discovery_delta, sigma, target.alpha)
+            radius = question.combined.radius_at(sigma, alpha, final=target.final)
             if known is None or question.measured.only is None:
                 return widths(np.full(query.cells, sigma), np.full(query.cells, radius))
             sigmas, radii = known[1].copy(), refinement.radius(alpha)
@@ -279,6 +283,12 @@ def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
     """Places of some groups, ascending; None for all."""
     only = tuple(sorted(query.keys.index(key) for key in set(groups)))
     return None if not only or len(only) == query.cells else only
+
+
+def widest_named(query: LinearQuery, delta: Fraction, sigma: float, alpha: Fraction) -> Cells:
+    """The largest half-width of a discovered group, shape (1, 1); of how many there are nobody knows anything."""
+    threshold = threshold_for(sigma, query.l2_sensitivity_squared, delta)
+    return np.array([[widest(sigma, threshold, binary_down(alpha))]])
 
 
 def alpha_of(alpha: Fraction, intervals: int) -> Fraction:

@@ -6,10 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from dpnb.accounting.exact import binary_down
+from dpnb.accounting.truncated import alpha_of_each
 from dpnb.answer.estimates import Estimate, estimate
+from dpnb.answer.estimates.discovered import GIVEN, named_groups
 from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.answer.faces import error_words
 from dpnb.interactive.refinement import Floats, Refinement
+from dpnb.mechanisms.threshold import least_named
+from dpnb.query.aggregations import Discovery
 from dpnb.query.linear import LinearQuery
 from dpnb.query.schema import Key, Schema
 from dpnb.session.questions import Keys, alpha_of
@@ -42,8 +47,15 @@ class Reading:
         return outputs_of(self.request.view)
 
     @property
+    def given(self) -> str | None:
+        """What the intervals hold given, if anything."""
+        return GIVEN if isinstance(self.query.plan.aggregation, Discovery) else None
+
+    @cached_property
     def cells(self) -> Estimate:
         """Estimates and intervals."""
+        if isinstance(self.query.plan.aggregation, Discovery):
+            return self._named
         cells = self._shown(self.refinement, self.refinement.radius(self._alpha))
         if len(self.refinement.looks) > 1 and not self.refinement.final:
             first = self.refinement.first
@@ -52,7 +64,9 @@ class Reading:
 
     @property
     def anytime(self) -> Estimate:
-        """The same with intervals that hold for all looks at once."""
+        """The same with intervals that hold for all looks at once; a discovery is looked at once."""
+        if isinstance(self.query.plan.aggregation, Discovery):
+            return self._named
         return self._shown(self.refinement, self.refinement.anytime_radius(self._alpha))
 
     @property
@@ -64,6 +78,14 @@ class Reading:
     def _alpha(self) -> Fraction:
         count = len(self.keys) * (len(self.outputs[1]) if self.outputs else 1)
         return alpha_of(1 - self.request.confidence, count if self.request.simultaneous else 1)
+
+    @cached_property
+    def _named(self) -> Estimate:
+        """The groups that a discovery named."""
+        (look,) = self.refinement.looks
+        measured, alpha = look.measurement, binary_down(1 - self.request.confidence)
+        least = least_named(measured.sigma, self.query.l2_sensitivity_squared, look.loss.delta, measured.exponent)
+        return named_groups(measured, least, alpha_of_each(alpha, len(self.keys) if self.request.simultaneous else 1))
 
     def _shown(self, refinement: Refinement, radius: Floats) -> Estimate:
         return estimate(self.query, self.request.view, *refinement.combined(), radius, self.schema)

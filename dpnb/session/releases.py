@@ -280,6 +280,7 @@ class Releases(NotCopyable):
             simultaneous=request.simultaneous,
             notice=self.notice,
             about=self._about(looks),
+            given=reading.given,
             worst_case=self._questions.account.individual,
             sources=_sources(refinement, looks, view),
             anytime=reading.anytime,

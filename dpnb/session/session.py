@@ -99,7 +99,8 @@ class Session(Launches):
         ``"worst-case"``: every question costs everybody the same, and is refused when the budget does not cover it.
         ``"individual"``: each unit has the whole budget for itself and pays only for what touches it, so that a
         question about one region costs the people of others nothing, and questions go on without end; who cannot pay
-        is left out, and nobody is told whether or who.  Under ``filter="gdp"`` or ``"zcdp"``.
+        is left out, and nobody is told whether or who (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023).
+        Under ``filter="gdp"`` or ``"zcdp"``.
     on_exhausted : str, optional
         What becomes of a unit that cannot pay for a question, under individual accounting.  ``"skip"`` (the default):
         it is left out of that question, and may return for a cheaper one.  ``"drop"``: it is out for good.  ``"clip"``:

@@ -21,6 +21,7 @@ from dpnb.accounting.exact import (
     exact,
     from_text,
     positive,
+    shown,
     to_text,
 )
 from dpnb.accounting.losses import GDP
@@ -32,6 +33,9 @@ from dpnb.query.schema import Key
 
 WITHIN_MARGIN = 1 - 1e-9
 """The interval that comes out must not be wider than asked for by the last digits of a double."""
+
+LEAST_ALPHA = Fraction(1, 10**100)
+"""What intervals may miss at least: shared by very many intervals it is still a number that doubles hold."""
 
 KINDS = ("mu", "rho", "epsilon", "share", "within")
 """Ways of saying how well an answer is to be known."""
@@ -165,6 +169,8 @@ def target_from(
     level = exact(confidence, name="confidence")
     if not 0 < level < 1:
         raise RequestError(f"confidence: must lie between 0 and 1, both excluded; got {confidence!r}; take 0.95")
+    if 1 - level < LEAST_ALPHA:
+        raise RequestError(f"confidence: must be at most 1 - 1e-100; got {shown(confidence)}; take 0.95")
     for name, flag in (("simultaneous", simultaneous), ("final", final)):
         if not isinstance(flag, bool | np.bool_):
             raise RequestError(f"{name}: must be True or False; got {flag!r}")

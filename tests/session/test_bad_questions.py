@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -227,6 +228,7 @@ DISCOVERIES: dict[str, Case] = {
     "delta zero": (lambda f: f.discover("street", delta=0), "delta"),
     "delta negative": (lambda f: f.discover("street", delta=-1e-8), "delta"),
     "delta nan": (lambda f: f.discover("street", delta=math.nan), "delta"),
+    "delta beyond doubles": (lambda f: f.discover("street", delta=Fraction(1, 10**305)).release(mu=0.1), "1e-300"),
     "delta a text": (lambda f: f.discover("street", delta="little"), "delta"),
     "delta a truth value": (lambda f: f.discover("street", delta=True), "delta"),
     "unbounded groups": (lambda f: unbounded().frame.discover("street"), "max_groups_per_unit="),

@@ -68,6 +68,10 @@ TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "confidence nothing": ({"mu": 0.1, "confidence": None}, "finite"),
     "confidence a list": ({"mu": 0.1, "confidence": [0.9, 0.95]}, "finite"),
     "confidence as good as one": ({"mu": 0.1, "confidence": 1 - Fraction(1, 10**400)}, "alpha|confidence"),
+    "confidence as good as one, in the end": (
+        {"mu": 0.1, "confidence": 1 - Fraction(1, 10**320), "final": True},
+        "at most 1 - 1e-100",
+    ),
     "final a text": ({"mu": 0.1, "final": "yes"}, "True or False"),
     "final one": ({"mu": 0.1, "final": 1}, "True or False"),
     "final nothing": ({"mu": 0.1, "final": None}, "True or False"),

@@ -17,6 +17,10 @@ rho_of_descent           formulas     what k gradient steps cost                
 rho_of_filtered_descent  formulas     what any number of steps under a norm filter costs  Algorithm 7; Proposition 5.2
 =======================  ===========  ==================================================  ============================
 
+Koskela, Tobaben and Honkela 2023, *Individual Privacy Accounting with Gaussian Differential Privacy* (ICLR;
+arXiv:2209.15596v2), carry individual accounting over to Gaussian differential privacy, where sums of mu squared are
+tight; sessions count so, and `dpnb.session.individual` says why their promise holds.
+
 ``units`` reads arrays and numbers, ``rounding`` is arithmetic on arrays that never rounds in a unit's favour.
 
 Everything per unit here is SENSITIVE: who takes part, how many, what anyone has spent or has left, and whether two

@@ -4,6 +4,7 @@
 ``ratios``    quotients of two sums, by Fieller's theorem
 ``moments``   variances, correlations and regressions of noisy second moments
 ``quantiles`` quantiles of a noisy tree, made consistent
+``discovered`` the sizes of discovered groups, given that they were named
 ``estimate``  the view of a question: which of these, for which part
 ``expected``  the errors to expect of a release that is not made yet
 ``outputs``   what the numbers of an answer are called

@@ -70,6 +70,8 @@ def _shown(view: AnyView, of_part: Callable[[int, AnyView], Estimate]) -> Estima
 def _estimate(aggregation: Single | Discovery, view: AnyView, part: Part, z: Cells, schema: Schema) -> Estimate:
     features, noisy = [feature for feature, _ in part], [sums for _, sums in part]
     match aggregation:
+        case Discovery():
+            raise TypeError("the noise of named groups is not normal: see `discovered`")
         case Gradient():
             return _slopes(noisy[0], z)
         case Mean() | Misfit() if not isinstance(view, FromMean):
@@ -88,7 +90,7 @@ def _estimate(aggregation: Single | Discovery, view: AnyView, part: Part, z: Cel
 
 def _linear(aggregation: Single | Discovery, feature: Feature, sums: Noisy, z: Cells) -> Estimate:
     low, high = -math.inf, math.inf
-    if isinstance(aggregation, Count | Units | Mean | Discovery):
+    if isinstance(aggregation, Count | Units | Mean):
         low = 0.0
     elif isinstance(feature, Value):
         low, high = (0.0 if feature.low >= 0 else low), (0.0 if feature.high <= 0 else high)

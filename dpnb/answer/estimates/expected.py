@@ -13,7 +13,6 @@ from dpnb.query.aggregations import (
     AnyView,
     Columns,
     Count,
-    Discovery,
     FromMean,
     FromMoments,
     Gradient,
@@ -108,7 +107,7 @@ def _direct(
     if isinstance(first, Nodes):
         levels = view.at if isinstance(view, Quantiles) else (0.5,)
         return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
-    if isinstance(aggregation, Count | Units | Sum | Discovery) and isinstance(view, Plain):
+    if isinstance(aggregation, Count | Units | Sum) and isinstance(view, Plain):
         return (radius * units[0])[:, None]
     if isinstance(view, FromMean) or (isinstance(view, FromMoments) and view.statistic == "count"):
         return (radius * units[0])[:, None]

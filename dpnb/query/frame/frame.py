@@ -263,6 +263,9 @@ class Frame(Refusing, Generic[Q]):
         A group that one unit alone has is found with probability at most delta, which is taken from the budget's
         ``discovery_delta`` (a tenth of it, unless given).
 
+        The interval of a group's number covers given that the group was named, however small it is, and the estimate is
+        as often too high as too low.  With ``simultaneous=True`` the intervals of all named groups hold at once.
+
         Raises
         ------
         PlanError

@@ -41,7 +41,8 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     }
     scales = (_scale(feature, query) for place, feature in enumerate(query.features) if place not in details)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
-    facts.append(("intervals", "cover the noise, not what is clipped or does not count"))
+    given = ", given that a group was named" if isinstance(query.plan.aggregation, Discovery) else ""
+    facts.append(("intervals", f"cover the noise{given}, not what is clipped or does not count"))
     facts.append(("less noise", "half of it costs four times as much of the budget; mu=0.5 has twice as much"))
     return facts
 
