@@ -12,7 +12,8 @@ from dpnb.answer.faces import error_words
 from dpnb.interactive.refinement import Floats, Refinement
 from dpnb.query.linear import LinearQuery
 from dpnb.query.schema import Key, Schema
-from dpnb.session.questions import Keys, alpha_of
+from dpnb.session.expectations import alpha_of
+from dpnb.session.questions import Keys
 from dpnb.session.target import Request
 
 
