@@ -211,7 +211,7 @@ PREVIEW_COLUMNS = ("asked", "cost", "expected error", "headroom after")
 def _whys(preview: Preview) -> dict[str, str]:
     """Links to explanations, by the fact or column that they explain."""
     return {
-        **({"expected error": why("unknown-error-size")} if _expected(preview) == "unknown" else {}),
+        **({"expected error": why("unknown-error-size")} if expected_error_words(preview) == "unknown" else {}),
         **({} if preview.fits else {"headroom after": why("budget-exceeded")}),
         **({"takes part": why("left-out")} if preview.who else {}),
     }
@@ -219,14 +219,15 @@ def _whys(preview: Preview) -> dict[str, str]:
 
 def _preview_row(preview: Preview) -> tuple[str, ...]:
     after = f"{floor_percent(preview.headroom_after)} left" if preview.fits else "would be refused"
-    return preview.asked, price(preview.cost, preview.cost_share), _expected(preview), after
+    return preview.asked, price(preview.cost, preview.cost_share), expected_error_words(preview), after
 
 
-def _expected(preview: Preview) -> str:
-    """The errors to expect in few words: of the worst group, or of each statistic."""
+def expected_error_words(preview: Preview) -> str:
+    """The errors to expect in few words: of the worst group, or of each statistic; and what that assumes."""
     if preview.errors is None:
         return "unknown"
-    return error_words(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
+    words = error_words(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
+    return words + (f", assumed that {preview.assumed}" if preview.assumed and words != "unknown" else "")
 
 
 def error_words(
@@ -262,7 +263,7 @@ def _worst(errors: Cells) -> str:
 
 
 def _facts(preview: Preview) -> list[tuple[str, str]]:
-    facts = [("cost", price(preview.cost, preview.cost_share)), ("expected error", _expected(preview))]
+    facts = [("cost", price(preview.cost, preview.cost_share)), ("expected error", expected_error_words(preview))]
     if preview.assumption:
         facts.append(("this rests on", preview.assumption))
     facts.append(("contribution", preview.contribution))

@@ -54,6 +54,8 @@ class Preview:
         What refining this answer later would cost, if that is more than asking at the finer level at once.
     assumption : str or None
         What the expected errors rest on.
+    assumed : str or None
+        What they assume that is neither released nor public, as the words after "assumed that"; shown beside them.
     notice : str or None
         Says loudly if the session is not real or not private.
     who : str or None
@@ -78,6 +80,7 @@ class Preview:
     contribution: str
     refining: str | None
     assumption: str | None
+    assumed: str | None
     notice: str | None
     who: str | None = None
 

@@ -18,7 +18,7 @@ from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.answer.answer import Answer
 from dpnb.answer.estimates.expected import RANK
 from dpnb.answer.faces import (
-    error_words,
+    expected_error_words,
     figures_html,
     figures_text,
     floor_percent,
@@ -193,7 +193,7 @@ def _short(number: float, known: float) -> float:
 def _rung(target: dict[str, str], preview: Preview, best: Answer | None) -> dict[str, Any]:
     error = f"unknown: it rests on {preview.assumption or 'what nobody can know beforehand'}"
     if preview.errors is not None:
-        error = error_words(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
+        error = expected_error_words(preview)
     return {
         "target": target,
         "label": f"mu {mu_up(preview.target)}" if "mu" in target else "all that is left",

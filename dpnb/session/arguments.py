@@ -13,8 +13,9 @@ from typing import Any
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import LEAST_FAILURE
 from dpnb.accounting.exact import decimal_down, positive, shown, to_text
-from dpnb.errors import InvalidValueError, PlanError, SchemaWarning
+from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
 from dpnb.query.schema import Schema, Text, encodable, whole_number
+from dpnb.query.unit import PrivacyUnit
 
 DISCOVERY_SHARE = Fraction(1, 10)
 """Of the budget's discovery_delta that one discovery takes, unless it says otherwise."""
@@ -59,6 +60,48 @@ def checked_size(size: object) -> int | None:
     if size is None or (number is not None and number > 0):
         return number
     raise InvalidValueError(f"public_size: must be a positive whole number of units, or left out; got {size!r}")
+
+
+def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | None) -> dict[str, int]:
+    """Public numbers of rows by table; the name is empty for the only one.
+
+    Parameters
+    ----------
+    rows : int or mapping of str to int, optional
+    units : mapping of str to PrivacyUnit
+        By table.
+    size : int, optional
+        The public number of units.
+
+    Raises
+    ------
+    InvalidValueError
+        A number is no positive whole number, or more than count of `size` units.
+    SchemaError
+        It is not given as the tables are.
+    """
+    if rows is None:
+        return {}
+    several = "" not in units
+    if several != isinstance(rows, Mapping):
+        what = "a mapping of tables to whole numbers, since there are several" if several else "one whole number"
+        raise SchemaError(f"public_rows: must be {what}; got {rows!r}")
+    given = rows if isinstance(rows, Mapping) else {"": rows}
+    found = {}
+    for name, value in given.items():
+        if name not in units:
+            raise SchemaError(f"public_rows: {name!r} is none of the tables {', '.join(map(repr, units))}")
+        number = whole_number(value)
+        if number is None or number <= 0:
+            raise InvalidValueError(f"public_rows: must be a positive whole number of rows; got {rows!r}")
+        most = units[name].max_rows
+        if most is not None and size is not None and number > most * size:
+            raise InvalidValueError(
+                f"public_rows: at most {most:,} of each of {size:,} units (public_size) count; got {rows!r}; give the "
+                "number of rows that count, or another public_size"
+            )
+        found[name] = number
+    return found
 
 
 def discovery_delta(delta: Any, budget: Budget) -> str:

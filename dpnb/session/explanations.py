@@ -40,7 +40,7 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
         "unknown-error-size",
         "Error not known beforehand",
         "How far off this answer will be depends on something private that nobody has released yet, such as how many "
-        "rows there are: release that first, or choose the budget itself.",
+        "rows there are: release that first, ask the curator for a public number of rows, or choose the budget itself.",
     ),
     errors.RequestError: Explained(
         "request",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 import msgspec
@@ -27,14 +27,24 @@ from dpnb.query.aggregations import (
     Shares,
     Single,
 )
+from dpnb.query.expressions.nodes import Expression
 from dpnb.query.linear import LinearQuery
 from dpnb.query.linear.features import Ones
 from dpnb.query.plan import Plan, question_words
+from dpnb.query.unit import Limits, PrivacyUnit
 
 Floats = NDArray[np.float64]
 
-CLEAR = 2.0
-"""A released count serves if it exceeds its noise scale this many times."""
+CLEAR = 30.0
+"""A released count that exceeds its noise scale this many times tells how much a target costs.
+
+With counts N and noise of scale s, a target that is aimed at the noisy count n costs (N/n)^2 of what it needs and comes
+out at n/N of what was asked.  From n >= 30 s follows a cost above 1.5 times, or a miss by more than 1.2 times, only if
+the noise exceeds 5 s (n/N > 1.2 needs N < n/1.2) or 6.7 s (N/n > sqrt(1.5)): less than once in three million counts.
+"""
+
+SOME = 2.0
+"""A released count that exceeds its noise scale this many times still serves to show an assumed error."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +54,63 @@ class Rows:
     Parameters
     ----------
     each : float64 array, shape (cells,)
-        Rows of each group.
+        Rows of each group; NaN where the figures do not tell it clearly enough.
     source : str
         Where the figures come from, in words.
+    assumed : str or None
+        What is assumed and neither released nor public; None where a target may rest on the figures.
+    own : bool
+        The figures are from earlier looks at the question itself.
     """
 
     each: Floats
     source: str
+    assumed: str | None = None
+    own: bool = False
+
+
+@dataclass(frozen=True)
+class PublicFigures:
+    """What the curator says in public about the size of the data.
+
+    Parameters
+    ----------
+    units : int, optional
+        Privacy units.
+    rows : mapping of str to int
+        Rows that count, by table; a table without a name is the only one.
+    """
+
+    units: int | None = None
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, query: LinearQuery, unit: PrivacyUnit) -> Rows | None:
+        """The rows of a question of a whole table; None where a filter or a choice of groups leaves an unknown part.
+
+        Rows of which each is a unit, or of units that count with one row each, are as many as the units; otherwise that
+        is an assumption.  So is that groups are equally large, and that a tighter limit changes nothing.
+        """
+        plan = query.plan
+        if plan.where is not None or plan.keys is not None or not isinstance(plan.source, str):
+            return None
+        total, source, assumed = self.rows.get(plan.source), "public_rows", None
+        if unit.column is None or query.limits.rows == 1:
+            if self.units is not None and not plan.source:
+                total, source = self.units, "public_size"
+            elif query.limits.rows == 1 and unit.max_rows != 1:
+                total = None
+        elif plan.limits != Limits():
+            assumed = "the tighter limits leave out no row"
+        if total is None and self.units is not None:
+            total, source = self.units, "public_size"
+            assumed = f"{self.units:,} units have one row each"
+        if total is None:
+            return None
+        if query.clip_squared is not None:
+            assumed = "no unit is scaled down"
+        if query.cells > 1:
+            assumed = f"{query.cells} groups are equally large" + (f" and {assumed}" if assumed else "")
+        return Rows(np.full(query.cells, total / query.cells), f"{source}={total}", assumed)
 
 
 Known = Callable[[Plan], tuple[LinearQuery, Refinement]]
@@ -73,35 +133,39 @@ def rows_needed(plan: Plan, view: AnyView) -> Single | None:
     return None
 
 
-def known_rows(query: LinearQuery, view: AnyView, public_size: int | None, known: Known) -> Rows | None:
+def known_rows(
+    query: LinearQuery, view: AnyView, public: PublicFigures, unit: PrivacyUnit, known: Known
+) -> Rows | None:
     """Rows that the errors of a question depend on; None when they depend on none or nobody knows.
 
     Tried in this order: the count inside earlier looks at the question itself, a released count of the column, a
-    released count of rows, `public_size` (of units, each of which has a row; shared equally among groups; a filter
-    leaves an unknown part of it, so it does not serve there).
+    released count of rows, the public figures; where none of them is clear, the first of them that tells anything.
 
     Parameters
     ----------
     query : LinearQuery
     view : View
-    public_size : int, optional
+    public : PublicFigures
+    unit : PrivacyUnit
+        Of the table that is asked.
     known : callable
     """
     plan = query.plan
     needed = rows_needed(plan, view)
     if needed is None:
         return None
-    columns = needed.columns if isinstance(needed, Moments) else (getattr(needed, "column", None),)
-    counts = [plan.aggregation, *(Count(column) for column in columns if column is not None), Count()]
-    for counted in dict.fromkeys(counts):
-        rows = _released(replace_aggregation(plan, counted), known)
-        if rows is not None:
-            return rows
-    if public_size is not None and plan.where is None and plan.keys is None:
-        shared = f", shared equally by {query.cells} groups" if plan.by else ""
-        each = np.full(query.cells, public_size / query.cells)
-        return Rows(each, f"public_size={public_size}{shared}, a row each")
-    return None
+    counts = [plan.aggregation, *(Count(column) for column in _columns(needed)), Count()]
+    found = [
+        rows
+        for place, counted in enumerate(dict.fromkeys(counts))
+        if (rows := _released(query, replace_aggregation(plan, counted), known, own=not place)) is not None
+    ]
+    figures = public.of(query, unit)
+    found += [] if figures is None else [figures]
+    clear = [rows for rows in found if rows.assumed is None]
+    if clear:  # the first of those that are clear for most groups
+        return max(clear, key=lambda rows: int(np.isfinite(rows.each).sum()))
+    return found[0] if found else None
 
 
 def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
@@ -109,20 +173,47 @@ def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
     return msgspec.structs.replace(plan, aggregation=aggregation)
 
 
-def _released(counted: Plan, known: Known) -> Rows | None:
-    query, refinement = known(counted)
+def _columns(needed: Single) -> tuple[Expression, ...]:
+    """Of which a row that counts has a value."""
+    columns = needed.columns if isinstance(needed, Moments) else (getattr(needed, "column", None),)
+    return tuple(column for column in columns if column is not None)
+
+
+def _released(query: LinearQuery, counted: Plan, known: Known, *, own: bool) -> Rows | None:
+    """The counts that a question's looks tell, if they stand clear of the noise."""
+    other, refinement = known(counted)
     if not refinement.looks:
         return None
     sums, sigma = refinement.combined()
-    for _, first, count in query.parts:
-        feature, noisy = noisy_features(query, sums, sigma, first, count)[0]
-        if isinstance(feature, Ones) and (noisy.single > CLEAR * noisy.scale).all():
-            return Rows(noisy.single, f"the released {counted.words}")
+    for _, first, count in other.parts:
+        feature, noisy = noisy_features(other, sums, sigma, first, count)[0]
+        if not isinstance(feature, Ones):
+            continue
+        clear = noisy.single > CLEAR * noisy.scale
+        assumed = None if own or query.clip_squared is None else "no unit is scaled down"
+        source = f"the released {counted.words}"
+        if clear.any():
+            return Rows(np.where(clear, noisy.single, np.nan), source, assumed, own)
+        if (noisy.single > SOME * noisy.scale).all():
+            return Rows(noisy.single, source, f"{source} is right, which has much noise", own)
     return None
 
 
-def refuse_unknown(plan: Plan, view: AnyView) -> NoReturn:
+def refuse_unknown(plan: Plan, view: AnyView, rows: Rows | None, *, enough: bool, looks: int, alone: bool) -> NoReturn:
     """Name what has to be released before an error in the answer's units can be promised.
+
+    Parameters
+    ----------
+    plan : Plan
+    view : View
+    rows : Rows, optional
+        What is known of the number of rows.
+    enough : bool
+        Whether the number of rows would be enough to know.
+    looks : int
+        At the question so far.
+    alone : bool
+        Some units may be left out of a further look.
 
     Raises
     ------
@@ -135,16 +226,27 @@ def refuse_unknown(plan: Plan, view: AnyView) -> NoReturn:
             "which nobody knows beforehand; leave out simultaneous=True, or choose the budget with mu=, rho=, epsilon= "
             "or share="
         )
-    needed = rows_needed(plan, view)
-    if needed is None:
+    if alone:
         raise UnknownErrorSize(
-            f"within: the error of the {question} depends on the answer itself; take a first look with mu=, rho=, "
-            "epsilon= or share=, and ask for within= then"
+            f"within: some units may be left out of a further look at the {question}, and how many is private; choose "
+            "the budget with mu=, rho=, epsilon= or share="
         )
-    columns = needed.columns if isinstance(needed, Moments) else (getattr(needed, "column", None),)
+    needed = rows_needed(plan, view)
+    told = rows is not None and rows.assumed is None and bool(np.isfinite(rows.each).all())
+    if needed is None or not enough or told or (rows is not None and rows.own):
+        look = "take a first look with" if not looks else "its looks so far do not tell it clearly enough; refine it by"
+        raise UnknownErrorSize(
+            f"within: the error of the {question} depends on the answer itself; {look} mu=, rho=, epsilon= or share=, "
+            "and ask for within= then"
+        )
+    columns = _columns(needed)
     count = replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
+    whole = plan.where is None and not plan.by and isinstance(plan.source, str)
+    public = ", or give the session public_rows=" if whole else ""
+    group, smallest = (" in each group", "the smallest group") if plan.by else ("", "it")
+    assumed = f" (assumed that {rows.assumed})" if rows is not None and not looks else ""
     raise UnknownErrorSize(
-        f"within: the error of the {question} depends on how many rows there are (in the smallest group), which no "
-        f"released count tells clearly enough; release the {count.words} first, or choose the budget with mu=, rho=, "
-        "epsilon= or share="
+        f"within: the error of the {question} depends on how many rows there are{group}, which no released count tells "
+        f"clearly enough{assumed}; release the {count.words} first, with a noise scale of at most 1/{CLEAR:.0f} of "
+        f"{smallest}{public}, or choose the budget with mu=, rho=, epsilon= or share="
     )

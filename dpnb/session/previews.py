@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dpnb.accounting.individual import WorstCase
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
@@ -34,10 +36,13 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         if cost.mu_squared:
             refuse_after_final(question, target)
         before, promise = account.filter, account.promise
-        expected = questions.errors(question, target, rows)
+        expectations = questions.expectations(question, target, rows)
+        expected = expectations.errors()
         counted = promise.enters(cost)
         share, after = account.outlook(counted)
-    errors = expected.at(_scale(question, total)) if cost.mu_squared else expected.now
+    errors, assumed = expected.now, None
+    if cost.mu_squared:
+        errors, assumed = expected.at(_scale(question, total)), expectations.assumed(_scale(question, total))
     fits = before.admits(counted)
     query = question.query
     discovery = isinstance(plan.aggregation, Discovery)
@@ -60,6 +65,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         contribution=contribution(query, questions.tables.unit(plan.source)),
         refining=promise.refining,
         assumption=_assumption(question, rows, errors, total, target),
+        assumed=None if errors is None else assumed,
         notice=notice,
         who=_who(before, counted, alone=question.alone),
     )
@@ -104,7 +110,7 @@ def _assumption(question: Question, rows: Rows | None, errors: Cells | None, tot
     if question.discovery_delta:
         return _discovery(question, total, target)
     if rows is not None:
-        return f"about {rows.each.min():,.0f} rows in the smallest group ({rows.source})"
+        return f"about {np.nanmin(rows.each):,.0f} rows in the smallest group ({rows.source})"
     plan, view = question.query.plan, question.view
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, Columns):
         return "the number of rows, which no released count tells; the interval comes with the answer"

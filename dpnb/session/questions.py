@@ -5,28 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-
-from dpnb.accounting.exact import binary_down, from_text
+from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP
-from dpnb.answer.estimates.discovered import widest
-from dpnb.answer.estimates.expected import half_widths
-from dpnb.answer.estimates.noisy import Cells
-from dpnb.answer.estimates.outputs import outputs_of
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.interactive.refinement import Look, Refinement
 from dpnb.ledger import Charge
-from dpnb.mechanisms.threshold import threshold_for
-from dpnb.query.aggregations import AnyView, Columns, Discovery, Shares
+from dpnb.query.aggregations import AnyView, Discovery, Shares
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
 from dpnb.query.schema import Key
 from dpnb.session.account import Account
-from dpnb.session.knowledge import Rows, known_rows, refuse_unknown
+from dpnb.session.expectations import Expectations
+from dpnb.session.knowledge import PublicFigures, Rows, known_rows, refuse_unknown
 from dpnb.session.tables import Tables
-from dpnb.session.target import Errors, Label, Request, Target, resolve
+from dpnb.session.target import Request, Target, resolve
 
 Keys = tuple[tuple[Key, ...], ...]
 
@@ -95,12 +89,12 @@ class Questions(NotCopyable):
     account : Account
     version : str
         Of the tables.
-    public_size : int, optional
+    public : PublicFigures
     """
 
-    def __init__(self, tables: Tables, account: Account, version: str, public_size: int | None) -> None:
+    def __init__(self, tables: Tables, account: Account, version: str, public: PublicFigures) -> None:
         self.tables, self.account, self.version = tables, account, version
-        self.public_size = public_size
+        self.public = public
 
     def question(self, plan: Plan, view: AnyView, groups: Keys) -> Question:
         """What is known of a question by now.
@@ -161,7 +155,8 @@ class Questions(NotCopyable):
             query = self.tables.compile(plan)
             return query, self.refinement(query)
 
-        return known_rows(question.query, question.view, self.public_size, known)
+        unit = self.tables.unit(question.query.plan.source)
+        return known_rows(question.query, question.view, self.public, unit, known)
 
     def priced(self, question: Question, target: Target, rows: Rows | None) -> tuple[Question, GDP, GDP]:
         """The question as it would be looked at, how well it would be known, and what that costs.
@@ -188,59 +183,27 @@ class Questions(NotCopyable):
 
     def resolve(self, question: Question, target: Target, rows: Rows | None) -> GDP:
         """The loss at which the question is known as well as asked."""
+        expectations = self.expectations(question, target, rows)
         return resolve(
             target,
             words=question.words,
             known=question.known,
             budget=self.account.budget,
             share_left=lambda share: self.account.promise.left(self.account.filter, share),
-            errors=self.errors(question, target, rows),
-            unknown=lambda: refuse_unknown(question.query.plan, question.view),
+            errors=expectations.errors(),
+            unknown=lambda: refuse_unknown(
+                question.query.plan,
+                question.view,
+                rows,
+                enough=expectations.rows_are_enough(),
+                looks=len(question.refinement.looks),
+                alone=question.alone,
+            ),
         )
 
-    def errors(self, question: Question, target: Target, rows: Rows | None) -> Errors:
+    def expectations(self, question: Question, target: Target, rows: Rows | None) -> Expectations:
         """Its errors as they are, and as they would be."""
-        query, refinement, view = question.query, question.refinement, question.view
-        outputs = outputs_of(view)
-        count = len(outputs[1]) if outputs else 1
-        alpha = alpha_of(target.alpha, query.cells * count if target.simultaneous else 1)
-        cells = question.cells
-        schema = self.tables.schema(query.plan.source)
-        discovery_delta = question.discovery_delta
-        known = refinement.combined() if refinement.looks else None
-
-        def widths(sigma: Cells, radius: Cells) -> Cells | None:
-            found = half_widths(
-                query,
-                view,
-                sigma,
-                radius,
-                schema,
-                known=None if known is None else known[0],
-                rows=None if rows is None else rows.each,
-            )
-            return None if found is None else found[cells]
-
-        def at(sigma: float) -> Cells | None:
-            if discovery_delta:
-                return None if target.simultaneous else widest_named(query, discovery_delta, sigma, target.alpha)
-            radius = question.combined.radius_at(sigma, alpha, final=target.final)
-            if known is None or question.measured.only is None:
-                return widths(np.full(query.cells, sigma), np.full(query.cells, radius))
-            sigmas, radii = known[1].copy(), refinement.radius(alpha)
-            sigmas[cells], radii[cells] = np.minimum(sigmas[cells], sigma), radius
-            return widths(sigmas, radii)
-
-        labels = [
-            [_names(query.keys[cell] if query.keys else (), outputs, place) for place in range(count)] for cell in cells
-        ]
-        now = None if known is None or question.alone else widths(known[1], refinement.radius(alpha))
-        if now is not None and len(refinement.looks) > 1:  # an interval lies within the first look's
-            _, sigma = refinement.first.combined()
-            first = widths(sigma, refinement.first.radius(alpha))
-            now = now if first is None else np.minimum(now, first)
-        mixed = isinstance(view, Columns)
-        return Errors(question.words, labels, mixed, question.measured.l2_sensitivity_squared, now, at)
+        return Expectations(question, target, rows, self.tables.schema(question.query.plan.source))
 
 
 def refuse_shares_apart(view: AnyView, refinement: Refinement, only: tuple[int, ...] | None = None) -> None:
@@ -283,20 +246,3 @@ def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
     """Places of some groups, ascending; None for all."""
     only = tuple(sorted(query.keys.index(key) for key in set(groups)))
     return None if not only or len(only) == query.cells else only
-
-
-def widest_named(query: LinearQuery, delta: Fraction, sigma: float, alpha: Fraction) -> Cells:
-    """The largest half-width of a discovered group, shape (1, 1); of how many there are nobody knows anything."""
-    threshold = threshold_for(sigma, query.l2_sensitivity_squared, delta)
-    return np.array([[widest(sigma, threshold, binary_down(alpha))]])
-
-
-def alpha_of(alpha: Fraction, intervals: int) -> Fraction:
-    """What each of several intervals may miss, so that all hold at once (the union bound)."""
-    return alpha / max(intervals, 1)
-
-
-def _names(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, place: int) -> tuple[Label, ...]:
-    """What a mapping of errors may call a number: its statistic, or its group, as a tuple too."""
-    names: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
-    return (*names, *([outputs[1][place]] if outputs else []))

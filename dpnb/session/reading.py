@@ -17,7 +17,8 @@ from dpnb.mechanisms.threshold import least_named
 from dpnb.query.aggregations import Discovery
 from dpnb.query.linear import LinearQuery
 from dpnb.query.schema import Key, Schema
-from dpnb.session.questions import Keys, alpha_of
+from dpnb.session.expectations import alpha_of
+from dpnb.session.questions import Keys
 from dpnb.session.target import Request
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,10 @@ NOTICE = "REHEARSAL: mock data, not real"
 
 
 def mock_tables(
-    schemas: dict[str, Schema], units: dict[str, PrivacyUnit], public_size: int | None
+    schemas: dict[str, Schema],
+    units: dict[str, PrivacyUnit],
+    public_size: int | None,
+    public_rows: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, pd.DataFrame]:
     """Tables with the schemas' columns and nothing of the real ones; the same on every call.
 
@@ -24,16 +29,23 @@ def mock_tables(
     ----------
     schemas : dict of str to dict
     units : dict of str to PrivacyUnit
-        Each unit gets from 1 to ``max_rows`` rows, at most 5.
+        Where the number of rows is not public, each unit gets from 1 to ``max_rows`` rows, at most 5.
     public_size : int, optional
         Number of units; 1,000 if it is not public.
+    public_rows : mapping of str to int
+        Number of rows by table, spread evenly over the units.
     """
     chance = np.random.default_rng(0)  # invents rows; no noise is drawn from it
-    count = public_size or DEFAULT_UNITS
     tables = {}
     for name, schema in schemas.items():
         unit = units[name]
-        sizes = chance.integers(1, min(unit.max_rows or 5, 5) + 1, count)
+        most = min(unit.max_rows or 5, 5)
+        rows = public_rows.get(name)
+        count = public_size or (DEFAULT_UNITS if rows is None else max(1, 2 * rows // (1 + most)))
+        if rows is None:
+            sizes = chance.integers(1, most + 1, count)
+        else:
+            sizes = chance.permutation(rows // count + (np.arange(count) < rows % count))
         rows = int(sizes.sum())
         columns: dict[str, Any] = {column: _mock_column(kind, rows, chance) for column, kind in schema.items()}
         if unit.column is not None:

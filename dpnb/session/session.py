@@ -31,6 +31,7 @@ from dpnb.session.account import Account
 from dpnb.session.arguments import (
     checked_budget,
     checked_name,
+    checked_rows,
     checked_seed,
     checked_size,
     checked_version,
@@ -39,6 +40,7 @@ from dpnb.session.arguments import (
     warn_of_texts,
 )
 from dpnb.session.individual import Individuals, checked_accounting
+from dpnb.session.knowledge import PublicFigures
 from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
 from dpnb.session.plain_words import Explanation
 from dpnb.session.pledge import Pledge
@@ -83,6 +85,10 @@ class Session(Launches):
         row can add.  A longer one is scaled down.
     public_size : int, optional
         A public figure for the number of units, used to predict errors, never taken from the table.
+    public_rows : int or mapping of str to int, optional
+        A public figure for the number of rows that count (at most `max_rows_per_unit` of each unit), used to predict
+        the errors of means, never taken from the table; missing values are not allowed for.  For several tables a
+        mapping by table.
     version : str
         Of the table; the curator changes it when the table changes.  Spending is kept, answers are not reused.  Under
         individual accounting the promise rests on it: what each unit has paid is worked out from the table itself, so
@@ -146,6 +152,7 @@ class Session(Launches):
         max_rows_per_group: int | Mapping[str, int] | None = None,
         max_norm_per_unit: float | Mapping[str, float] | None = None,
         public_size: int | None = None,
+        public_rows: int | Mapping[str, int] | None = None,
         version: str = "1",
         ledger: str | os.PathLike[str] | None = None,
         filter: str = "gdp",
@@ -168,6 +175,7 @@ class Session(Launches):
             norm=max_norm_per_unit,
         )
         warn_of_texts(self._tables.schemas, self.budget)
+        self.public_rows = checked_rows(public_rows, self._tables.units, self.public_size)
         exhausted = checked_accounting(accounting, on_exhausted)
         self._tables.divisible = exhausted == "clip"
         source: Source = SystemSource()
@@ -192,7 +200,9 @@ class Session(Launches):
         """Tie table, promise and noise together; `changed` is called when something was charged or answered."""
         self.id = identity
         self._account, self._source = account, source
-        self._questions = Questions(self._tables, account, self.version, self.public_size)
+        self._questions = Questions(
+            self._tables, account, self.version, PublicFigures(self.public_size, self.public_rows)
+        )
         self._releases = Releases(
             self._questions,
             source,
@@ -238,7 +248,9 @@ class Session(Launches):
             rows_per_group=arguments.get("max_rows_per_group"),
             norm=arguments.get("max_norm_per_unit"),
         )
-        mock = rehearsal.mock_tables(declared.schemas, declared.units, checked_size(arguments.get("public_size")))
+        size = checked_size(arguments.get("public_size"))
+        rows = checked_rows(arguments.get("public_rows"), declared.units, size)
+        mock = rehearsal.mock_tables(declared.schemas, declared.units, size, rows)
         return _Rehearsal(mock if several else mock[""], **{**arguments, "ledger": MEMORY})
 
     # --- what it knows of itself -------------------------------------------------------------------------------
@@ -412,6 +424,7 @@ class SubSession(_Child):
         super().__init__(outer, launch, branch_of(launch.id))
         self._kept = kept
         self.budget, self.public_size = kept.account.budget, outer.public_size
+        self.public_rows = outer.public_rows
         self._open(kept.account, outer._source, self._identity, changed=lambda: live.used(self))
         live.used(self)
 
@@ -449,6 +462,7 @@ class Part(_Child):
         self._part_words = f"{launch.about['by']} {key}"
         self.name = f"{outer.name}: {self._part_words}"
         self.budget, self.public_size = outer.budget, None
+        self.public_rows = {}
         self._about_part, self._key = launch.about, key
         self._individuals = outer._individuals
         account = outer._account.of_part(launch, (key,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -36,6 +36,11 @@ WITHIN_MARGIN = 1 - 1e-9
 
 LEAST_ALPHA = Fraction(1, 10**100)
 """What intervals may miss at least: shared by very many intervals it is still a number that doubles hold."""
+MOST_MISSED = 1.2
+"""A half-width that comes may be at most this many times what was asked; what may be more is refused."""
+
+MOST_PAID = 1.5
+"""At most this many times what a target needs may be paid for it; a cost is inverse to the half-width's square."""
 
 KINDS = ("mu", "rho", "epsilon", "share", "within")
 """Ways of saying how well an answer is to be known."""
@@ -213,6 +218,8 @@ class Errors:
         Half-widths as they are known by now, shape (groups, outputs).
     at : callable
         Half-widths once the sums are known with a noise scale; None where nobody can know.
+    spread : callable
+        For a noise scale, what they may turn out to be instead.
     """
 
     words: str
@@ -221,6 +228,7 @@ class Errors:
     sensitivity_squared: int
     now: Cells | None
     at: Callable[[float], Cells | None]
+    spread: Callable[[float], Iterable[Cells | None]]
 
 
 def resolve(
@@ -288,13 +296,14 @@ def _within(target: Target, known: GDP, errors: Errors, unknown: Callable[[], No
     wanted = _wanted(target, errors)
 
     def enough(widths: Cells | None) -> bool:
-        return widths is not None and bool((widths <= wanted * WITHIN_MARGIN).all())
+        return widths is not None and bool((np.isinf(wanted) | (widths <= wanted * WITHIN_MARGIN)).all())
 
     if enough(errors.now):
         return known
     # A scale at which one unit is told apart about as well as by mu = 1.
     low = high = math.sqrt(errors.sensitivity_squared)
-    if errors.at(low) is None:
+    best = errors.at(low * 1e-9)  # with hardly any noise: what is not told then is not told by what is known
+    if best is None or not np.isfinite(best[np.isfinite(wanted)]).all():
         unknown()
     if enough(errors.at(high)):
         while enough(errors.at(high)) and math.isfinite(high):
@@ -312,7 +321,27 @@ def _within(target: Target, known: GDP, errors: Errors, unknown: Callable[[], No
     while high / low > 1 + 1e-9:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if enough(errors.at(middle)) else (low, middle)
+    if not foretold_well(errors.spread(low), wanted):
+        unknown()
     return GDP(decimal_sqrt_up(errors.sensitivity_squared / Fraction(low) ** 2))
+
+
+def foretold_well(spread: Iterable[Cells | None], wanted: Cells | None, *, per_cell: bool = False) -> bool:
+    """Whether none of the half-widths that may come misses what is wanted, or was paid too much for, by too much.
+
+    What counts is the one that is the widest, relative to what is wanted of it; with `per_cell` each of them.
+    """
+    if wanted is None:
+        return False
+    for widths in spread:
+        if widths is None:
+            return False
+        with np.errstate(all="ignore"):
+            ratios = np.where(np.isinf(wanted), 1.0 if per_cell else 0.0, widths / wanted)
+        ratios = ratios if per_cell else np.max(ratios)
+        if not np.all((ratios <= MOST_MISSED) & (ratios >= MOST_PAID**-0.5)):  # also what is unknown
+            return False
+    return True
 
 
 def _wanted(target: Target, errors: Errors) -> Cells:

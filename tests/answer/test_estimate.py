@@ -110,6 +110,13 @@ def test_a_group_that_may_be_empty_says_nothing() -> None:
     assert (result.half_width[:2] < 1).all()
 
 
+def test_a_deviation_of_which_nothing_can_be_told_has_no_limit_before_it_is_cut() -> None:
+    question = ask(Plan(Moments((X,))), FromMoments("std"))
+    result = shaped(question, np.zeros_like(question.sums), 10.0)
+    assert (result.low[0, 0], result.high[0, 0]) == (0, 4)
+    assert result.uncut[2][0, 0] == np.inf
+
+
 def test_a_count_is_never_below_zero_in_its_interval() -> None:
     result = shaped(ask(Plan(Count())), np.array([[-50.0]]), 10.0)
     assert (result.value[0, 0], result.low[0, 0], result.high[0, 0]) == (-50, 0, 0)

@@ -47,8 +47,12 @@ def half_widths(
     *,
     known: Cells | None = None,
     rows: Cells | None = None,
+    place: float = 1.0,
 ) -> Cells | None:
     """Half-widths of the intervals to expect, shape (cells, outputs); None where nobody can know.
+
+    What depends on the number of rows also depends on where the answer lies.  The half-width is then between a least
+    and a largest value; `place` chooses one of them, or one in between.
 
     Parameters
     ----------
@@ -61,9 +65,11 @@ def half_widths(
         Sums released before: what is not linear is predicted at them.
     rows : float64 array, shape (cells,), optional
         Rows of each group, where the error depends on them: released, or public.
+    place : float
+        0 for the least that a half-width may be given the number of rows, 1 for the largest; on a log scale.
     """
     with np.errstate(all="ignore"):
-        return _half_widths(query, view, sigma, radius, schema, known, rows)
+        return _half_widths(query, view, sigma, radius, schema, known, rows, place)
 
 
 def _half_widths(
@@ -74,17 +80,20 @@ def _half_widths(
     schema: Schema,
     known: Cells | None,
     rows: Cells | None,
+    at: float,
 ) -> Cells | None:
     columns = [(named.part, named.view) for named in view.columns] if isinstance(view, Columns) else [(0, view)]
     found = []
     for place, single in columns:
         aggregation, first, count = query.parts[place]
-        widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema)
+        widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema, at)
         if widths is None and known is not None:
-            widths = estimate(query, view, known, sigma, radius, schema).half_width
+            found_there = estimate(query, view, known, sigma, radius, schema)
+            _, low, high = found_there.uncut  # an interval that is cut because nothing can be told is no forecast
+            widths = np.where(np.isfinite(high - low), found_there.half_width, np.inf)
             if isinstance(view, Columns):
-                at = [named.view is single and named.part == place for named in view.columns].index(True)
-                widths = widths[:, at : at + 1]
+                own = [named.view is single and named.part == place for named in view.columns].index(True)
+                widths = widths[:, own : own + 1]
         if widths is None:
             return None
         found.append(widths)
@@ -98,6 +107,7 @@ def _direct(
     radius: Cells,
     rows: Cells | None,
     schema: Schema,
+    at: float,
 ) -> Cells | None:
     """Errors that are known without looking at earlier answers of the same question; shape (cells, outputs)."""
     units = [float(feature.unit) for feature in features]
@@ -114,34 +124,43 @@ def _direct(
     if rows is None:
         return None
     if isinstance(view, Shares) and not isinstance(aggregation, Sum):
-        # Largest at a share of 1, where the noise of all other groups counts.
-        total = rows.sum()
-        return np.asarray(radius * units[0] * math.sqrt(max(len(rows) - 1, 1)) / total)[:, None]
+        # A share p of G groups has variance 1 - 2p + G p^2 times that of a count over the total: least at p = 1/G, and
+        # largest at p = 1, where the noise of all other groups counts.
+        groups = len(rows)
+        least, most = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
+        return np.asarray(radius * units[0] * _between(least, most, at) / rows.sum())[:, None]
     if isinstance(aggregation, Mean | Misfit):
         reach = float(_limit(features[1])) * units[1]
+        width = _between(units[1], math.hypot(units[1], reach * units[0]), at)
         # No interval is longer than the bounds are apart.
-        return np.minimum(radius * math.hypot(units[1], reach * units[0]) / rows, reach)[:, None]
+        return np.minimum(radius * width / rows, reach)[:, None]
     if isinstance(aggregation, Moments) and isinstance(view, FromMoments) and view.statistic in ("mean", "var"):
-        return _moment_widths(aggregation, view, units, radius, rows, schema)
+        return _moment_widths(aggregation, view, units, radius, rows, schema, at)
     return None
 
 
+def _between(least: float, most: float, at: float) -> float:
+    """A number between two, on a log scale."""
+    return float(least ** (1 - at) * most**at)
+
+
 def _moment_widths(
-    aggregation: Moments, view: FromMoments, units: list[float], radius: Cells, rows: Cells, schema: Schema
+    aggregation: Moments, view: FromMoments, units: list[float], radius: Cells, rows: Cells, schema: Schema, at: float
 ) -> Cells:
-    """The largest over all that mean and variance can be.
+    """Between the least and the largest over all that mean and variance can be.
 
     In z, brought to -1 to 1: a mean moves by (dS - m dN)/N, |m| <= 1; a variance by (dP - 2 m dS + (2 m^2 - u) dN)/N
-    with P the sum of z^2 - 1/2 and u its mean, where m^2 <= u + 1/2, so |2 m^2 - u| <= 3/2.
+    with P the sum of z^2 - 1/2 and u its mean, where m^2 <= u + 1/2, so |2 m^2 - u| <= 3/2; both m and u may be 0.
     """
     (column,) = view.columns
     reach = scaled(aggregation.columns[column], schema)[2]
     count, first = units[0], units[1 + column]
     if view.statistic == "mean":
-        return (radius * math.hypot(first, count) / rows * reach)[:, None]
+        return (radius * _between(first, math.hypot(first, count), at) / rows * reach)[:, None]
     size = len(aggregation.columns)
     square = units[1 + size + sum(size - i for i in range(column))]
-    return (radius * math.hypot(square, 2 * first, 1.5 * count) / rows * reach**2)[:, None]
+    width = _between(square, math.hypot(square, 2 * first, 1.5 * count), at)
+    return (radius * width / rows * reach**2)[:, None]
 
 
 def _limit(feature: Feature) -> int:

@@ -140,7 +140,8 @@ class MomentSums:
         with np.errstate(all="ignore"):
             value, low, high = (np.sqrt(end) for end in (found.value, found.low, found.high))
             scale = found.noise_scale / (2 * value)
-        return Estimate(value, low, high, scale).moved(self._reach[column])
+            first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in found.uncut)
+        return Estimate(value, low, high, scale, (first, second, third)).moved(self._reach[column])
 
     def cov(self, i: int, j: int) -> Estimate:
         """Covariance of two columns."""

@@ -279,7 +279,7 @@ class Mechanisms(NotCopyable):
                 ("what is not used", f"{NOT_BACK} To pay as you go instead, ask here, or in a partition."),
             ]
             return self._preview(SUB_SESSION, name, asked, loss, facts)
-        settings = settings_of(made, self._questions.public_size)
+        settings = settings_of(made, self._questions.public.units)
         launch = self._launch(SUB_SESSION, name, asked, loss, budget=given.to_json(), filter=kind, settings=settings)
         return self._attached(launch)
 
@@ -339,7 +339,7 @@ class Mechanisms(NotCopyable):
         """A regression fitted by noisy gradients; see :meth:`Frame.fit`."""
         tables = self._questions.tables
         schema, limits = tables.schema(rows.source), limits_in_force(tables.unit(rows.source), rows.limits)
-        made = DescentTerms.checked(rows, model, terms, schema, limits, self._questions.public_size, given)
+        made = DescentTerms.checked(rows, model, terms, schema, limits, self._questions.public.units, given)
         tables.compile(made.first)  # refuses what cannot be asked where the rows are
         title = f"{model_words(model)}{rows.scope}"[:LONGEST_NAME] if name is None else name
         if dry_run:

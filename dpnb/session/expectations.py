@@ -1,0 +1,220 @@
+"""The errors that an answer would have, and how far off such a forecast may be: made without the table.
+
+Three kinds of forecasts.  The error of a sum, a count or a quantile (in rank) depends on the noise alone.  That of a
+mean, given the number of rows, lies between two bounds that are a factor of 1.41 apart, wherever the mean is: the
+middle of them is foretold.  Everything else is foretold at the sums that earlier looks at the question told; how much
+that may be off is seen by moving these sums by some noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpnb.accounting.exact import binary_down
+from dpnb.answer.estimates.discovered import widest
+from dpnb.answer.estimates.expected import half_widths
+from dpnb.answer.estimates.noisy import Cells
+from dpnb.answer.estimates.outputs import outputs_of
+from dpnb.mechanisms.threshold import threshold_for
+from dpnb.query.aggregations import Columns
+from dpnb.query.schema import Key, Schema
+from dpnb.session.knowledge import Rows
+from dpnb.session.target import Errors, Label, Target, foretold_well
+
+if TYPE_CHECKING:
+    from dpnb.session.questions import Question
+
+MOVES = 8
+"""Directions in which the known sums are moved, each also backwards."""
+
+MOVED = 2.0
+"""By so many noise scales.  What depends on many sums is moved by as many of its own in a usual direction, and by about
+twice as many in the farthest of sixteen: to be off by more has a chance of a few in 10,000."""
+
+MIDDLE = 0.53
+"""Where between the least and the largest half-width that a mean may have one is foretold, on a log scale: where the
+largest would miss a target by 1.2 times as soon as the least would cost 1.5 times what it needs.  With the largest the
+root of 2 times the least, either may still be off by 1.9%."""
+
+NOT_ALL = "everybody takes part, though some may be left out"
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """The forecasts for one question and target.
+
+    Parameters
+    ----------
+    question : Question
+    target : Target
+    rows : Rows or None
+    schema : dict
+    """
+
+    question: Question
+    target: Target
+    rows: Rows | None
+    schema: Schema
+
+    def errors(self) -> Errors:
+        """Its errors as they are, and as they would be."""
+        question, view = self.question, self.question.view
+        outputs = outputs_of(view)
+        keys = question.query.keys
+        labels = [
+            [_names(keys[cell] if keys else (), outputs, place) for place in range(self._outputs)]
+            for cell in question.cells
+        ]
+        return Errors(
+            question.words,
+            labels,
+            isinstance(view, Columns),
+            question.measured.l2_sensitivity_squared,
+            self._now(),
+            self._at,
+            self._spread,
+        )
+
+    def assumed(self, sigma: float) -> str | None:
+        """What an expected error assumes; None where it rests on what is released or public."""
+        if self._linear:
+            return None
+        if self.question.alone:
+            return NOT_ALL
+        if self.rows is None:
+            return None
+        if self.rows.assumed is not None or self._own:
+            return self.rows.assumed
+        least, here, most = (self._at(sigma, place=place) for place in (0.0, MIDDLE, 1.0))
+        if least is None or here is None or most is None or foretold_well([least, most], here, per_cell=True):
+            return None
+        times = np.nanmax(np.maximum(here / least, most / here))
+        return f"the values are not extreme, which could change it by up to {times:.1f} times"
+
+    # --- at one noise scale -----------------------------------------------------------------------------------------
+
+    @property
+    def _outputs(self) -> int:
+        outputs = outputs_of(self.question.view)
+        return len(outputs[1]) if outputs else 1
+
+    @cached_property
+    def _alpha(self) -> Fraction:
+        count = self.question.query.cells * self._outputs
+        return alpha_of(self.target.alpha, count if self.target.simultaneous else 1)
+
+    @property
+    def _own(self) -> bool:
+        """Whether it is foretold at the sums of earlier looks at the question itself."""
+        return self._known is not None and (self.rows is None or self.rows.own)
+
+    @cached_property
+    def _known(self) -> tuple[Cells, Cells] | None:
+        refinement = self.question.refinement
+        return refinement.combined() if refinement.looks else None
+
+    @cached_property
+    def _linear(self) -> bool:
+        """Whether the error depends on the noise alone."""
+        if self.question.discovery_delta:
+            return True
+        ones = np.ones(self.question.query.cells)
+        return half_widths(self.question.query, self.question.view, ones, ones, self.schema) is not None
+
+    def rows_are_enough(self) -> bool:
+        """Whether the number of rows would be all that has to be known."""
+        ones = np.ones(self.question.query.cells)
+        ends = [
+            half_widths(self.question.query, self.question.view, ones, ones * 1e-9, self.schema, rows=ones, place=place)
+            for place in (0.0, MIDDLE, 1.0)
+        ]
+        least, middle, most = ends
+        return least is not None and most is not None and foretold_well([least, most], middle, per_cell=True)
+
+    def _widths(
+        self, sigma: Cells, radius: Cells, *, sums: Cells | None = None, place: float = MIDDLE, now: bool = False
+    ) -> Cells | None:
+        known = self._known
+        found = half_widths(
+            self.question.query,
+            self.question.view,
+            sigma,
+            radius,
+            self.schema,
+            known=sums if sums is not None else None if known is None else known[0],
+            rows=None if self.rows is None or self._own or now else self.rows.each,
+            place=place,
+        )
+        return None if found is None else found[self.question.cells]
+
+    def _now(self) -> Cells | None:
+        question, known = self.question, self._known
+        if known is None or question.alone:
+            return None
+        now = self._widths(known[1], question.refinement.radius(self._alpha), now=True)
+        if now is None or len(question.refinement.looks) == 1:
+            return now
+        # An interval lies within the first look's.
+        _, sigma = question.refinement.first.combined()
+        first = self._widths(sigma, question.refinement.first.radius(self._alpha), now=True)
+        return now if first is None else np.minimum(now, first)
+
+    def _at(self, sigma: float, *, sums: Cells | None = None, place: float = MIDDLE) -> Cells | None:
+        question, known = self.question, self._known
+        if question.discovery_delta:
+            return None if self.target.simultaneous else self._widest_named(sigma)
+        radius = question.combined.radius_at(sigma, self._alpha, final=self.target.final)
+        if known is None or question.measured.only is None:
+            cells = question.query.cells
+            return self._widths(np.full(cells, sigma), np.full(cells, radius), sums=sums, place=place)
+        sigmas, radii = known[1].copy(), question.refinement.radius(self._alpha)
+        sigmas[question.cells], radii[question.cells] = np.minimum(sigmas[question.cells], sigma), radius
+        return self._widths(sigmas, radii, sums=sums, place=place)
+
+    def _widest_named(self, sigma: float) -> Cells:
+        """The largest half-width of a discovered group, shape (1, 1); of how many there are nobody knows anything."""
+        question = self.question
+        threshold = threshold_for(sigma, question.query.l2_sensitivity_squared, question.discovery_delta)
+        return np.array([[widest(sigma, threshold, binary_down(self.target.alpha))]])
+
+    def _spread(self, sigma: float) -> Iterator[Cells | None]:
+        """What the half-widths may turn out to be."""
+        if self._linear:
+            yield self._at(sigma)
+            return
+        assumed = self.rows is not None and self.rows.assumed is not None and not self._own
+        if self.question.alone or assumed:  # of fewer units, and nobody may know of how many
+            yield None
+            return
+        for sums in self._moved():
+            for place in (0.0, 1.0) if self.rows is not None and not self._own else (MIDDLE,):
+                yield self._at(sigma, sums=sums, place=place)
+
+    def _moved(self) -> Iterator[Cells | None]:
+        """The known sums with some more noise, from a fixed seed: nothing is drawn for privacy here."""
+        if self._known is None:
+            yield None
+            return
+        sums, scale = self._known
+        chance = np.random.default_rng(0)
+        for _ in range(MOVES):
+            move = MOVED * scale[:, None] * chance.standard_normal(sums.shape)
+            yield sums + move
+            yield sums - move
+
+
+def alpha_of(alpha: Fraction, intervals: int) -> Fraction:
+    """What each of several intervals may miss, so that all hold at once (the union bound)."""
+    return alpha / max(intervals, 1)
+
+
+def _names(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, place: int) -> tuple[Label, ...]:
+    """What a mapping of errors may call a number: its statistic, or its group, as a tuple too."""
+    names: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
+    return (*names, *([outputs[1][place]] if outputs else []))
