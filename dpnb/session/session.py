@@ -37,6 +37,7 @@ from dpnb.session.arguments import (
     discovery_delta,
     ledger_path,
 )
+from dpnb.session.declaration import read_declaration
 from dpnb.session.individual import Individuals, checked_accounting
 from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
 from dpnb.session.plain_words import Explanation
@@ -228,6 +229,29 @@ class Session(Launches):
         )
         mock = rehearsal.mock_tables(declared.schemas, declared.units, checked_size(arguments.get("public_size")))
         return _Rehearsal(mock if several else mock[""], **{**arguments, "ledger": MEMORY})
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str], table: Any = None, *, rehearse: bool = False) -> Session:
+        """The session that a TOML file states, on a table.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the file, which states the arguments of `Session` but for the table: see `dpnb.session.declaration`.
+            A ledger without an absolute path is beside it.
+        table : data frame, or mapping of str to data frame
+            As for `Session`.
+        rehearse : bool
+            Make it on mock data, as `Session.rehearse` does; the table is not touched.
+
+        Raises
+        ------
+        SchemaError, InvalidValueError
+            The file states what breaks a rule; the message begins with file and line.
+        LedgerError
+            As for `Session`.
+        """
+        return read_declaration(path, Session).opened(Session.rehearse if rehearse else Session, table)
 
     # --- what it knows of itself -------------------------------------------------------------------------------
 
