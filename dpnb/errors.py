@@ -54,6 +54,10 @@ class StatementError(DpnbError):
     """A person's own statement cannot be made here, or of this; it is the curator's, outside any session."""
 
 
+class CheckError(DpnbError):
+    """A table cannot be checked against its declaration here; that is the curator's, outside any session."""
+
+
 class LedgerError(DpnbError):
     """A ledger file cannot serve this session."""
 

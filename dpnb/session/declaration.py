@@ -55,6 +55,15 @@ SAID_OF_COLUMN = re.compile(r"""column ('[^']*'|"[^"]*")""")
 QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 
+class Held:
+    """A table on its way to a session: no traceback that prints variables shows a row of it."""
+
+    __slots__ = ("table",)
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+
 @dataclass(frozen=True, repr=False)
 class Declaration:
     """What one file states.
@@ -92,14 +101,15 @@ class Declaration:
             keys = keys[:-1]
         return f"{self.path}, line {self._lines[keys]}" if keys else self.path
 
-    def opened(self, make: Callable[..., T], table: Any) -> T:
+    def opened(self, make: Callable[..., T], held: Held) -> T:
         """Make a session of the table, as stated.
 
         Parameters
         ----------
         make : callable
             `Session`, or what takes its arguments.
-        table : data frame, or mapping of str to data frame
+        held : Held
+            The table.
 
         Raises
         ------
@@ -107,12 +117,12 @@ class Declaration:
             An argument breaks a rule: with the file and the line before what is said elsewhere.
         """
         arguments = self.arguments()
-        if self.several and table is not None and not isinstance(table, Mapping):
+        if self.several and held.table is not None and not isinstance(held.table, Mapping):
             names = ", ".join(map(repr, self.stated["schema"]))
             raise self._fault(
                 SchemaError, ("schema",), f"schema: is of the tables {names}; got one table; pass a dict of these names"
             )
-        return self.located(lambda: make(table, **arguments))
+        return self.located(lambda: make(held.table, **arguments))
 
     def located(self, work: Callable[[], T]) -> T:
         """What `work` gives; an error about an argument says on which line that is stated."""

@@ -37,7 +37,7 @@ from dpnb.session.arguments import (
     discovery_delta,
     ledger_path,
 )
-from dpnb.session.declaration import read_declaration
+from dpnb.session.declaration import Held, read_declaration
 from dpnb.session.individual import Individuals, checked_accounting
 from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
 from dpnb.session.plain_words import Explanation
@@ -251,6 +251,7 @@ class Session(Launches):
         LedgerError
             As for `Session`.
         """
+        table = Held(table)  # this frame is in every traceback of what follows
         return read_declaration(path, Session).opened(Session.rehearse if rehearse else Session, table)
 
     # --- what it knows of itself -------------------------------------------------------------------------------
