@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
+from dpnb.errors import SchemaError
 from dpnb.query.column_kinds import SHOWN, Kind, matches, remedy
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Key
 from dpnb.query.tally import Tally, UnitTally, would_count
@@ -148,12 +149,14 @@ def _better(frame: Any, name: str, column: Categories, found: Tally) -> str | No
     """The same categories as values of another type, if more would count so."""
     best, fix = found.counts, None
     for words, keys in _as_other_types(column.values):
-        if len(set(keys)) == len(keys):
+        try:
             count = would_count(frame, name, Categories(keys))
-            if count > best:
-                listed = ", ".join(map(_toml, keys[:SHOWN])) + (", ..." if len(keys) > SHOWN else "")
-                best = count
-                fix = f"write the categories as {words}, values = [{listed}]: then {_share(count, found.present)} count"
+        except SchemaError:  # two become one, or a text is a number that is no category
+            continue
+        if count > best:
+            listed = ", ".join(map(_toml, keys[:SHOWN])) + (", ..." if len(keys) > SHOWN else "")
+            best = count
+            fix = f"write the categories as {words}, values = [{listed}]: then {_share(count, found.present)} count"
     return fix
 
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates
+from dpnb.query.unit import Limits
 from dpnb.session.check import Check, CheckedColumn, CheckedTable
 from dpnb.session.printable import printable
 
@@ -51,6 +52,8 @@ def _units(table: CheckedTable) -> str:
     said = f"{rows} of {found.units:,} units ({column}); {found.without:,} rows without a unit"
     if table.unit.max_rows is not None:
         said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows of a unit"
+    if table.unit.limits != Limits():
+        said += "; what its other limits leave out depends on the question and is not counted here"
     return said
 
 

@@ -70,7 +70,9 @@ class Session(Launches):
     budget : Budget
         The promise, over everything this ledger ever releases.
     schema : mapping of str to Bounded, Categories, Dates or Text
-        The columns that may be asked about; for several tables a mapping of their names to such mappings.
+        The columns that may be asked about; for several tables a mapping of their names to such mappings.  One that
+        cannot match what its container declares of it is refused (see `dpnb.query.column_kinds`); whether the rest
+        matches the rows, ``python -m dpnb check`` tells the curator.
     privacy_unit : str, optional
         The column that says whose a row is; left out, each row is a unit.
     max_rows_per_unit : int, optional

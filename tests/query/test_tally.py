@@ -85,6 +85,17 @@ def test_what_is_outside_is_counted_on_both_sides(values: Any) -> None:
     assert (found.below, found.above, found.counts, found.dropped, found.unusable) == (1, 2, 5, 0, 0)
 
 
+def test_what_is_outside_and_does_not_count_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dropping(table: Any, schema: Any, unit: Any) -> Any:
+        prepared = prepare(table, schema, unit)
+        prepared.numbers["x"][[0, 3]] = np.nan  # as if these were not clamped
+        return prepared
+
+    monkeypatch.setattr("dpnb.query.tally.prepare", dropping)
+    found = tally(pd.DataFrame({"x": [-5, 0, 5, 99]}), "x", dpnb.Bounded(0, 10))
+    assert (found.below, found.above, found.counts, found.dropped, found.unusable) == (1, 1, 2, 2, 0)
+
+
 def test_dates_outside_are_counted_on_both_sides() -> None:
     moments = pd.to_datetime(["1949-12-31", "1960-01-01", None, "2001-01-01", "2002-01-01"])
     found = tally(pa.table({"x": pa.array(moments)}), "x", COLUMNS["dates"])

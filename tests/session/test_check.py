@@ -84,7 +84,7 @@ Case = tuple[str, list[Any], str]
 
 TO_FIX: dict[str, Case] = {
     "words for truth values": (
-        'type = "categories", values = ["yes", "no"]', [True, False, True], "values, values = [true, false]: then 3 of 3"
+        'type = "categories", values = ["yes", "no"]', [True, False, True], "values, values = [true, false]: then 3"
     ),
     "truth values for words": (
         'type = "categories", values = [true, false]', ["Yes", "No"], 'as texts, values = ["Yes", "No"]: then 2 of 2'
@@ -187,6 +187,20 @@ def test_rows_without_a_unit_and_beyond_its_limit_are_counted(tmp_path: Path) ->
     assert "line 2: privacy_unit 'who': is missing in 1 of 8 rows" in said(made, to_fix=True)
     assert "line 3: max_rows_per_unit: 3 of 8 rows are beyond 2 a unit" in said(made, to_fix=False)
     assert "8 rows of 2 units (who); 1 rows without a unit, 3 beyond 2 rows" in check_text(made).replace("\n", " ")
+
+
+def test_limits_that_depend_on_the_question_are_said_not_to_be_counted(tmp_path: Path) -> None:
+    unit = 'privacy_unit = "who"\nmax_groups_per_unit = 1\nmax_rows_per_group = 1\n'
+    made = checked(tmp_path, "x = { type = 'text' }", {"who": ["a", "a"], "x": ["a", "b"]}, unit)
+    text = check_text(made).replace("\n", " ")
+    assert "2 rows of 1 units (who); 0 rows without a unit; what its other limits leave out depends" in text
+
+
+@pytest.mark.parametrize("listed", ['["nan", "inf", "x"]', '["1", "1.0"]', '["99999999999999999999"]', "[0.1, 1e300]"])
+def test_categories_that_are_none_as_another_type_are_no_error(listed: str, tmp_path: Path) -> None:
+    for values in ([1.0, 2.0], ["1", "x"], [True]):
+        made = checked(tmp_path, f"x = {{ type = 'categories', values = {listed} }}", {"x": values})
+        assert len(made.advice) in (1, 2)
 
 
 def test_several_tables_are_given_by_their_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

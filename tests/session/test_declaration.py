@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
+import traceback
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -14,7 +18,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, SchemaError
-from dpnb.session.declaration import read_declaration
+from dpnb.session.declaration import COLUMN_TYPES, read_declaration
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rand-hie.toml"
 
@@ -157,6 +161,24 @@ def test_the_keys_are_the_arguments_of_a_session(file: Path) -> None:
     assert set(arguments) <= set(declaration.known)
 
 
+@pytest.mark.parametrize(("tag", "kind"), COLUMN_TYPES.items(), ids=COLUMN_TYPES)
+def test_the_keys_of_a_column_are_the_arguments_of_its_type(tag: str, kind: Any, tmp_path: Path) -> None:
+    needed = {
+        "bounded": {"low": 0, "high": 9},
+        "categories": {"values": [1]},
+        "dates": {"first": "1950-01-01", "last": "2000-12-31"},
+    }
+    given = dict(needed.get(tag, {}))
+    for field in msgspec.structs.fields(kind):
+        if not field.required:
+            given[field.name] = field.default
+    written = "\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items())
+    path = tmp_path / "x.toml"
+    path.write_text(f'name = "x"\n[budget]\nmu = 1\n[schema.x]\ntype = "{tag}"\n{written}', encoding="utf-8")
+    stated = read_declaration(path, dpnb.Session).arguments()
+    assert stated["schema"] == {"x": kind(**given)}
+
+
 def test_the_example_opens(tmp_path: Path) -> None:
     copy = tmp_path / EXAMPLE.name
     copy.write_bytes(EXAMPLE.read_bytes())
@@ -297,6 +319,19 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InvalidValueError, match=says):
             dpnb.Session.from_toml(path, table())
+
+
+@pytest.mark.parametrize("held", [None, lambda table: SimpleNamespace(table=table)], ids=["as it is", "a control"])
+def test_a_traceback_with_variables_shows_no_row(held: Any, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if held is not None:
+        monkeypatch.setattr("dpnb.session.session.Held", held)
+    file.write_text(GOOD.replace("visits =", "visit ="), encoding="utf-8")
+    with pytest.raises(SchemaError) as refused:
+        dpnb.Session.from_toml(file, table().assign(town="sekret"))
+    shown = traceback.TracebackException.from_exception(refused.value, capture_locals=True)
+    ours = [str(frame.locals) for frame in shown.stack if f"{os.sep}tests{os.sep}" not in frame.filename]
+    assert len(ours) > 1
+    assert ("sekret" in "".join(ours)) == (held is not None)
 
 
 LINES = GOOD.split("\n")
