@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dpnb.errors import DpnbError
 from dpnb.session.check import check
 from dpnb.session.check_words import check_text
-from dpnb.session.printable import printable
 from dpnb.session.statement import statement
 from dpnb.session.statement_words import statement_text
 
@@ -33,6 +32,9 @@ It refuses to run inside a notebook's kernel. That protects against mistakes; th
 cannot read the table's file.
 """
 
+INTERRUPTED = 130
+"""The exit code by which shells know an interrupt."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and give its exit code."""
@@ -40,8 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         text, code = given.run(given)
     except DpnbError as error:
-        sys.stderr.write(f"dpnb: {printable(str(error))}\n")
+        sys.stderr.write(f"dpnb: {error}\n")
         return int(given.refused)
+    except KeyboardInterrupt:
+        sys.stderr.write("dpnb: interrupted; nothing was written\n")
+        return INTERRUPTED
     coding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(coding, "backslashreplace").decode(coding) + "\n")
     return int(code)

@@ -33,7 +33,6 @@
 ``check_advice``  what to do about what would not
 ``check_words``   a check as text
 ``table_files``  a table that a curator keeps in a file
-``printable``   text of unknown origin for a terminal
 ``kernel``      whether this process belongs to a notebook
 ``live``        which sessions this process has, who wants to hear of changes, and which cell is asking
 """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from dpnb.errors import printable
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates
 from dpnb.query.unit import Limits
 from dpnb.session.check import Check, CheckedColumn, CheckedTable
-from dpnb.session.printable import printable
 
 WIDTH = 100
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_sqrt_up, decimal_up, shown_down, shown_up
 from dpnb.accounting.individual import OnExhausted
 from dpnb.answer.faces import ceil_percent, floor_percent
+from dpnb.errors import printable
 from dpnb.session.plain_words import promise_words
-from dpnb.session.printable import printable
 from dpnb.session.state import of_budget
 from dpnb.session.statement import Line, Statement
 
@@ -34,9 +34,10 @@ def statement_text(made: Statement) -> str:
     What analysts wrote, as in the names of groups, is shown without the characters that move a terminal's cursor.
     """
     loud = [] if made.pledge.notice is None else [f"!!! {made.pledge.notice} !!!", ""]
-    title = [f"Statement for {printable(made.who)}", ALONE, ""]
+    title = [f"Statement for {made.who}", ALONE, ""]
     facts = [line for name, text in _facts(made) for line in _fact(name, text)]
-    return "\n".join([*loud, *title, *facts, "", *_table(made), "", *_notes(made), *([""] if loud else []), *loud[:1]])
+    lines = [*loud, *title, *facts, "", *_table(made), "", *_notes(made), *([""] if loud else []), *loud[:1]]
+    return "\n".join(map(printable, lines))
 
 
 def _facts(made: Statement) -> list[tuple[str, str]]:
@@ -125,7 +126,7 @@ def _became(line: Line, made: Statement) -> str:
         "in part": "counted in part, with all that was left",
         "left out": "left out: not enough left",
         "untouched": "not touched",
-        "worst case": f"charged the worst case of version {printable(line.version)!r}",
+        "worst case": f"charged the worst case of version {line.version!r}",
         "free": "free for everybody",
     }[line.took]
     if line.took == "left out" and made.out_since not in (None, line.id):

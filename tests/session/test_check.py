@@ -18,7 +18,12 @@ from dpnb.session.check import Check, check
 from dpnb.session.check_words import check_text
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rand-hie.toml"
-HEAD = 'name = "clinic"\n{unit}[budget]\nmu = 1\n[schema]\n'
+HEAD = """\
+name = "clinic"
+{unit}budget = {{ epsilon = 1.0, delta = 1e-6, discovery_delta = 1e-7 }}
+
+[schema]
+"""
 
 
 def write(folder: Path, columns: str, table: Any, unit: str = "") -> list[str]:
