@@ -22,6 +22,8 @@ MANY = Fraction(1, 20)
 MANY_OUTSIDE = Fraction(1, 5)
 """The same of values outside the bounds, of which some are often meant: narrow bounds make answers less noisy."""
 
+END_OF_DAY = "T23:59:59.999999"
+
 TRUTH = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "t": True, "f": False}
 """Words for truth values, in small letters."""
 
@@ -105,16 +107,22 @@ def _unusable(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:
 def _outside(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:
     if not isinstance(column, Bounded | Dates) or found.outside <= MANY * found.present:
         return []
-    bounds = f"{column.low:g} to {column.high:g}" if isinstance(column, Bounded) else f"{column.first} to {column.last}"
     become = "do not count" if found.dropped else "count as the nearer bound"
     return [
         (
-            f"{_share(found.outside, found.present)} values are outside {bounds} ({found.below:,} below, "
+            f"{_share(found.outside, found.present)} values are outside {bounds_words(column)} ({found.below:,} below, "
             f"{found.above:,} above) and {become}; if the bounds are wrong (another unit, a default such as 9999), "
             "correct them by what is known in public, not by these rows",
             found.outside > MANY_OUTSIDE * found.present,
         )
     ]
+
+
+def bounds_words(column: Bounded | Dates) -> str:
+    """The bounds; a last day as the day that it is."""
+    if isinstance(column, Bounded):
+        return f"{column.low:g} to {column.high:g}"
+    return f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
 
 
 def _as_text(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:

@@ -9,6 +9,7 @@ from dpnb.errors import printable
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates
 from dpnb.query.unit import Limits
 from dpnb.session.check import Check, CheckedColumn, CheckedTable
+from dpnb.session.check_advice import bounds_words
 
 WIDTH = 100
 
@@ -80,9 +81,9 @@ def _column(column: CheckedColumn) -> tuple[str, ...]:
 
 def _declared(column: ColumnType) -> str:
     if isinstance(column, Bounded):
-        return f"{'whole ' if column.whole else ''}numbers {column.low:g} to {column.high:g}"
+        return f"{'whole ' if column.whole else ''}numbers {bounds_words(column)}"
     if isinstance(column, Dates):
-        return f"dates {column.first} to {column.last}"
+        return f"dates {bounds_words(column)}"
     return f"{len(column.values)} categories" if isinstance(column, Categories) else "text"
 
 
