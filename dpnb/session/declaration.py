@@ -134,7 +134,7 @@ class Declaration:
         raise self._fault(kind, keys, said) if keys else kind(said)
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `Session`, but for the table; their values are checked by whoever takes them.
+        """The arguments of `Session`, but for the table; their values are checked where they are used.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Declaration:
     def _schema(self) -> Any:
         given = self.stated["schema"]
         if not isinstance(given, dict):
-            return given  # whoever takes it says what is wrong
+            return given  # refused where it is used
         return {
             name: self._columns(one, ("schema", name)) if _is_table(one) else self._column(one, ("schema", name))
             for name, one in given.items()
