@@ -7,8 +7,19 @@ caller wrote; it never quotes anything computed from rows.
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """A text with an escape for every character that does not print, such as those that move a terminal's cursor."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 class DpnbError(Exception):
-    """Base of every error that dpnb raises on purpose."""
+    """Base of every error that dpnb raises on purpose.
+
+    A message may quote what somebody else wrote into a ledger or a schema, so it is shown as `printable` has it.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InvalidValueError(DpnbError, ValueError):
@@ -52,6 +63,10 @@ class UnknownErrorSize(DpnbError):  # noqa: N818
 
 class StatementError(DpnbError):
     """A person's own statement cannot be made here, or of this; it is the curator's, outside any session."""
+
+
+class CheckError(DpnbError):
+    """A table cannot be checked against its declaration here; that is the curator's, outside any session."""
 
 
 class LedgerError(DpnbError):

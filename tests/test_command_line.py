@@ -1,4 +1,4 @@
-"""``python -m dpnb statement``: what a curator types, what a person reads, and that a notebook gets neither."""
+"""``python -m dpnb``: what a curator types, what is read then, and that a notebook gets neither."""
 
 from __future__ import annotations
 
@@ -63,12 +63,23 @@ def test_what_is_missing_is_said(arguments: list[str], capsys: pytest.CaptureFix
     assert "usage: python -m dpnb" in capsys.readouterr().err
 
 
-def test_help_says_whom_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "whom"), [("statement", "For that person alone"), ("check", "for the curator alone")]
+)
+def test_help_says_whom_it_is_for(command: str, whom: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["statement", "--help"])
+        main([command, "--help"])
     told = capsys.readouterr().out
-    assert "For that person alone" in told
+    assert whom in told
     assert "protects against mistakes" in told
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = capsys.readouterr().out
+    assert "statement" in told
+    assert "check " in told
 
 
 # --- in a kernel -----------------------------------------------------------------------------------------------------
@@ -82,35 +93,64 @@ try:
 except Exception as error:
     print(error)
 """
+CALL_CHECK = """
+from dpnb.session.check import check
+try:
+    print(check({declaration!r}, [{file!r}]).fine)
+except Exception as error:
+    print(error)
+"""
 
 
-def test_a_real_kernel_is_refused(files: tuple[Path, Path]) -> None:
+@pytest.fixture
+def declaration(tmp_path: Path) -> Path:
+    path = tmp_path / "clinic.toml"
+    path.write_text('name = "c"\n[budget]\nmu = 1\n[schema]\nvisits = { type = "bounded", low = 0, high = 9 }\n')
+    return path
+
+
+def test_a_real_kernel_is_refused(files: tuple[Path, Path], declaration: Path) -> None:
     ledger, file = files
+    checking = f"{sys.executable} -m dpnb check {declaration} {file}"
+    outside = subprocess.run(checking.split(), capture_output=True, text=True, check=False)
+    assert "COMPUTED FROM THE ROWS" in outside.stdout
     command = f"{sys.executable} -m dpnb statement {ledger} --table {file} --unit p1"
     path = os.pathsep.join(filter(None, sys.path))
     sources = [SHELL.format(command=command), CALL.format(ledger=str(ledger), file=str(file))]
-    if Path("/proc").is_dir():
-        sources.append(BARE.format(path=path, command=command))  # the variables are gone, the parents are not
+    sources += [SHELL.format(command=checking), CALL_CHECK.format(declaration=str(declaration), file=str(file))]
+    if Path("/proc").is_dir():  # the variables are gone, the parents are not
+        sources += [BARE.format(path=path, command=line) for line in (command, checking)]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     NotebookClient(notebook, kernel_name="python3").execute()
     told = ["".join(output.text for output in cell.outputs) for cell in notebook.cells]
-    for text, reason in zip(told, ("JPY_", "this process is a kernel", "a kernel, process "), strict=False):
+    reasons = ["JPY_", "this process is a kernel"] * 2 + ["a kernel, process "] * 2
+    for text, reason in zip(told, reasons, strict=False):
         assert "must be made outside notebooks" in text
         assert "open a terminal of the curator's own" in text
         assert reason in text
         assert "Statement for" not in text
+        assert "COMPUTED" not in text
+        assert "True" not in text
 
 
 @pytest.mark.parametrize("name", ["JPY_PARENT_PID", "JPY_SESSION_NAME"])
 def test_what_a_kernel_gives_its_children_is_enough(
-    name: str, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    files: tuple[Path, Path],
+    declaration: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     ledger, file = files
+    assert main(["check", str(declaration), str(file)]) in (0, 1)
+    capsys.readouterr()
     monkeypatch.setenv(name, "")
-    assert main(["statement", str(ledger), "--table", str(file), "--unit", "p1"]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert name in err
+    statement, check = ["statement", str(ledger), "--table", str(file), "--unit", "p1"], ["check", str(declaration)]
+    for command, code in ((statement, 1), ([*check, str(file)], 2), ([*check, "none.csv"], 2)):
+        assert main(command) == code
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert name in err
 
 
 @pytest.mark.parametrize(

@@ -192,11 +192,12 @@ def prepare_all(
             of = f"table {name!r}" if name else "table"
             raise SchemaError(f"{of}: must be a pandas DataFrame; got {type(table).__name__}; pass the frame itself")
         unit = units[name].column
-        columns[name] = _columns(table, name, [*schemas[name], *([unit] if unit else [])])
+        columns[name] = columns_of(table, name, [*schemas[name], *([unit] if unit else [])])
     return guarded(lambda: _prepare_all(columns, schemas, units), READING_FAILED)
 
 
-def _columns(table: Any, of: str, wanted: list[str]) -> dict[str, Values]:
+def columns_of(table: Any, of: str, wanted: list[str]) -> dict[str, Values]:
+    """Columns of a data frame by their names, value by value; see `prepare_all` for what it raises."""
     # pyarrow's `columns` are the values.  Names of pandas' may be there twice, which narwhals refuses to read.
     listed = table.column_names if is_pyarrow_table(table) else getattr(table, "columns", ())
     names = [name for name in listed if isinstance(name, str)]
@@ -315,7 +316,7 @@ def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], nam
     for name, table in tables.items():
         column = units[name].column
         if column is not None:
-            values[name] = unit_names(_columns(table, name, [column])[column])
+            values[name] = unit_names(columns_of(table, name, [column])[column])
     distinct = guarded(lambda: distinct_units(_together(values))[1], READING_FAILED)
     return [number for number, value in enumerate(distinct) if named(plain(value))]
 

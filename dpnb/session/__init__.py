@@ -12,6 +12,8 @@
 ``rehearsal``   mock data drawn from the schema
 ``pledge``      what a promise is about, as the ledger keeps it, written and read
 ``arguments``   the curator's arguments, checked before anything is opened
+``declaration``   the same stated in a TOML file
+``toml_lines``  on which line of a TOML file a key is
 ``mechanisms``  what was launched in it: sub-sessions, partitions, scans, noise reductions, descents
 ``tree``        every launch of a ledger, and how its branches hang together
 ``account``     the promise and how it stands, rebuilt from the ledger
@@ -27,6 +29,9 @@
 ``still``       the same as text, and as HTML that stays true in a closed notebook
 ``statement``   what one person has paid, for that person alone: the curator's, outside any session
 ``statement_words``  the same as text
+``check``       how much of a table would count, for its curator alone: outside any session
+``check_advice``  what to do about what would not
+``check_words``   a check as text
 ``table_files``  a table that a curator keeps in a file
 ``kernel``      whether this process belongs to a notebook
 ``live``        which sessions this process has, who wants to hear of changes, and which cell is asking

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import warnings
 from collections.abc import Mapping
 from fractions import Fraction
@@ -16,6 +17,8 @@ from dpnb.accounting.exact import decimal_down, positive, shown, to_text
 from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
 from dpnb.query.schema import Schema, Text, encodable, whole_number
 from dpnb.query.unit import PrivacyUnit
+
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 DISCOVERY_SHARE = Fraction(1, 10)
 """Of the budget's discovery_delta that one discovery takes, unless it says otherwise."""
@@ -147,5 +150,13 @@ def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
             "that .discover() will be refused and only groups with given keys can be asked about; give "
             "dpnb.Budget(..., discovery_delta=1e-7), or declare the public values with dpnb.Categories([...])",
             SchemaWarning,
-            stacklevel=3,
+            stacklevel=_level_of_caller(),
         )
+
+
+def _level_of_caller() -> int:
+    """The `stacklevel` with which a warning of the calling function points at the first line outside dpnb."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

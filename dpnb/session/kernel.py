@@ -12,6 +12,8 @@ import re
 import sys
 from pathlib import Path
 
+from dpnb.errors import DpnbError
+
 VARIABLES = ("JPY_PARENT_PID", "JPY_SESSION_NAME")
 """Jupyter gives them to its kernels, and what a kernel starts inherits them."""
 
@@ -42,6 +44,31 @@ def kernel_around() -> str | None:
             return f"a kernel, process {process}, started this one"
         process = _parent(process)
     return None
+
+
+def refuse_in_kernel(command: str, why: str, error: type[DpnbError]) -> None:
+    """Refuse a curator's command where an analyst works.
+
+    Parameters
+    ----------
+    command : str
+        Of ``python -m dpnb``.
+    why : str
+        What is wrong with a notebook that shows it.
+    error : type
+        To be raised.
+
+    Raises
+    ------
+    DpnbError
+        Of that type.
+    """
+    around = kernel_around()
+    if around is not None:
+        raise error(
+            f"{command}: must be made outside notebooks, for {why}; {around}; open a terminal of the curator's own, "
+            f"outside Jupyter, and run python -m dpnb {command} there"
+        )
 
 
 def _is_kernel(arguments: list[str]) -> bool:

@@ -39,6 +39,7 @@ from dpnb.session.arguments import (
     ledger_path,
     warn_of_texts,
 )
+from dpnb.session.declaration import read_declaration
 from dpnb.session.individual import Individuals, checked_accounting
 from dpnb.session.knowledge import PublicFigures
 from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
@@ -72,7 +73,9 @@ class Session(Launches):
     budget : Budget
         The promise, over everything this ledger ever releases.
     schema : mapping of str to Bounded, Categories, Dates or Text
-        The columns that may be asked about; for several tables a mapping of their names to such mappings.
+        The columns that may be asked about; for several tables a mapping of their names to such mappings.  One that
+        cannot match what its container declares of it is refused (see `dpnb.query.column_kinds`); whether the rest
+        matches the rows, ``python -m dpnb check`` tells the curator.
     privacy_unit : str, optional
         The column that says whose a row is; left out, each row is a unit.
     max_rows_per_unit : int, optional
@@ -160,7 +163,7 @@ class Session(Launches):
         on_exhausted: str | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
-        table = Unread(table)  # this frame is in every traceback of what follows
+        table = Unread.of(table)  # this frame is in every traceback of what follows
         self.name = checked_name(name)
         self.budget = checked_budget(budget)
         self.public_size = checked_size(public_size)
@@ -252,6 +255,30 @@ class Session(Launches):
         rows = checked_rows(arguments.get("public_rows"), declared.units, size)
         mock = rehearsal.mock_tables(declared.schemas, declared.units, size, rows)
         return _Rehearsal(mock if several else mock[""], **{**arguments, "ledger": MEMORY})
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str], table: Any = None, *, rehearse: bool = False) -> Session:
+        """The session that a TOML file states, on a table.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the file, which states the arguments of `Session` but for the table: see `dpnb.session.declaration`.
+            A ledger without an absolute path is beside it.
+        table : data frame, or mapping of str to data frame
+            As for `Session`.
+        rehearse : bool
+            Make it on mock data, as `Session.rehearse` does; the table is not touched.
+
+        Raises
+        ------
+        SchemaError, InvalidValueError
+            The file states what breaks a rule; the message begins with file and line.
+        LedgerError
+            As for `Session`.
+        """
+        table = Unread.of(table)  # this frame is in every traceback of what follows
+        return read_declaration(path, Session).opened(Session.rehearse if rehearse else Session, table)
 
     # --- what it knows of itself -------------------------------------------------------------------------------
 

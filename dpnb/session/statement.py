@@ -21,12 +21,14 @@ from dpnb.query.unit_name import UnitType, names_unit
 from dpnb.session import launch_words
 from dpnb.session.account import Account
 from dpnb.session.individual import Individuals, Paid, Took
-from dpnb.session.kernel import kernel_around
+from dpnb.session.kernel import refuse_in_kernel
 from dpnb.session.log import gdp_of
 from dpnb.session.pledge import Pledge
 from dpnb.session.table_files import files_of, read_tables
 from dpnb.session.tables import Tables, Unread
 from dpnb.session.target import Request
+
+ALONE = "what it shows is for one person alone and a notebook keeps it for the analyst"
 
 FIRST_VERSION = "1"
 """Of a table, unless the curator says otherwise."""
@@ -144,7 +146,7 @@ def statement(
     LedgerError
         The ledger is missing, cannot be read, or was altered.
     """
-    _refuse_in_kernel()
+    refuse_in_kernel("statement", ALONE, StatementError)
     copied = Ledger.copied(ledger)
     try:
         stored = copied.promise
@@ -156,7 +158,7 @@ def statement(
             )
         account = Account.kept_in(copied)
         version = _version(version, copied.charges())
-        frames = read_tables(files_of(list(tables), pledge.tables.schemas))
+        frames = read_tables(files_of(tables, pledge.tables.schemas, "--table"), "--table")
         pledge.tables.read(Unread(frames))
         number = _number(unit, unit_type, frames, pledge.tables)
         paid = Individuals(pledge.tables, account, version, pledge.on_exhausted).paid_by(number)
@@ -167,16 +169,6 @@ def statement(
         )
     finally:
         copied.close()
-
-
-def _refuse_in_kernel() -> None:
-    around = kernel_around()
-    if around is not None:
-        raise StatementError(
-            f"statement: must be made outside notebooks, for what it shows is for one person alone and a notebook "
-            f"keeps it for the analyst; {around}; open a terminal of the curator's own, outside Jupyter, and run "
-            "python -m dpnb statement there"
-        )
 
 
 def _version(given: str | None, charges: list[Charge]) -> str:

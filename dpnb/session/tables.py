@@ -43,6 +43,11 @@ class Unread(NotCopyable):
         self.several = isinstance(tables, Mapping)
         self.tables = tables if self.several else {"": tables}
 
+    @classmethod
+    def of(cls, tables: Any) -> Unread:
+        """The tables, unless they are wrapped already."""
+        return tables if isinstance(tables, cls) else cls(tables)
+
     def __repr__(self) -> str:
         return "<private tables>"
 

@@ -285,6 +285,9 @@ def test_texts_that_cannot_be_discovered_are_named_when_the_session_is_made(tmp_
     ) as told:
         dpnb.Session(table, name="a", budget=dpnb.Budget(1, 1e-6), schema=schema, ledger=tmp_path / "a.dpnb")
     assert told[0].filename == __file__
+    with pytest.warns(dpnb.errors.SchemaWarning) as told:
+        dpnb.Session.rehearse(name="a", budget=dpnb.Budget(1, 1e-6), schema=schema)
+    assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         budget = dpnb.Budget(1, 1e-6, discovery_delta=1e-7)

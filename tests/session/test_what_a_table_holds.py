@@ -58,7 +58,7 @@ TABLES: dict[str, Table] = {
     "arrays": lambda: make_table().map(lambda _: np.arange(3)),
     "truth values": lambda: make_table().map(lambda _: True),
     "categorical columns": lambda: make_table().astype(str).astype("category"),
-    "nullable columns": lambda: make_table().astype("string"),
+    "nullable columns": lambda: make_table().convert_dtypes(),
     "columns on Arrow": lambda: on_arrow(make_table()),
     "complex numbers": lambda: filled(87131 + 1j, complex),
 }

@@ -15,6 +15,7 @@ import narwhals as nw
 
 from dpnb.errors import SchemaError
 from dpnb.query import grid
+from dpnb.query.column_kinds import kind_of, refuse_mismatch
 from dpnb.query.engine import arithmetic
 from dpnb.query.engine.contribution import first_rows, ranked
 from dpnb.query.engine.native import Engine, Frame
@@ -145,6 +146,8 @@ _REMEDY = "cast it in the engine first, where you see what becomes of what canno
 
 
 def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> None:
+    """Refuse what cannot match wherever the rows are, and what this engine cannot read as a table in memory would."""
+    refuse_mismatch(name, column, kind_of(dtype))
     if isinstance(column, Bounded):
         fits, needed = (dtype.is_numeric() and not _too_wide(dtype)) or dtype == nw.Boolean, "numbers of up to 64 bits"
     elif isinstance(column, Dates):

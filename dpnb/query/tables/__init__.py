@@ -16,6 +16,7 @@ from typing import Any
 import narwhals as nw
 
 from dpnb.errors import SchemaError
+from dpnb.query.column_kinds import refuse_mismatches
 from dpnb.query.engine.native import ENGINES
 from dpnb.query.tables.dask import InDask
 from dpnb.query.tables.engine import InEngine
@@ -41,7 +42,7 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     ------
     SchemaError
         Something is no data frame, the tables are of several engines or of one that dpnb does not know, or a column is
-        missing or of a type that cannot hold what the schema says.
+        missing, or declared by its container to hold what cannot match the schema: see `dpnb.query.column_kinds`.
     ExecutionError
         Anything else, with one constant text.
     """
@@ -51,6 +52,8 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
         said = ", ".join(f"{name!r} {'in memory' if of is None else f'on {of.value}'}" for name, of in kinds.items())
         raise SchemaError(f"tables: must all be in one place to be joined; got {said}; bring them to one engine")
     if kind is None:
+        for name, table in tables.items():
+            refuse_mismatches(table, schemas[name])
         return InMemory.read(tables, schemas, units)
     if kind is nw.Implementation.DASK:
         return InDask.read(tables, schemas, units)

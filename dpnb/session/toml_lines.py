@@ -1,0 +1,48 @@
+"""On which line of a TOML file each key is stated, which `tomllib` does not tell."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Keys = tuple[str, ...]
+"""A key by its path from the top of the file."""
+
+
+def lines_of(text: str) -> dict[Keys, int]:
+    """The line, from 1, on which the statement begins that first names each key.
+
+    A statement of TOML, which is a header, a pair of key and value, or nothing but a comment, ends where a line ends
+    and can be read by itself.  So lines are put together until `tomllib` can read them: what is a line inside a text or
+    a list is for it to know.
+
+    Parameters
+    ----------
+    text : str
+        That `tomllib` reads.
+    """
+    lines: dict[Keys, int] = {}
+    table: Keys = ()
+    statement, start = "", 1
+    for number, line in enumerate(text.split("\n"), 1):
+        statement += line + "\n"
+        try:
+            stated = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            continue
+        header = statement.lstrip(" \t").startswith("[")
+        paths = [*_paths(stated, () if header else table)]
+        for path in paths:
+            lines.setdefault(path, start)
+        if header:
+            table = paths[-1]
+        statement, start = "", number + 1
+    return lines
+
+
+def _paths(stated: Mapping[str, Any], above: Keys) -> Iterator[Keys]:
+    for key, value in stated.items():
+        yield (*above, key)
+        if isinstance(value, Mapping):
+            yield from _paths(value, (*above, key))
