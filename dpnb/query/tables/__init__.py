@@ -5,6 +5,7 @@
 ``memory``    data frames, prepared once
 ``engine``    polars (lazy), DuckDB and Spark: questions are put to the engine through narwhals, which adds up
 ``dask``      partitions of whole units, each worked on where it is
+``quiet``     the last two, with nothing seen of what an engine says
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb.errors import SchemaError
+from dpnb.errors import DpnbError, SchemaError
 from dpnb.query.engine.native import ENGINES
+from dpnb.query.guard import guarded
+from dpnb.query.prepare import READING_FAILED
+from dpnb.query.quiet import hush_of
 from dpnb.query.tables.dask import InDask
 from dpnb.query.tables.engine import InEngine
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Purses, Schemas, Tables, Units
+from dpnb.query.tables.quiet import Quiet
 
 __all__ = ["Groups", "InMemory", "Purses", "Tables", "opened"]
 
@@ -45,6 +50,10 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     ExecutionError
         Anything else, with one constant text.
     """
+    return guarded(lambda: _opened(tables, schemas, units), READING_FAILED, told=DpnbError)
+
+
+def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     kinds = {name: _engine_of(table) for name, table in tables.items()}
     kind, *others = set(kinds.values())
     if others:
@@ -52,9 +61,11 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
         raise SchemaError(f"tables: must all be in one place to be joined; got {said}; bring them to one engine")
     if kind is None:
         return InMemory.read(tables, schemas, units)
-    if kind is nw.Implementation.DASK:
-        return InDask.read(tables, schemas, units)
-    return InEngine(ENGINES[kind], tables, schemas, units)
+    hush = hush_of(kind, list(tables.values()))
+    with hush():
+        if kind is nw.Implementation.DASK:
+            return Quiet(InDask.read(tables, schemas, units), hush)
+        return Quiet(InEngine(ENGINES[kind], tables, schemas, units), hush)
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:

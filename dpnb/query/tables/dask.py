@@ -125,7 +125,7 @@ class _Failed:
 def _tried(work: Callable[..., Any], *given: Any) -> Any:
     try:
         return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
-    except Exception:  # noqa: BLE001  (what it says may quote rows)
+    except BaseException:  # noqa: BLE001  (what it says may quote rows)
         return _Failed()
 
 
