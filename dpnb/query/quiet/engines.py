@@ -97,13 +97,13 @@ def _quiet_workers() -> None:
     import distributed
 
     try:
-        client = distributed.default_client()
+        client = distributed.default_client()  # type: ignore[no-untyped-call]
     except ValueError:
         return
     if client.id in _clients:
         return
 
-    class Quiet(distributed.WorkerPlugin):  # type: ignore[misc]
+    class Quiet(distributed.WorkerPlugin):
         name = "dpnb quiet"
         here, seen = (_THIS, os.getpid()), streams.identities()
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 
-OF_ENGINES = ("pyspark", "py4j", "distributed", "dask", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+OF_ENGINES = ("pyspark", "py4j", "distributed", "dask")
 """With all loggers below them."""
+
+OF_QUERIES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""By which PySpark repeats the message of a failed query, with the value that it failed on."""
 
 SHARED = ("asyncio", "tornado.application", "tornado.general", "concurrent.futures")
 """Which the kernel uses too."""
@@ -32,8 +35,10 @@ def silence() -> None:
         from pyspark.logger import PySparkLogger
 
         # Their class takes arguments that others do not, so they must not be made by `getLogger` below.
-        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        for name in OF_QUERIES:
             PySparkLogger.getLogger(name)
+    for name in OF_ENGINES:
+        logging.getLogger(name)
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and _is_of_an_engine(name):
             logger.disabled = True
@@ -43,4 +48,4 @@ def silence() -> None:
 
 
 def _is_of_an_engine(name: str) -> bool:
-    return name.partition(".")[0] in OF_ENGINES
+    return name in OF_QUERIES or name.partition(".")[0] in OF_ENGINES
