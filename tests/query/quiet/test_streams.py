@@ -100,7 +100,7 @@ def test_nothing_is_seen_until_the_engine_is_done(way: str, monkeypatch: pytest.
     with watched() as both:
         # Python's own, in the place of pytest's.
         monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
-    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+        monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
         monkeypatch.setattr(warnings, "showwarning", lambda text, *rest: print(text, file=sys.stderr))
         with warnings.catch_warnings():
             warnings.simplefilter("always")
