@@ -10,6 +10,6 @@ Nothing is kept in a file: in one kernel no file would be the curator's alone.  
 failed runs the table's own plan in the engine, in a terminal.
 """
 
-from dpnb.query.quiet.engines import Hush, hush_of
+from dpnb.query.quiet.engines import quietly
 
-__all__ = ["Hush", "hush_of"]
+__all__ = ["quietly"]

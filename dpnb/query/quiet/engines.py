@@ -7,38 +7,40 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
-
-import narwhals as nw
+from typing import Any, TypeVar
 
 from dpnb.query.quiet import loggers, streams
 
-Hush = Callable[[], AbstractContextManager[None]]
-"""Makes a block in which an engine is asked, and nothing that it says is seen."""
+T = TypeVar("T")
+Work = Callable[[], T]
 
 Process = tuple[str, int]
 
 _THIS = uuid.uuid4().hex
 
 
-def hush_of(kind: nw.Implementation, frames: Sequence[Any]) -> Hush:
-    """How an engine is kept quiet while frames of it are read.
+def quietly(work: Work[T], engine: str, frames: Sequence[Any], run: Callable[[Work[T]], T] = lambda work: work()) -> T:
+    """Have an engine do something, so that nothing which it says is seen.
 
     Parameters
     ----------
-    kind : Implementation
+    work : callable
+    engine : str
+        One of polars, duckdb, pyspark and dask.
     frames : sequence of native frames
+        That it is asked about.
+    run : callable
+        Does the work, maybe in a thread that goes on when this one is interrupted.
     """
-    silence = _SILENCED[kind]
 
-    @contextmanager
-    def hush() -> Iterator[None]:
-        with streams.kept():
+    def there() -> T:
+        with streams.kept(waited_for=False):
             loggers.silence()
-            with silence(frames):
-                yield
+            with _SILENCED[engine](frames):
+                return work()
 
-    return hush
+    with streams.kept():
+        return run(there)
 
 
 @contextmanager
@@ -134,10 +136,9 @@ def quiet_worker(asking: Process, seen: set[streams.Identity]) -> None:
         streams.lead_nowhere(tuple(one for one in streams.DESCRIPTORS if streams.identity(one) in seen))
 
 
-_SILENCED: dict[nw.Implementation, Callable[[Sequence[Any]], AbstractContextManager[None]]] = {
-    nw.Implementation.POLARS: _polars,
-    nw.Implementation.DUCKDB: _duckdb,
-    nw.Implementation.PYSPARK: _spark,
-    nw.Implementation.PYSPARK_CONNECT: _spark,
-    nw.Implementation.DASK: _dask,
+_SILENCED: dict[str, Callable[[Sequence[Any]], AbstractContextManager[None]]] = {
+    "polars": _polars,
+    "duckdb": _duckdb,
+    "pyspark": _spark,
+    "dask": _dask,
 }

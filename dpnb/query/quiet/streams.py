@@ -13,7 +13,6 @@ import logging
 import os
 import sys
 import threading
-import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,8 +25,17 @@ Identity = tuple[int, int]
 """Device and inode, by which two processes know that they write to the same pipe, terminal or file."""
 
 
-class _Question:
-    """That one question is being worked on."""
+class _Work:
+    """That something is being worked on.
+
+    Parameters
+    ----------
+    waited_for : bool
+        False once it may have been left behind, by an interrupt.
+    """
+
+    def __init__(self, waited_for: bool) -> None:
+        self.waited_for = waited_for
 
 
 class _Sink(io.RawIOBase):
@@ -42,7 +50,7 @@ class _Sink(io.RawIOBase):
 
 _nowhere: TextIO = io.TextIOWrapper(io.BufferedWriter(_Sink()), "utf-8", "backslashreplace", write_through=True)
 _lock = threading.RLock()
-_asked: weakref.WeakSet[_Question] = weakref.WeakSet()  # weak, so that an interrupt at the wrong moment leaves none
+_going_on: weakref.WeakSet[_Work] = weakref.WeakSet()  # weak, so that an interrupt at the wrong moment leaves none
 _descriptors: dict[int, int] = {}
 """Copies of those that were exchanged."""
 _streams: dict[str, Any] = {}
@@ -50,21 +58,28 @@ _logging: list[int] = []
 
 
 @contextmanager
-def kept() -> Iterator[None]:
-    """During the block nothing that this process prints, logs or warns of is seen."""
-    question = _Question()
+def kept(*, waited_for: bool = True) -> Iterator[None]:
+    """During the block nothing that this process prints, logs or warns of is seen.
+
+    Parameters
+    ----------
+    waited_for : bool
+        False in a thread that goes on when an interrupt leaves its work behind.  Until it ends the descriptors lead
+        nowhere, but Python's own streams are given back to whoever has interrupted it; where they are the descriptors,
+        as in a terminal, both are.
+    """
+    work = _Work(waited_for)
     try:
         with _lock:
-            _asked.add(question)
-            _exchange()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+            if waited_for or not _python_writes_there():
+                _going_on.add(work)
+                _exchange(waited_for)
+        yield
     finally:
         try:
-            _end(question)
+            _end(work)
         except KeyboardInterrupt:  # it came between two steps: take all of them again
-            _end(question)
+            _end(work)
             raise
 
 
@@ -94,15 +109,17 @@ def lead_nowhere(descriptors: tuple[int, ...]) -> None:
         os.close(nowhere)
 
 
-def _end(question: _Question) -> None:
+def _end(work: _Work) -> None:
     with _lock:
-        _asked.discard(question)
-        if not _asked:
+        _going_on.discard(work)
+        if not any(one.waited_for for one in _going_on):
+            _give_back()
+        if not _going_on:
             _restore()
 
 
-def _exchange() -> None:
-    """Every step is noted before it is taken, so that `_restore` takes back what was done by then."""
+def _exchange(waited_for: bool) -> None:
+    """Every step is noted before it is taken, so that what was done by then can be taken back."""
     _flush()
     for descriptor in DESCRIPTORS:
         if descriptor not in _descriptors:
@@ -113,6 +130,8 @@ def _exchange() -> None:
                     raise
                 continue
             lead_nowhere((descriptor,))
+    if not waited_for:
+        return
     for name in NAMES:
         if getattr(sys, name) is not _nowhere:
             _streams[name] = getattr(sys, name)
@@ -122,20 +141,33 @@ def _exchange() -> None:
     logging.disable(sys.maxsize)
 
 
-def _restore() -> None:
+def _give_back() -> None:
     for name in NAMES:
         if name in _streams:
             if getattr(sys, name) is _nowhere:  # and nobody has put another in its place
                 setattr(sys, name, _streams[name])
             del _streams[name]
+    if _logging:
+        logging.disable(_logging[0])
+        _logging.clear()
+
+
+def _restore() -> None:
     _flush()  # what has gone to a descriptor, and waits in a buffer
     for descriptor, copy in list(_descriptors.items()):
         os.dup2(copy, descriptor)
         del _descriptors[descriptor]
         os.close(copy)
-    if _logging:
-        logging.disable(_logging[0])
-        _logging.clear()
+
+
+def _python_writes_there() -> bool:
+    """Whether Python's own streams are the descriptors; those of a notebook's kernel are not."""
+    for name in NAMES:
+        stream = _streams.get(name, getattr(sys, name))
+        with suppress(Exception):  # it has none
+            if stream is not None and stream.fileno() in DESCRIPTORS:
+                return True
+    return False
 
 
 def _flush() -> None:

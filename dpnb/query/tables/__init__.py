@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -20,7 +20,7 @@ from dpnb.errors import DpnbError, SchemaError
 from dpnb.query.engine.native import ENGINES
 from dpnb.query.guard import guarded
 from dpnb.query.prepare import READING_FAILED
-from dpnb.query.quiet import hush_of
+from dpnb.query.quiet import quietly
 from dpnb.query.tables.dask import InDask
 from dpnb.query.tables.engine import InEngine
 from dpnb.query.tables.memory import InMemory
@@ -61,11 +61,14 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables
         raise SchemaError(f"tables: must all be in one place to be joined; got {said}; bring them to one engine")
     if kind is None:
         return InMemory.read(tables, schemas, units)
-    hush = hush_of(kind, list(tables.values()))
-    with hush():
-        if kind is nw.Implementation.DASK:
-            return Quiet(InDask.read(tables, schemas, units), hush)
-        return Quiet(InEngine(ENGINES[kind], tables, schemas, units), hush)
+    engine, frames = kind.value if kind is nw.Implementation.DASK else ENGINES[kind].name, list(tables.values())
+
+    def quiet(work: Callable[[], Any]) -> Any:
+        return quietly(work, engine, frames)
+
+    if kind is nw.Implementation.DASK:
+        return Quiet(quiet(lambda: InDask.read(tables, schemas, units)), quiet)
+    return Quiet(quiet(lambda: InEngine(ENGINES[kind], tables, schemas, units)), quiet)
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:

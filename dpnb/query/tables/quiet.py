@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dpnb.accounting.individual import OnExhausted, Terms
 from dpnb.query.linear.query import LinearQuery
-from dpnb.query.quiet import Hush
 from dpnb.query.tables.protocol import Groups, Purses, Tables
 from dpnb.query.unit_vectors import Sums
+
+Quietly = Callable[[Callable[[], Any]], Any]
+"""Does some work in an engine, quietly."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -19,11 +23,11 @@ class Quiet:
     Parameters
     ----------
     tables : Tables
-    hush : Hush
+    quietly : callable
     """
 
     tables: Tables
-    hush: Hush
+    quietly: Quietly
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what cannot be asked there."""
@@ -35,18 +39,17 @@ class Quiet:
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question."""
-        with self.hush():
-            return self.tables.sums(query)
+        sums: Sums = self.quietly(lambda: self.tables.sums(query))
+        return sums
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        with self.hush():
-            return self.tables.groups(query)
+        groups: Groups = self.quietly(lambda: self.tables.groups(query))
+        return groups
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> QuietPurses:
         """What each unit has to spend, before anything was spent."""
-        with self.hush():
-            return QuietPurses(self.tables.purses(budget, mode), self.hush)
+        return QuietPurses(self.quietly(lambda: self.tables.purses(budget, mode)), self.quietly)
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,19 +59,17 @@ class QuietPurses:
     Parameters
     ----------
     purses : Purses
-    hush : Hush
+    quietly : callable
     """
 
     purses: Purses
-    hush: Hush
+    quietly: Quietly
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, QuietPurses]:
         """What a question measures over those who can pay for it, and the purses after it."""
-        with self.hush():
-            found, after = self.purses.asked(query, terms)
+        found, after = self.quietly(lambda: self.purses.asked(query, terms))
         return found, replace(self, purses=after)
 
     def charged(self, loss: float) -> QuietPurses:
         """The purses after everybody was charged the same."""
-        with self.hush():
-            return replace(self, purses=self.purses.charged(loss))
+        return replace(self, purses=self.quietly(lambda: self.purses.charged(loss)))

@@ -27,13 +27,13 @@ CELL_SECONDS = 240
 
 BEGIN = """
 %xmode Verbose
-import contextlib, os, signal, time
+import os, signal, time
 from pathlib import Path
 import dpnb
 import dpnb.query.tables as tables
 
-hush_of = tables.hush_of
-tables.hush_of = lambda kind, frames: contextlib.nullcontext
+quietly = tables.quietly
+tables.quietly = lambda work, engine, frames: work()
 
 def asked(table, name):  # a function, since a traceback shows variables, and DuckDB's relations show rows
     session = dpnb.Session(
@@ -48,7 +48,7 @@ def failed(table, name):
         print("outcome:", type(error).__name__)
 """
 
-QUIET = "tables.hush_of = hush_of"
+QUIET = "tables.quietly = quietly"
 
 POLARS = (
     """

@@ -134,7 +134,32 @@ def test_of_several_questions_the_last_ends_it() -> None:
         assert both() == "shown"
 
 
-@pytest.mark.parametrize("place", ["_exchange", "_restore", "_flush", "lead_nowhere"])
+def test_what_an_interrupt_left_behind_is_not_seen_and_hides_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched() as both:
+        waiting, left = streams.kept(), streams.kept(waited_for=False)
+        waiting.__enter__()
+        left.__enter__()
+        waiting.__exit__(None, None, None)  # by an interrupt
+        os.write(2, b"secret")
+        print("shown")
+        left.__exit__(None, None, None)
+        os.write(2, b"and this")
+        assert both() == "and thisshown\n"
+
+
+def test_a_terminal_is_given_back_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched() as both, os.fdopen(1, "w", closefd=False) as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        waiting, left = streams.kept(), streams.kept(waited_for=False)
+        waiting.__enter__()
+        left.__enter__()
+        waiting.__exit__(None, None, None)
+        print("shown", flush=True)
+        left.__exit__(None, None, None)
+        assert both() == "shown\n"
+
+
+@pytest.mark.parametrize("place", ["_exchange", "_give_back", "_restore", "_flush", "lead_nowhere"])
 def test_an_interrupt_at_any_step_takes_all_of_them_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with watched() as both:
         real = getattr(streams, place)
