@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from dpnb.accounting.individual import OnExhausted, Terms
 from dpnb.errors import SchemaError
@@ -24,6 +24,8 @@ from dpnb.query.plan import Joined, PartOf
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.tables.sources import Sources
 from dpnb.query.unit_vectors import Sums
+
+T = TypeVar("T")
 
 
 class InEngine(Sources[EngineTable]):
@@ -46,10 +48,20 @@ class InEngine(Sources[EngineTable]):
         self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
     ) -> None:
         self.engine, self._natives, self._units = engine, tables, units
-        super().__init__(
-            {name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()},
-            schemas,
-        )
+
+        def described() -> dict[str, EngineTable]:
+            return {
+                name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
+            }
+
+        super().__init__(self._run(described), schemas)
+
+    def _run(self, work: Callable[[], T]) -> T:
+        return self.engine.run(work, self._natives.values())
+
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended."""
+        self.engine.settle()
 
     @cached_property
     def shares(self) -> list[InEngine]:
@@ -108,13 +120,11 @@ class InEngine(Sources[EngineTable]):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question."""
-        with self.engine.interruptible():
-            return added_up(query, (share.chosen(query) for share in self.shares))
+        return self._run(lambda: added_up(query, (share.chosen(query) for share in self.shares)))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        with self.engine.interruptible():
-            return counted(share.discovered(query) for share in self.shares)
+        return self._run(lambda: counted(share.discovered(query) for share in self.shares))
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInEngine:
         """What each unit has to spend, before anything was spent."""
@@ -140,6 +150,9 @@ class PursesInEngine:
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInEngine]:
         """What a question measures over those who can pay for it, and the purses after it."""
+        return self.tables._run(lambda: self._asked(query, terms))
+
+    def _asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInEngine]:
         after: list[Spent] = []
 
         def active(squares: Frame, spent: Spent) -> Frame:
@@ -156,18 +169,16 @@ class PursesInEngine:
             return groups.of(active(groups.squares(), spent))
 
         found: Sums | Groups
-        with self.tables.engine.interruptible():
-            shares, spent = self.tables.shares, self._by_share()
-            if isinstance(query.plan.aggregation, Discovery):
-                found = counted(map(discovered, shares, spent))
-            else:
-                found = added_up(query, map(chosen, shares, spent))
+        shares, spent = self.tables.shares, self._by_share()
+        if isinstance(query.plan.aggregation, Discovery):
+            found = counted(map(discovered, shares, spent))
+        else:
+            found = added_up(query, map(chosen, shares, spent))
         return found, replace(self, spent=tuple(after))
 
     def charged(self, loss: float) -> PursesInEngine:
         """The purses after everybody was charged the same."""
-        with self.tables.engine.interruptible():
-            return replace(self, spent=tuple(spent.charged(loss) for spent in self._by_share()))
+        return self.tables._run(lambda: replace(self, spent=tuple(one.charged(loss) for one in self._by_share())))
 
     def _by_share(self) -> tuple[Spent, ...]:
         return self.spent or (self.start,) * len(self.tables.shares)

@@ -40,6 +40,10 @@ class Tables(Protocol):
         """
         ...
 
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended: before anything is charged that needs rows."""
+        ...
+
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, shape (measured cells * slots,)."""
         ...
