@@ -258,24 +258,32 @@ class Spark(Engine):
         return _opened(frame.to_native().localCheckpoint())
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:  # noqa: D102
-        sessions = list({id(native.sparkSession): native.sparkSession for native in natives}.values())
+        jobs = [_jobs(session) for session in {id(one): one for one in (df.sparkSession for df in natives)}.values()]
         tag = f"dpnb-{time.monotonic_ns()}"
 
         def tagged() -> T:
-            for session in sessions:
-                session.addTag(tag)
+            for add, _, _ in jobs:
+                add(tag)
             try:
                 return work()
             finally:
-                for session in sessions:
-                    session.removeTag(tag)
+                for _, remove, _ in jobs:
+                    remove(tag)
 
         def cancel() -> None:
-            for session in sessions:
-                session.interruptTag(tag)
+            for _, _, cancelled in jobs:
+                cancelled(tag)
 
         with _heard_by_python():
             return self._background.run(tagged, cancel)
+
+
+def _jobs(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any], Callable[[str], Any]]:
+    """What tags the jobs of a thread, what no longer does, and what cancels all that have a tag, from any thread."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        return session.addTag, session.removeTag, session.interruptTag
+    context = session.sparkContext  # the tags of a session are known to one thread alone
+    return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
 
 
 @contextmanager
