@@ -41,7 +41,8 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     ------
     SchemaError
         Something is no data frame, the tables are of several engines or of one that dpnb does not know, or a column is
-        missing or of a type that cannot hold what the schema says.
+        missing or of a type that cannot hold what the schema says, or an engine's plan of a table shows that it need
+        not give the same rows each time.
     ExecutionError
         Anything else, with one constant text.
     """
@@ -54,7 +55,8 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
         return InMemory.read(tables, schemas, units)
     if kind is nw.Implementation.DASK:
         return InDask.read(tables, schemas, units)
-    return InEngine(ENGINES[kind], tables, schemas, units)
+    natives = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
+    return InEngine(ENGINES[kind], natives, schemas, units)
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:

@@ -78,6 +78,9 @@ class InDask:
         """Wait until what an interrupt left behind has ended."""
         settle()
 
+    def files(self) -> None:
+        """None: the workers have read them."""
+
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, over all partitions."""
         return run(lambda: _added(self._each(InMemory.sums, query)))

@@ -15,9 +15,11 @@ from dpnb.query.engine.combine import join, part
 from dpnb.query.engine.discover import Groups as Discovered
 from dpnb.query.engine.discover import counted, groups_of_units
 from dpnb.query.engine.execute import Chosen, added_up, chosen_rows, refuse_query
+from dpnb.query.engine.files import Paths, digest_of, paths_of
 from dpnb.query.engine.native import Engine, Frame
 from dpnb.query.engine.purses import Spent
 from dpnb.query.engine.squares import unit_squares
+from dpnb.query.engine.stable import refuse_unstable
 from dpnb.query.engine.table import EngineTable, Share, engine_table
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.plan import Joined, PartOf
@@ -41,7 +43,8 @@ class InEngine(Sources[EngineTable]):
     Raises
     ------
     SchemaError
-        A column is missing, or of a type that cannot hold what the schema says.
+        A column is missing, or of a type that cannot hold what the schema says; or the plan of a table shows that it
+        need not give the same rows each time.
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class InEngine(Sources[EngineTable]):
         self.engine, self._natives, self._units = engine, tables, units
 
         def described() -> dict[str, EngineTable]:
+            for name, table in tables.items() if share is None else ():
+                refuse_unstable(name, table, engine.name)
             return {
                 name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
             }
@@ -62,6 +67,14 @@ class InEngine(Sources[EngineTable]):
     def settle(self) -> None:
         """Wait until what an interrupt left behind has ended."""
         self.engine.settle()
+
+    @cached_property
+    def _paths(self) -> dict[str, Paths]:
+        return {name: paths_of(native, self.engine.name) for name, native in self._natives.items()}
+
+    def files(self) -> str | None:
+        """What tells whether the files that are read are the same and unchanged; None where there are none to tell."""
+        return self._run(lambda: digest_of(self._paths))
 
     @cached_property
     def shares(self) -> list[InEngine]:
