@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpnb.errors import SchemaError
+from dpnb.ledger import Ledger
 from dpnb.query.join import schema_of, unit_of
 from dpnb.query.linear import LinearQuery, linear_query
 from dpnb.query.plan import Plan, Source
@@ -13,6 +14,7 @@ from dpnb.query.schema import Schema, encodable, schema_from
 from dpnb.query.tables import Tables as Opened
 from dpnb.query.tables import opened
 from dpnb.query.unit import PrivacyUnit, privacy_unit_from
+from dpnb.session.same_files import SameFiles
 from dpnb.stages import Stage, work
 
 LIMITS = {
@@ -47,6 +49,7 @@ class Tables:
         self.schemas = schemas
         self.units = units
         self._opened: Opened | None = None
+        self._files: SameFiles | None = None
         self._compiled: dict[tuple[str, tuple[int, ...] | None, bool], LinearQuery] = {}
 
     @classmethod
@@ -97,6 +100,22 @@ class Tables:
             )
         with work(Stage.READING):
             self._opened = opened(given, self.schemas, self.units)
+
+    def noted(self, ledger: Ledger, version: str) -> None:
+        """Note in the ledger which files this version of the tables is in, or refuse others; see `SameFiles`."""
+        self._files = SameFiles(ledger, version, self.opened.files)
+
+    def ready(self) -> None:
+        """See to it, before anything is charged, that rows can be read, and of unchanged files.
+
+        Raises
+        ------
+        InvalidValueError
+            A file has changed under an old version.
+        """
+        self.opened.settle()
+        if self._files is not None:
+            self._files.refuse_changed()
 
     def schema(self, source: Source) -> Schema:
         """Columns of a table or join."""

@@ -5,13 +5,12 @@
 ``memory``    data frames, prepared once
 ``engine``    polars (lazy), DuckDB and Spark: questions are put to the engine through narwhals, which adds up
 ``dask``      partitions of whole units, each worked on where it is
-``quiet``     the last two, with nothing seen of what an engine says
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals as nw
@@ -20,12 +19,10 @@ from dpnb.errors import DpnbError, SchemaError
 from dpnb.query.engine.native import ENGINES
 from dpnb.query.guard import guarded
 from dpnb.query.prepare import READING_FAILED
-from dpnb.query.quiet import quietly
 from dpnb.query.tables.dask import InDask
 from dpnb.query.tables.engine import InEngine
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Purses, Schemas, Tables, Units
-from dpnb.query.tables.quiet import Quiet
 
 __all__ = ["Groups", "InMemory", "Purses", "Tables", "opened"]
 
@@ -46,7 +43,8 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     ------
     SchemaError
         Something is no data frame, the tables are of several engines or of one that dpnb does not know, or a column is
-        missing or of a type that cannot hold what the schema says.
+        missing or of a type that cannot hold what the schema says, or an engine's plan of a table shows that it need
+        not give the same rows each time.
     ExecutionError
         Anything else, with one constant text.
     """
@@ -61,14 +59,10 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables
         raise SchemaError(f"tables: must all be in one place to be joined; got {said}; bring them to one engine")
     if kind is None:
         return InMemory.read(tables, schemas, units)
-    engine, frames = kind.value if kind is nw.Implementation.DASK else ENGINES[kind].name, list(tables.values())
-
-    def quiet(work: Callable[[], Any]) -> Any:
-        return quietly(work, engine, frames)
-
     if kind is nw.Implementation.DASK:
-        return Quiet(quiet(lambda: InDask.read(tables, schemas, units)), quiet)
-    return Quiet(quiet(lambda: InEngine(ENGINES[kind], tables, schemas, units)), quiet)
+        return InDask.read(tables, schemas, units)
+    natives = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
+    return InEngine(ENGINES[kind], natives, schemas, units)
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:

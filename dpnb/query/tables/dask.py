@@ -27,6 +27,7 @@ from dpnb.query.linear.query import LinearQuery
 from dpnb.query.numbering import number_units, unit_names
 from dpnb.query.prepare import READING_FAILED
 from dpnb.query.schema import Key, Schema
+from dpnb.query.tables.dask_work import run, settle, stays
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.unit import PrivacyUnit
@@ -65,7 +66,7 @@ class InDask:
             Anything else, with one constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
-        return cls(guarded(lambda: _parts(frames, schemas, units), READING_FAILED))
+        return cls(guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED))
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: a partition is a table in memory."""
@@ -73,17 +74,25 @@ class InDask:
     def refuse_purses(self, mode: OnExhausted) -> None:
         """Refuse nothing: a partition is a table in memory."""
 
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended."""
+        settle()
+
+    def files(self) -> None:
+        """None: the workers have read them."""
+
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, over all partitions."""
-        return _added(self._each(InMemory.sums, query))
+        return run(lambda: _added(self._each(InMemory.sums, query)))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        return _merged(self._each(InMemory.groups, query))
+        return run(lambda: _merged(self._each(InMemory.groups, query)))
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInDask:
         """What each unit has to spend, before anything was spent; kept on the workers, beside the rows."""
-        return PursesInDask(self._parts, _stays(_task(_fresh, part, budget, mode) for part in self._parts))
+        units = run(lambda: stays(_task(_fresh, part, budget, mode) for part in self._parts))
+        return PursesInDask(self._parts, units)
 
     def _each(self, work: Callable[..., Any], *given: Any) -> list[Any]:
         return _fetched(_task(work, part, *given) for part in self._parts)
@@ -104,15 +113,18 @@ class PursesInDask:
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInDask]:
         """What a question measures over those who can pay for it, and the purses after it."""
-        both = _stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
+        return run(lambda: self._asked(query, terms))
+
+    def _asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInDask]:
+        both = stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
         found = _fetched(_task(itemgetter(0), each) for each in both)
-        after = replace(self, units=_stays(_task(itemgetter(1), each) for each in both))
+        after = replace(self, units=stays(_task(itemgetter(1), each) for each in both))
         discovery = isinstance(query.plan.aggregation, Discovery)
         return (_merged(found) if discovery else _added(found)), after
 
     def charged(self, loss: float) -> PursesInDask:
         """The purses after everybody was charged the same."""
-        return replace(self, units=_stays(_task(_charged, units, loss) for units in self.units))
+        return replace(self, units=run(lambda: stays(_task(_charged, units, loss) for units in self.units)))
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
@@ -135,13 +147,6 @@ def _task(work: Callable[..., Any], *given: Any) -> Any:
     return dask.delayed(_tried, pure=False)(work, *given)
 
 
-def _stays(tasks: Iterable[Any]) -> list[Any]:
-    """Have tasks done whose results stay on the workers."""
-    import dask
-
-    return list(dask.persist(*tasks))
-
-
 def _fetched(tasks: Iterable[Any]) -> list[Any]:
     """Have tasks done whose results are sums, and bring these.
 
@@ -152,7 +157,7 @@ def _fetched(tasks: Iterable[Any]) -> list[Any]:
     """
     import dask
 
-    found = list(dask.compute(*tasks))
+    found = list(dask.compute(*stays(tasks)))
     if any(isinstance(one, _Failed) for one in found):
         raise ExecutionError("a task on a worker failed")
     return found
@@ -176,7 +181,7 @@ def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units) -> list[An
     """The prepared partitions, each with its rows of every table."""
     count = max(frame.npartitions for frame in frames.values())
     each = [_brought_together(frames[name], units[name], count).to_delayed() for name in frames]
-    parts = _stays(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
+    parts = stays(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
     _fetched(_task(_ready, part) for part in parts)  # or raise here, before anything is charged
     return parts
 

@@ -30,10 +30,10 @@ BEGIN = """
 import os, signal, time
 from pathlib import Path
 import dpnb
-import dpnb.query.tables as tables
+from dpnb.query.tables import dask_work, engine
 
-quietly = tables.quietly
-tables.quietly = lambda work, engine, frames: work()
+quietly = engine.quietly
+engine.quietly = dask_work.quietly = lambda work, engine, frames, run: run(work)
 
 def asked(table, name):  # a function, since a traceback shows variables, and DuckDB's relations show rows
     session = dpnb.Session(
@@ -48,7 +48,7 @@ def failed(table, name):
         print("outcome:", type(error).__name__)
 """
 
-QUIET = "tables.quietly = quietly"
+QUIET = "engine.quietly = dask_work.quietly = quietly"
 
 POLARS = (
     """
