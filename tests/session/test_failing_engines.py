@@ -10,6 +10,7 @@ import pytest
 
 import dpnb
 from dpnb.errors import ExecutionError
+from dpnb.query.tables import engine
 from dpnb.session import releases
 
 pl = pytest.importorskip("polars")
@@ -45,7 +46,7 @@ def released(session: dpnb.Session, question: str) -> BaseException:
 
 
 def rewritten(folder: Path, question: str) -> tuple[dpnb.Session, BaseException]:
-    """Ask about a file of Parquet that was rewritten, much shorter, while the session was open."""
+    """Ask about a file of Parquet that is rewritten, much shorter, between the charge and the reading."""
     path = folder / "people.parquet"
     rows = {
         "num": [float(row % 9) for row in range(ROWS)],
@@ -54,8 +55,18 @@ def rewritten(folder: Path, question: str) -> tuple[dpnb.Session, BaseException]
     }
     pl.DataFrame(rows).write_parquet(path)
     session = opened(pl.scan_parquet(path), folder)
-    path.write_bytes(SECRET.encode())
-    return session, released(session, question)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("added_up", "counted"):
+            patch.setattr(engine, name, after(lambda: path.write_bytes(SECRET.encode()), getattr(engine, name)))
+        return session, released(session, question)
+
+
+def after(first: Callable[[], object], work: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*given: Any) -> Any:
+        first()
+        return work(*given)
+
+    return both
 
 
 def only_exceptions(work: Callable[[], Any], message: str, **options: Any) -> Any:
@@ -88,9 +99,9 @@ def said(value: str) -> float:
     raise SystemExit(value)
 
 
-def calling(engine: str) -> Any:
+def calling(where: str) -> Any:
     """A table with a column for which the curator's plan calls a function."""
-    if engine == "polars":
+    if where == "polars":
         table = pl.LazyFrame({"num": [SECRET] * 3, "key": [0] * 3, "town": ["x"] * 3})
         return table.with_columns(pl.col("num").map_elements(said, return_dtype=pl.Float64))
     connection = duckdb.connect()
@@ -98,11 +109,11 @@ def calling(engine: str) -> Any:
     return connection.sql(f"select said('{SECRET}' || range) as num, 0 as key, 'x' as town from range(3)")
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("where", ["polars", "duckdb"])
 def test_a_function_of_the_plan_neither_prints_nor_ends_the_process(
-    engine: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    where: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    error = released(opened(calling(engine), tmp_path), "sum")
+    error = released(opened(calling(where), tmp_path), "sum")
     assert type(error) is ExecutionError
     assert error.args == (releases.FAILED,)
     assert capfd.readouterr() == ("", "")
