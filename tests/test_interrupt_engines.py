@@ -327,48 +327,54 @@ def interrupted_spark(pipe: Connection, path: Path) -> None:
 
 
 def interrupted_dask(pipe: Connection, path: Path) -> None:
-    """Have the workers sleep for a request, be interrupted, ask another one; then be interrupted at several moments."""
+    """Have tasks that do not end until the next request waits for them; then be interrupted at several moments."""
     from dpnb.query.tables import dask as there
 
     clock.PATIENCE = 0.0
     place = OnDask()
     session = opened(place.table, path)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    tried, lines = there._tried, []
+    tried, begun, go_on, counts = there._tried, path.with_suffix(".begun"), path.with_suffix(".go"), []
 
     def slowly(work: Any, *given: Any) -> Any:
-        time.sleep(3)
+        begun.touch()
+        while not go_on.exists():
+            time.sleep(0.05)
         return tried(work, *given)
 
     def tell(text: str, done: bool) -> None:
-        lines.append(text)
-        if text.startswith("adding") and len(lines) == 1:
-            pipe.send("working")
+        if text.startswith(WAITING) and not counts:
+            counts.append(session.ledger.count)
+            go_on.touch()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(there, "_tried", slowly)
-        stages.show_by(lambda: tell)
         outcomes = [outcome(lambda: right(session, 7))]
+    stages.show_by(lambda: tell)
+    outcomes += ["right" if right(session, low) else "wrong" for low in (6, 7)]
     stages.show_by(None)
-    outcomes += ["right" if right(session, 7) else "wrong", "right" if right(session, 6) else "wrong"]
     found = now_and_then(pipe, session, 3)
-    pipe.send((outcomes, found, session.ledger.count))
+    pipe.send((outcomes, counts, found, session.ledger.count))
     place.client.close()
     place.cluster.close()
 
 
-def test_dask_is_cancelled_and_an_interrupt_stays_one(tmp_path: Path) -> None:
+def test_dask_is_cancelled_and_waited_for_and_an_interrupt_stays_one(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
+    begun = tmp_path / "engine.begun"
     with kernels(Kernel(interrupted_dask, tmp_path / "engine.dpnb")) as (kernel,):
-        assert kernel.hear() == "working"
+        while not begun.exists():
+            time.sleep(0.05)
+            assert kernel.process.is_alive()
         os.kill(kernel.process.pid or 0, signal.SIGINT)
         for moment in MOMENTS[:3]:
             assert kernel.hear() == "asking"
             time.sleep(moment)
             os.kill(kernel.process.pid or 0, signal.SIGINT)
-        outcomes, found, count = kernel.hear()
+        outcomes, counts, found, count = kernel.hear()
         kernel.end()
     assert outcomes == ["interrupted", "right", "right"]
+    assert counts == [1]  # while it waited, only what was interrupted had been charged
     assert {said for said, _ in found} <= {"interrupted", "right"}
     assert all(again for _, again in found)
     assert count == 2 + 3

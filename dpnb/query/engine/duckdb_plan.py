@@ -41,7 +41,8 @@ def file_patterns(native: Any) -> list[str]:
     found: list[str] = []
     for node in nodes(native):
         if node.get("type") == "BASE_TABLE":
-            found.append(str(node["table_name"]))
+            name = str(node["table_name"])
+            found += [name] if "." in name or "/" in name else []
         elif str(node.get("function_name")).startswith(FILE_READERS) and node.get("arguments"):
             found += _texts(node["arguments"][0])
     return found

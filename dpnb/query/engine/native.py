@@ -5,19 +5,16 @@ Nothing here may fail on account of what a row holds: an engine's own message wo
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import narwhals as nw
 
 from dpnb.query.background import Background, refuse_stopped
 from dpnb.query.contribution import LIMB_BITS, MULTIPLIER, PRIME, name_number
+from dpnb.query.engine.spark_jobs import TaggedJobs, heard_by_python
 
 Frame = nw.LazyFrame[Any]
 T = TypeVar("T")
@@ -258,50 +255,9 @@ class Spark(Engine):
         return _opened(frame.to_native().localCheckpoint())
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:  # noqa: D102
-        jobs = [_jobs(session) for session in {id(one): one for one in (df.sparkSession for df in natives)}.values()]
-        tag = f"dpnb-{time.monotonic_ns()}"
-
-        def tagged() -> T:
-            for add, _, _ in jobs:
-                add(tag)
-            try:
-                return work()
-            finally:
-                for _, remove, _ in jobs:
-                    remove(tag)
-
-        def cancel() -> None:
-            for _, _, cancelled in jobs:
-                cancelled(tag)
-
-        with _heard_by_python():
-            return self._background.run(tagged, cancel)
-
-
-def _jobs(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any], Callable[[str], Any]]:
-    """What tags the jobs of a thread, what no longer does, and what cancels all that have a tag, from any thread."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
-        return session.addTag, session.removeTag, session.interruptTag
-    context = session.sparkContext  # the tags of a session are known to one thread alone
-    return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
-
-
-@contextmanager
-def _heard_by_python() -> Iterator[None]:
-    """Put Python's own handler of interrupts in place of PySpark's for a while, which cancels everybody's jobs.
-
-    It also talks to the JVM in the middle of whatever else does, and its answer may then be taken for another.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or not getattr(before, "__module__", "").startswith("pyspark"):
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+        jobs = TaggedJobs(natives)
+        with heard_by_python():
+            return self._background.run(lambda: jobs.of(work), jobs.cancel)
 
 
 def _opened(native: Any) -> Frame:

@@ -4,7 +4,7 @@
 ``sources``   tables by their names, with the joins and parts of them
 ``memory``    data frames, prepared once
 ``engine``    polars (lazy), DuckDB and Spark: questions are put to the engine through narwhals, which adds up
-``dask``      partitions of whole units, each worked on where it is
+``dask``      partitions of whole units, each worked on where it is; ``dask_work`` what they do for one request
 """
 
 from __future__ import annotations

@@ -33,9 +33,8 @@ def run(work: Callable[[], T]) -> T:
                 _wait_for_workers(started)
 
     def cancel() -> None:
-        for futures in map(_futures, list(started)):
-            for future in futures:
-                future.cancel()
+        if started:
+            started[0].client.cancel(list(started))
 
     return quietly(begun, "dask", (), lambda work: _background.run(work, cancel))
 
@@ -51,7 +50,7 @@ def stays(tasks: Iterable[Any]) -> list[Any]:
 
     refuse_stopped()
     kept = list(dask.persist(*tasks))
-    _here.started.append(kept)
+    _here.started += _futures(kept)
     return kept
 
 
@@ -66,10 +65,9 @@ def _futures(kept: list[Any]) -> list[Any]:
 
 def _wait_for_workers(started: list[Any]) -> None:
     """Wait for the tasks that had begun: a worker ends them before it takes others, whether they are wanted or not."""
-    futures = [future for kept in started for future in _futures(kept)]
-    if not futures:
+    if not started:
         return
-    keys, client = [future.key for future in futures], futures[0].client
+    keys, client = [future.key for future in started], started[0].client
     with suppress(Exception):  # a cluster that is gone is not waited for
         while any(client.run(_holds, keys).values()):
             time.sleep(PAUSE)

@@ -52,10 +52,12 @@ class InEngine(Sources[EngineTable]):
         self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
     ) -> None:
         self.engine, self._natives, self._units = engine, tables, units
+        self._paths: dict[str, Paths] = {}
 
         def described() -> dict[str, EngineTable]:
             for name, table in tables.items() if share is None else ():
                 refuse_unstable(name, table, engine.name)
+                self._paths[name] = paths_of(table, engine.name)
             return {
                 name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
             }
@@ -70,13 +72,9 @@ class InEngine(Sources[EngineTable]):
         """Wait until what an interrupt left behind has ended."""
         self.engine.settle()
 
-    @cached_property
-    def _paths(self) -> dict[str, Paths]:
-        return {name: paths_of(native, self.engine.name) for name, native in self._natives.items()}
-
     def files(self) -> str | None:
         """What tells whether the files that are read are the same and unchanged; None where there are none to tell."""
-        return self._run(lambda: digest_of(self._paths))
+        return digest_of(self._paths)
 
     @cached_property
     def shares(self) -> list[InEngine]:
