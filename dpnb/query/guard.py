@@ -11,10 +11,13 @@ T = TypeVar("T")
 
 
 def guarded(work: Callable[[], T], message: str, *, interrupted: str = "", told: type[DpnbError] | tuple[()] = ()) -> T:
-    """Run `work`; any exception becomes one constant `ExecutionError`.
+    """Run `work`; whatever it raises becomes one constant `ExecutionError`, and an interrupt a plain interrupt.
+
+    This holds for every `BaseException`: a panic of polars is none of `Exception`, and neither is the `SystemExit` of a
+    function that the curator's plan calls; both may quote a value.
 
     The new exception is raised outside the handler, so it has no cause, no context and no traceback frame in which
-    rows are local variables (IPython's verbose mode prints those).  An interrupt stays an interrupt, as bare.
+    rows are local variables (IPython's verbose mode prints those).
 
     Parameters
     ----------
@@ -30,6 +33,8 @@ def guarded(work: Callable[[], T], message: str, *, interrupted: str = "", told:
     ------
     ExecutionError
         With `message`, whatever went wrong.
+    KeyboardInterrupt
+        Made here, with `interrupted` alone, whatever the one that came said.
     """
     kind: type[BaseException] = ExecutionError
     said: tuple[Any, ...] = (message,)
@@ -39,6 +44,6 @@ def guarded(work: Callable[[], T], message: str, *, interrupted: str = "", told:
         kind, said = KeyboardInterrupt, (interrupted,) if interrupted else ()
     except told as error:
         kind, said = type(error), error.args
-    except Exception:  # noqa: BLE001, S110  (what it says may quote rows)
+    except BaseException:  # noqa: BLE001, S110  (what it says may quote rows)
         pass
     raise kind(*said)

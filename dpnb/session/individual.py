@@ -132,6 +132,8 @@ class Individuals(NotCopyable):
         for charge in self._account.ledger.charges():
             before = state.purses.spent_by(unit)  # type: ignore[attr-defined]
             state, _, touching = self._after(state, charge, None)
+            if not self._account.counts(charge.branch):
+                continue  # no request
             after: Any = state.purses
             spent, asked = after.spent_by(unit), after.asked_of_watched if touching else 0.0
             rows.append(Paid(charge, asked, spent - before, spent, _took(touching, asked, spent - before)))

@@ -114,6 +114,7 @@ class Releases(NotCopyable):
         """
         with work(Stage.CHARGING):
             with self._individuals.lock if self._individuals is not None else nullcontext():
+                self._make_ready(plan, view, target)
                 charge = self._charge(plan, view, target, inside, combined)
                 if charge.sigma is not None and charge.measurement is None:
                     charge = self._answer_charge(plan, target, charge, charge.sigma)
@@ -121,6 +122,12 @@ class Releases(NotCopyable):
             self.changed()
             with at(Stage.WRITING):
                 return self.answer_of(charge)
+
+    def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
+        """See to it, before anything is charged, that rows can be read; not where an answer is there already."""
+        known = self.asked_before(plan, view, target)
+        if known is None or (known.sigma is not None and known.measurement is None):
+            self._questions.tables.ready()
 
     def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""

@@ -96,7 +96,10 @@ class Session(Launches):
         Of the table; the curator changes it when the table changes.  Spending is kept, answers are not reused.  Under
         individual accounting the promise rests on it: what each unit has paid is worked out from the table itself, so
         a changed table under an old version forgets what was paid.  What an engine reads anew must not change under an
-        old version either, nor while it is read: a question may read it more than once.
+        old version either, nor while it is read: a question may read it more than once.  Where the engine tells which
+        local files it reads, a digest of their device, inode and time of change is kept in the ledger: a file that was
+        changed, replaced, copied or moved is refused under an old version, when the session is made and before each
+        charge.
     ledger : str or path, optional
         The durable file of charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
     filter : str
@@ -120,7 +123,8 @@ class Session(Launches):
     Raises
     ------
     SchemaError, InvalidValueError
-        An argument breaks a rule.
+        An argument breaks a rule, an engine's plan of the table shows that its rows need not be the same each time, or
+        files of the table have changed under an old version.
     LedgerError
         The ledger was made for another promise or is no ledger.
 
@@ -194,6 +198,7 @@ class Session(Launches):
                 self._tables.opened.refuse_purses(exhausted)
             with at(Stage.LEDGER):
                 account = Account.opened(path, self.budget, about, filter, self.public_size, individual=individual)
+                self._tables.noted(account.ledger, self.version)
         if exhausted is not None:
             self._individuals = Individuals(self._tables, account, self.version, exhausted)
         self._open(account, source, _identity(path, id(self)), changed=lambda: live.used(self))

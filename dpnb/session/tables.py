@@ -7,6 +7,7 @@ from typing import Any
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, SchemaError
+from dpnb.ledger import Ledger
 from dpnb.query.guard import guarded
 from dpnb.query.join import schema_of, unit_of
 from dpnb.query.linear import LinearQuery, linear_query
@@ -16,6 +17,7 @@ from dpnb.query.schema import Schema, encodable, schema_from
 from dpnb.query.tables import Tables as Opened
 from dpnb.query.tables import opened
 from dpnb.query.unit import PrivacyUnit, privacy_unit_from
+from dpnb.session.same_files import SameFiles
 from dpnb.stages import Stage, work
 
 LIMITS = {
@@ -73,6 +75,7 @@ class Tables(NotCopyable):
         self.schemas = schemas
         self.units = units
         self._opened: Opened | None = None
+        self._files: SameFiles | None = None
         self._compiled: dict[tuple[str, tuple[int, ...] | None, bool], LinearQuery] = {}
 
     @classmethod
@@ -128,6 +131,22 @@ class Tables(NotCopyable):
                 f"got {', '.join(map(repr, unread.tables))}"
             )
         return opened(unread.tables, self.schemas, self.units)
+
+    def noted(self, ledger: Ledger, version: str) -> None:
+        """Note in the ledger which files this version of the tables is in, or refuse others; see `SameFiles`."""
+        self._files = SameFiles(ledger, version, self.opened.files)
+
+    def ready(self) -> None:
+        """See to it, before anything is charged, that rows can be read, and of unchanged files.
+
+        Raises
+        ------
+        InvalidValueError
+            A file has changed under an old version.
+        """
+        self.opened.settle()
+        if self._files is not None:
+            self._files.refuse_changed()
 
     def schema(self, source: Source) -> Schema:
         """Columns of a table or join."""

@@ -9,6 +9,7 @@ class Stage(Enum):
     READING = "reading the table"
     PREPARING = "preparing columns"
     LEDGER = "reading the ledger"
+    WAITING = "waiting for the interrupted query to end"
     CHARGING = "charging"
     JOINING = "joining tables"
     PART = "taking the rows of a part"

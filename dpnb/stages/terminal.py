@@ -1,17 +1,55 @@
-"""The line in a terminal, written over and over in its place; a script whose errors go elsewhere shows nothing."""
+"""The line in a terminal, written over and over in its place; a script whose errors go elsewhere shows nothing.
+
+It has a descriptor of its own, for while an engine works that of standard error leads nowhere.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import weakref
 from collections.abc import Callable
-from typing import TextIO
+from typing import Protocol, TextIO
+
+
+class Out(Protocol):
+    """What a line is written to."""
+
+    def write(self, text: str, /) -> int:
+        """Show a text."""
+        ...
+
+    def flush(self) -> None:
+        """Show it now."""
+        ...
 
 
 def line() -> Callable[[str, bool], None] | None:
     """A new line on standard error; None if that is no terminal."""
     out = sys.stderr
-    return Line(out) if out is not None and out.isatty() else None
+    return Line(_own(out)) if out is not None and out.isatty() else None
+
+
+class _Own:
+    """A terminal by a descriptor of its own."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+    def write(self, text: str) -> int:
+        return os.write(self._descriptor, text.encode(errors="replace"))
+
+    def flush(self) -> None:
+        pass
+
+
+def _own(out: TextIO) -> Out:
+    try:
+        return _Own(os.dup(out.fileno()))
+    except (AttributeError, OSError):  # it has none, which `io.UnsupportedOperation` says too
+        return out
 
 
 class Line:
@@ -19,11 +57,11 @@ class Line:
 
     Parameters
     ----------
-    out : text file
+    out : Out
         A terminal.
     """
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: Out) -> None:
         self._out, self._width = out, 0
 
     def __call__(self, text: str, done: bool) -> None:

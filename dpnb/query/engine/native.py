@@ -5,18 +5,16 @@ Nothing here may fail on account of what a row holds: an engine's own message wo
 
 from __future__ import annotations
 
-import threading
-import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import narwhals as nw
 
+from dpnb.query.background import Background, refuse_stopped
 from dpnb.query.contribution import LIMB_BITS, MULTIPLIER, PRIME, name_number
+from dpnb.query.engine.spark_jobs import TaggedJobs, heard_by_python
 
 Frame = nw.LazyFrame[Any]
 T = TypeVar("T")
@@ -28,9 +26,6 @@ LIMB = 2**LIMB_BITS
 
 ROWS_AT_ONCE = 2**24
 """Of a few columns they take between one and two gigabytes to put in order."""
-
-LOOKS = 0.1
-"""Seconds after which an interrupt is heard at the latest."""
 
 HEX_DIGITS = 15
 """Of an MD5, as in `dpnb.query.contribution.name_number`."""
@@ -45,6 +40,21 @@ class Engine(ABC):
     once; None for an engine that spreads them over machines."""
     wide_sums = False
     """Sums of 64-bit integers are wider than these, and cannot wrap round however many rows there are."""
+
+    def __init__(self) -> None:
+        self._background = Background()
+
+    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+        """Have the engine do something for some of its frames; an interrupt ends it, and stays an interrupt.
+
+        Everything that is asked of an engine is asked here: see `dpnb.query.background`.
+        """
+        del natives
+        return self._background.run(work)
+
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended."""
+        self._background.settle()
 
     def opened(self, native: Any) -> Frame:
         """The native frame as narwhals sees it."""
@@ -78,6 +88,7 @@ class Engine(ABC):
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
         """The rows of a small result."""
+        refuse_stopped()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return frame.collect().rows(named=True)
@@ -85,11 +96,6 @@ class Engine(ABC):
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:
         """The same rows, worked out once, where the engine keeps them."""
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Work of the engine: an interrupt stops it, and stays an interrupt."""
-        yield
 
 
 class Polars(Engine):
@@ -131,8 +137,10 @@ class Polars(Engine):
         return _opened(self._ran(frame).lazy())
 
     def _ran(self, frame: Frame) -> Any:
-        # Its own `collect(background=True)` can be stopped, but holds what it streams in memory.
-        return _waited_for(lambda: frame.to_native().collect(engine="streaming"))
+        # Its own `collect(background=True)` can be stopped, but holds what it streams in memory.  This one looks for
+        # interrupts by itself, wherever they arrive, and ends a few seconds after one.
+        refuse_stopped()
+        return frame.to_native().collect(engine="streaming")
 
 
 class DuckDB(Engine):
@@ -193,25 +201,19 @@ class DuckDB(Engine):
 
         return within(0, len(ordered)).cast(nw.Int64)
 
-    def collected(self, frame: Frame) -> list[dict[str, Any]]:  # noqa: D102
-        # DuckDB looks for interrupts where it waits, and not in a thread that has been given work.
-        return _waited_for(lambda: super(DuckDB, self).collected(frame))
-
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
-        return _opened(_waited_for(frame.to_native().materialize))
+        refuse_stopped()
+        return _opened(frame.to_native().materialize())
 
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:  # noqa: D102
-        # Of an interrupt while a relation is described DuckDB may make an error of its own, of one of several classes.
-        interrupted = False
-        try:
-            yield
-        except Exception as error:
-            interrupted = str(error).startswith(("INTERRUPT", "Query interrupted"))
-            if not interrupted:
-                raise
-        if interrupted:
-            raise KeyboardInterrupt
+    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:  # noqa: D102
+        # A relation tells its connection by a private name alone; without it the work is waited for.
+        connections = [con for native in natives if (con := getattr(native, "_con", None)) is not None]
+
+        def cancel() -> None:
+            for connection in connections:
+                connection.interrupt()
+
+        return self._background.run(work, cancel)
 
 
 class Spark(Engine):
@@ -249,41 +251,13 @@ class Spark(Engine):
         return _opened(native.withColumn(to, _squared(spark.col(to))))
 
     def kept(self, frame: Frame) -> Frame:  # noqa: D102
+        refuse_stopped()
         return _opened(frame.to_native().localCheckpoint())
 
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:  # noqa: D102
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.getActiveSession()
-        tag = f"dpnb-{time.monotonic_ns()}"
-        if session is None:
-            yield
-            return
-        session.addTag(tag)
-        try:
-            yield
-        except KeyboardInterrupt:
-            session.interruptTag(tag)
-            raise
-        finally:
-            session.removeTag(tag)
-
-
-def _waited_for(work: Callable[[], T]) -> T:
-    """What is worked out in a thread, so that an interrupt arrives; the engine then goes on by itself, unheard."""
-    found: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            found.set_result(work())
-        except BaseException as error:  # noqa: BLE001  (of whoever waits for it)
-            found.set_exception(error)
-
-    threading.Thread(target=run, daemon=True, name="dpnb engine").start()
-    while not found.done():  # the system may give a signal to another thread, and it does not wake this one
-        wait([found], timeout=LOOKS)
-    return found.result()
+    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:  # noqa: D102
+        jobs = TaggedJobs(natives)
+        with heard_by_python():
+            return self._background.run(lambda: jobs.of(work), jobs.cancel)
 
 
 def _opened(native: Any) -> Frame:

@@ -4,7 +4,7 @@
 ``sources``   tables by their names, with the joins and parts of them
 ``memory``    data frames, prepared once
 ``engine``    polars (lazy), DuckDB and Spark: questions are put to the engine through narwhals, which adds up
-``dask``      partitions of whole units, each worked on where it is
+``dask``      partitions of whole units, each worked on where it is; ``dask_work`` what they do for one request
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb.errors import SchemaError
+from dpnb.errors import DpnbError, SchemaError
 from dpnb.query.column_kinds import refuse_mismatches
 from dpnb.query.engine.native import ENGINES
+from dpnb.query.guard import guarded
+from dpnb.query.prepare import READING_FAILED
 from dpnb.query.tables.dask import InDask
 from dpnb.query.tables.engine import InEngine
 from dpnb.query.tables.memory import InMemory
@@ -42,10 +44,15 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     ------
     SchemaError
         Something is no data frame, the tables are of several engines or of one that dpnb does not know, or a column is
-        missing, or declared by its container to hold what cannot match the schema: see `dpnb.query.column_kinds`.
+        missing or declared by its container to hold what cannot match the schema (see `dpnb.query.column_kinds`), or an
+        engine's plan of a table shows that it need not give the same rows each time.
     ExecutionError
         Anything else, with one constant text.
     """
+    return guarded(lambda: _opened(tables, schemas, units), READING_FAILED, told=DpnbError)
+
+
+def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
     kinds = {name: _engine_of(table) for name, table in tables.items()}
     kind, *others = set(kinds.values())
     if others:
@@ -57,7 +64,8 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables:
         return InMemory.read(tables, schemas, units)
     if kind is nw.Implementation.DASK:
         return InDask.read(tables, schemas, units)
-    return InEngine(ENGINES[kind], tables, schemas, units)
+    natives = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
+    return InEngine(ENGINES[kind], natives, schemas, units)
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:

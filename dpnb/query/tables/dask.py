@@ -30,6 +30,7 @@ from dpnb.query.linear.query import LinearQuery
 from dpnb.query.numbering import number_units, unit_names
 from dpnb.query.prepare import READING_FAILED
 from dpnb.query.schema import Schema
+from dpnb.query.tables.dask_work import run, settle, stays
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.unit import PrivacyUnit
@@ -69,7 +70,7 @@ class InDask(NotCopyable):
             Anything else, with one constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
-        return cls(guarded(lambda: _parts(frames, schemas, units), READING_FAILED), schemas)
+        return cls(guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED), schemas)
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: a partition is a table in memory."""
@@ -77,18 +78,26 @@ class InDask(NotCopyable):
     def refuse_purses(self, mode: OnExhausted) -> None:
         """Refuse nothing: a partition is a table in memory."""
 
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended."""
+        settle()
+
+    def files(self) -> None:
+        """None: the workers have read them."""
+
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, over all partitions."""
-        found: Sums = reduce(added, self._each(InMemory.sums, query))
+        found: Sums = run(lambda: reduce(added, self._each(InMemory.sums, query)))
         return found
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        return merged(self._each(InMemory.groups, query), query, schema_of(query.plan.source, self._schemas))
+        schema = schema_of(query.plan.source, self._schemas)
+        return run(lambda: merged(self._each(InMemory.groups, query), query, schema))
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInDask:
         """What each unit has to spend, before anything was spent; kept on the workers, beside the rows."""
-        units = _stays(_task(_fresh, part, budget, mode) for part in self._parts)
+        units = run(lambda: stays(_task(_fresh, part, budget, mode) for part in self._parts))
         return PursesInDask(self._parts, units, self._schemas)
 
     def _each(self, work: Callable[..., Any], *given: Any) -> list[Any]:
@@ -112,16 +121,19 @@ class PursesInDask(NotCopyable):
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInDask]:
         """What a question measures over those who can pay for it, and the purses after it."""
-        both = _stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
+        return run(lambda: self._asked(query, terms))
+
+    def _asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInDask]:
+        both = stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
         found = _fetched(_task(itemgetter(0), each) for each in both)
-        after = replace(self, units=_stays(_task(itemgetter(1), each) for each in both))
+        after = replace(self, units=stays(_task(itemgetter(1), each) for each in both))
         if isinstance(query.plan.aggregation, Discovery):
             return merged(found, query, schema_of(query.plan.source, self.schemas)), after
         return reduce(added, found), after
 
     def charged(self, loss: float) -> PursesInDask:
         """The purses after everybody was charged the same."""
-        return replace(self, units=_stays(_task(_charged, units, loss) for units in self.units))
+        return replace(self, units=run(lambda: stays(_task(_charged, units, loss) for units in self.units)))
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
@@ -134,7 +146,7 @@ class _Failed:
 def _tried(work: Callable[..., Any], *given: Any) -> Any:
     try:
         return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
-    except Exception:  # noqa: BLE001  (what it says may quote rows)
+    except BaseException:  # noqa: BLE001  (what it says may quote rows)
         return _Failed()
 
 
@@ -142,13 +154,6 @@ def _task(work: Callable[..., Any], *given: Any) -> Any:
     import dask
 
     return dask.delayed(_tried, pure=False)(work, *given)
-
-
-def _stays(tasks: Iterable[Any]) -> list[Any]:
-    """Have tasks done whose results stay on the workers."""
-    import dask
-
-    return list(dask.persist(*tasks))
 
 
 def _fetched(tasks: Iterable[Any]) -> list[Any]:
@@ -161,7 +166,7 @@ def _fetched(tasks: Iterable[Any]) -> list[Any]:
     """
     import dask
 
-    found = list(dask.compute(*tasks))
+    found = list(dask.compute(*stays(tasks)))
     if any(isinstance(one, _Failed) for one in found):
         raise ExecutionError("a task on a worker failed")
     return found
@@ -185,7 +190,7 @@ def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units) -> list[An
     """The prepared partitions, each with its rows of every table."""
     count = max(frame.npartitions for frame in frames.values())
     each = [_brought_together(frames[name], units[name], count).to_delayed() for name in frames]
-    parts = _stays(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
+    parts = stays(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
     _fetched(_task(_ready, part) for part in parts)  # or raise here, before anything is charged
     return parts
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from dpnb.accounting.individual import OnExhausted, Terms
 from dpnb.copying import NotCopyable
@@ -16,15 +16,20 @@ from dpnb.query.engine.combine import join, part
 from dpnb.query.engine.discover import Groups as Discovered
 from dpnb.query.engine.discover import counted, groups_of_units
 from dpnb.query.engine.execute import Chosen, added_up, chosen_rows, refuse_query
+from dpnb.query.engine.files import Paths, digest_of, paths_of
 from dpnb.query.engine.native import Engine, Frame
 from dpnb.query.engine.purses import Spent
 from dpnb.query.engine.squares import unit_squares
+from dpnb.query.engine.stable import refuse_unstable
 from dpnb.query.engine.table import EngineTable, Share, engine_table
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.plan import Joined, PartOf
+from dpnb.query.quiet import quietly
 from dpnb.query.tables.protocol import Groups, Schemas, Units
 from dpnb.query.tables.sources import Sources
 from dpnb.query.unit_vectors import Sums
+
+T = TypeVar("T")
 
 
 class InEngine(Sources[EngineTable]):
@@ -40,17 +45,37 @@ class InEngine(Sources[EngineTable]):
     Raises
     ------
     SchemaError
-        A column is missing, or of a type that cannot hold what the schema says.
+        A column is missing, or of a type that cannot hold what the schema says; or the plan of a table shows that it
+        need not give the same rows each time.
     """
 
     def __init__(
         self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
     ) -> None:
         self.engine, self._natives, self._units = engine, tables, units
-        super().__init__(
-            {name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()},
-            schemas,
-        )
+        self._paths: dict[str, Paths] = {}
+
+        def described() -> dict[str, EngineTable]:
+            for name, table in tables.items() if share is None else ():
+                refuse_unstable(name, table, engine.name)
+                self._paths[name] = paths_of(table, engine.name)
+            return {
+                name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
+            }
+
+        super().__init__(self._run(described), schemas)
+
+    def _run(self, work: Callable[[], T]) -> T:
+        natives = list(self._natives.values())
+        return quietly(work, self.engine.name, natives, lambda work: self.engine.run(work, natives))
+
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended."""
+        self.engine.settle()
+
+    def files(self) -> str | None:
+        """What tells whether the files that are read are the same and unchanged; None where there are none to tell."""
+        return digest_of(self._paths)
 
     @cached_property
     def shares(self) -> list[InEngine]:
@@ -109,13 +134,11 @@ class InEngine(Sources[EngineTable]):
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question."""
-        with self.engine.interruptible():
-            return added_up(query, (share.chosen(query) for share in self.shares))
+        return self._run(lambda: added_up(query, (share.chosen(query) for share in self.shares)))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        with self.engine.interruptible():
-            return counted(share.discovered(query) for share in self.shares)
+        return self._run(lambda: counted(share.discovered(query) for share in self.shares))
 
     def purses(self, budget: Fraction, mode: OnExhausted) -> PursesInEngine:
         """What each unit has to spend, before anything was spent."""
@@ -141,6 +164,9 @@ class PursesInEngine(NotCopyable):
 
     def asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInEngine]:
         """What a question measures over those who can pay for it, and the purses after it."""
+        return self.tables._run(lambda: self._asked(query, terms))
+
+    def _asked(self, query: LinearQuery, terms: Terms) -> tuple[Sums | Groups, PursesInEngine]:
         after: list[Spent] = []
 
         def active(squares: Frame, spent: Spent) -> Frame:
@@ -157,18 +183,16 @@ class PursesInEngine(NotCopyable):
             return groups.of(active(groups.squares(), spent))
 
         found: Sums | Groups
-        with self.tables.engine.interruptible():
-            shares, spent = self.tables.shares, self._by_share()
-            if isinstance(query.plan.aggregation, Discovery):
-                found = counted(map(discovered, shares, spent))
-            else:
-                found = added_up(query, map(chosen, shares, spent))
+        shares, spent = self.tables.shares, self._by_share()
+        if isinstance(query.plan.aggregation, Discovery):
+            found = counted(map(discovered, shares, spent))
+        else:
+            found = added_up(query, map(chosen, shares, spent))
         return found, replace(self, spent=tuple(after))
 
     def charged(self, loss: float) -> PursesInEngine:
         """The purses after everybody was charged the same."""
-        with self.tables.engine.interruptible():
-            return replace(self, spent=tuple(spent.charged(loss) for spent in self._by_share()))
+        return self.tables._run(lambda: replace(self, spent=tuple(one.charged(loss) for one in self._by_share())))
 
     def _by_share(self) -> tuple[Spent, ...]:
         return self.spent or (self.start,) * len(self.tables.shares)

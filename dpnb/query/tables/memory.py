@@ -63,6 +63,12 @@ class InMemory(Sources[Prepared | Pairs]):
     def refuse_purses(self, mode: OnExhausted) -> None:
         """Refuse nothing: a unit is a place in an array."""
 
+    def settle(self) -> None:
+        """Nothing is left behind: this thread does all of the work."""
+
+    def files(self) -> None:
+        """None: nothing is read again."""
+
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a question; see `execute`."""
         rows, schema = self._rows_and_schema(query)

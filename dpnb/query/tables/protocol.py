@@ -40,6 +40,14 @@ class Tables(Protocol):
         """
         ...
 
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended: before anything is charged that needs rows."""
+        ...
+
+    def files(self) -> str | None:
+        """What tells whether the files that are read are the same and unchanged; None where there are none to tell."""
+        ...
+
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, shape (measured cells * slots,)."""
         ...

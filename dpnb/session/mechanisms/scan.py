@@ -317,6 +317,7 @@ class Scan(Mechanism):
             if known is not None:
                 return known
             self._refuse_ended()
+            self._questions.tables.ready()
             said = {"threshold": request, **guarded(lambda: self._answer(hidden.core, query, line), FAILED)}
             with ledger.transaction():
                 self._account.tree.refuse_ended(self._branch, self._releases.version)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from contracts.engines import TypedEngineContract
+from contracts.plans import TABLE, Plans, judged, opened
+from dpnb.errors import InvalidValueError
 from dpnb.query.engine.native import Spark
 
 sql = pytest.importorskip("pyspark.sql")
@@ -68,3 +71,45 @@ class TestSpark(TypedEngineContract):
 
     def native(self, table: pd.DataFrame) -> Any:
         return sql.SparkSession.getActiveSession().createDataFrame(table)
+
+
+def spark_plans() -> Plans:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as spark
+
+    session = sql.SparkSession.getActiveSession()
+    frame = session.createDataFrame([(1.0, "a"), (2.0, "b")], "x double, s string")
+    unstable = {
+        "random": (frame.filter("s <> 'secret'").withColumn("r", spark.rand(1)), "something random"),
+        "sequence": (frame.withColumn("n", spark.monotonically_increasing_id()), "something random"),
+        "sample": (frame.sample(0.5), "something random"),
+        "limit": (frame.limit(1), "a limit"),
+        "deep": (frame.limit(1).union(frame).sort("x"), "a limit"),
+        "offset": (frame.offset(1), "a limit"),
+        "any of several": (frame.dropDuplicates(["s"]), "one row kept"),
+        "now": (frame.withColumn("n", spark.current_timestamp()), "the present time"),
+    }
+    stable = {
+        "in order": frame.sort("x").select("x").limit(1),
+        "distinct": frame.distinct(),
+        "row number": frame.withColumn("n", spark.row_number().over(Window.partitionBy("s").orderBy("x"))),
+    }
+    return unstable, stable
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_unstable_plan_is_refused_and_a_stable_one_is_not(tmp_path: Path) -> None:
+    judged(spark_plans(), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_changed_file_needs_a_new_version(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a b.parquet", tmp_path / "files.dpnb"
+    TABLE.to_parquet(file)
+    session = opened(sql.SparkSession.getActiveSession().read.parquet(str(file)), ledger)
+    session.frame.count().release(mu=0.1)
+    before = session.spent
+    os.utime(file)
+    with pytest.raises(InvalidValueError, match="nothing was charged"):
+        session.frame["x"].sum().release(mu=0.1)
+    assert session.spent == before

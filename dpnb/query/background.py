@@ -1,0 +1,159 @@
+"""Work of an engine in threads, one piece at a time, so that an interrupt is heard and leaves nothing behind.
+
+An engine hears an interrupt late, not at all, or by an error of its own, and what it was doing may go on.  So the
+thread that asks only waits.  When it is interrupted it leaves the work behind and has it cancelled, and what is asked
+next waits first until that has ended: nothing is charged that would only meet an engine which is still busy.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from dpnb.stages import Stage, at
+
+T = TypeVar("T")
+
+LOOKS = 0.1
+"""Seconds after which an interrupt is heard at the latest, and between two attempts to cancel."""
+
+_here = threading.local()
+
+
+class Stopped(Exception):  # noqa: N818
+    """The work was left behind; nobody hears this."""
+
+
+def is_stopped() -> bool:
+    """Whether this thread does work that was left behind."""
+    piece: _Piece | None = getattr(_here, "piece", None)
+    return piece is not None and piece.stopped
+
+
+def refuse_stopped() -> None:
+    """End work that was left behind; to be called between its steps."""
+    if is_stopped():
+        raise Stopped
+
+
+class Background:
+    """Where the work of one engine is done.
+
+    One piece at a time, also if several threads ask: a connection of DuckDB refuses a second call, and an interrupt
+    reaches everything that polars is doing in the process.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.RLock()
+        self._left: list[_Piece] = []
+
+    def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None) -> T:
+        """What is worked out in a thread of its own, after whatever an interrupt has left behind.
+
+        Parameters
+        ----------
+        work : callable
+        cancel : callable, optional
+            Ends, in another thread and again and again until it has ended, what the engine is doing for `work`.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            The work was left behind.
+        """
+        if getattr(_here, "piece", None) is not None:
+            return work()  # a part of work that is in the background already
+        while not self._turn.acquire(timeout=LOOKS):
+            pass
+        try:
+            self._settle(list(self._left))
+            piece = _Piece(work, cancel)
+            self._left.append(piece)  # before it begins: an interrupt may come at any moment
+            try:
+                found: T = piece.result()
+                return found
+            finally:
+                if piece.ended:
+                    self._left.remove(piece)
+                else:
+                    piece.stop()
+        finally:
+            self._turn.release()
+
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended; at once if there is nothing."""
+        self._settle([piece for piece in self._left if piece.stopped])
+
+    def _settle(self, pieces: list[_Piece]) -> None:
+        for piece in pieces:
+            if not piece.ended:
+                with at(Stage.WAITING):
+                    piece.stop()
+                    piece.wait()
+            with suppress(ValueError):  # another thread was quicker
+                self._left.remove(piece)
+
+
+class _Piece:
+    """One piece of work."""
+
+    def __init__(self, work: Callable[[], Any], cancel: Callable[[], object] | None) -> None:
+        self.stopped = False
+        self._work, self._cancel = work, cancel
+        self._found: Future[Any] = Future()
+        context = contextvars.copy_context()
+        self._thread = _thread(lambda: context.run(self._run))
+        self._canceller: threading.Thread | None = None
+
+    def result(self) -> Any:
+        """Do it and wait for it."""
+        self._thread.start()
+        while not self._found.done():  # the system may give a signal to another thread, and it does not wake this one
+            wait([self._found], timeout=LOOKS)
+        return self._found.result()
+
+    def stop(self) -> None:
+        """Leave it behind."""
+        self.stopped = True
+        if self._cancel is not None and self._canceller is None:
+            self._canceller = _thread(self._cancelled)
+            self._canceller.start()
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        while not self.ended:
+            wait([self._found], timeout=LOOKS)
+            if self._canceller is not None:
+                with suppress(RuntimeError):  # it was interrupted before it was begun
+                    self._canceller.join(LOOKS)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the engine is free; only then, since a late attempt to cancel would meet what comes next."""
+        return self._work_ended and not (self._canceller is not None and self._canceller.is_alive())
+
+    @property
+    def _work_ended(self) -> bool:
+        return self._found.done() or not self._thread.is_alive()
+
+    def _run(self) -> None:
+        _here.piece = self
+        try:
+            refuse_stopped()  # it may begin late
+            self._found.set_result(self._work())
+        except BaseException as error:  # noqa: BLE001  (of whoever waits for it)
+            self._found.set_exception(error)
+
+    def _cancelled(self) -> None:
+        while not self._work_ended:
+            with suppress(Exception):
+                self._cancel()  # type: ignore[misc]  # there is one
+            wait([self._found], timeout=LOOKS)
+
+
+def _thread(run: Callable[[], object]) -> threading.Thread:
+    return threading.Thread(target=run, daemon=True, name="dpnb engine")

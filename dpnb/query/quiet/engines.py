@@ -1,0 +1,144 @@
+"""What an engine says elsewhere than in this process, or by other ways than its streams, is switched off for good."""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, TypeVar
+
+from dpnb.query.quiet import loggers, streams
+
+T = TypeVar("T")
+Work = Callable[[], T]
+
+Process = tuple[str, int]
+
+_THIS = uuid.uuid4().hex
+
+
+def quietly(work: Work[T], engine: str, frames: Sequence[Any], run: Callable[[Work[T]], T] = lambda work: work()) -> T:
+    """Have an engine do something, so that nothing which it says is seen.
+
+    Parameters
+    ----------
+    work : callable
+    engine : str
+        One of polars, duckdb, pyspark and dask.
+    frames : sequence of native frames
+        That it is asked about.
+    run : callable
+        Does the work, maybe in a thread that goes on when this one is interrupted.
+    """
+
+    def there() -> T:
+        with streams.kept(waited_for=False):
+            loggers.silence()
+            with _SILENCED[engine](frames):
+                return work()
+
+    with streams.kept():
+        return run(there)
+
+
+@contextmanager
+def _polars(frames: Sequence[Any]) -> Iterator[None]:
+    yield  # a panic, and a function of the curator's, write to the streams alone
+
+
+@contextmanager
+def _duckdb(frames: Sequence[Any]) -> Iterator[None]:
+    """In a notebook DuckDB shows how far a question is in a widget of its own."""
+    for frame in frames:
+        frame.query("dpnb", "set enable_progress_bar = false")
+    yield
+
+
+@contextmanager
+def _spark(frames: Sequence[Any]) -> Iterator[None]:
+    """The Java machine got the kernel's descriptors when it was started, and a progress bar writes to them."""
+    import pyspark
+
+    known: Any = getattr(pyspark, "SparkContext", None)  # a client of Spark Connect may have none
+    java, gateway, context = (getattr(known, name, None) for name in ("_jvm", "_gateway", "_active_spark_context"))
+    if context is not None:
+        context.setLogLevel("OFF")
+        progress = context._jsc.sc().progressBar()
+        if progress.isDefined():
+            progress.get().stop()
+    if java is not None and getattr(gateway, "proc", None) is not None:  # started from here, and not the other way
+        # On Unix Java does not close descriptors 1 and 2, but has them lead to /dev/null.
+        java.System.out.close()
+        java.System.err.close()
+    for frame in frames:
+        if frame.sparkSession.__class__.__module__.startswith("pyspark.sql.connect"):
+            os.environ["SPARK_CONNECT_PROGRESS_BAR_ENABLED"] = "0"
+            frame.sparkSession.clearProgressHandlers()
+    yield
+
+
+@contextmanager
+def _dask(frames: Sequence[Any]) -> Iterator[None]:
+    """Workers are processes of their own, and progress bars are registered for every question."""
+    from dask.callbacks import Callback
+
+    if "distributed" in sys.modules:
+        _quiet_workers()
+    bars = set(Callback.active)
+    Callback.active.clear()
+    try:
+        yield
+    finally:
+        Callback.active.update(bars)
+
+
+def _quiet_workers() -> None:
+    """Of the client that is asked, also those that come later; again for each client."""
+    import distributed
+
+    try:
+        client = distributed.default_client()  # type: ignore[no-untyped-call]
+    except ValueError:
+        return
+    if client.id in _clients:
+        return
+
+    class Quiet(distributed.WorkerPlugin):
+        name = "dpnb quiet"
+        here, seen = (_THIS, os.getpid()), streams.identities()
+
+        def setup(self, worker: Any) -> None:
+            quiet_worker(self.here, self.seen)
+
+    client.register_plugin(Quiet())
+    _clients.add(client.id)
+
+
+_clients: set[str] = set()
+
+
+def quiet_worker(asking: Process, seen: set[streams.Identity]) -> None:
+    """Have a worker say nothing where the process that asks would show it.
+
+    Parameters
+    ----------
+    asking : Process
+        That process.
+    seen : set of Identity
+        Where its standard streams lead: a worker that it has started writes there too.
+    """
+    loggers.silence()
+    if asking == (_THIS, os.getpid()):
+        return
+    with suppress(OSError):
+        streams.lead_nowhere(tuple(one for one in streams.DESCRIPTORS if streams.identity(one) in seen))
+
+
+_SILENCED: dict[str, Callable[[Sequence[Any]], AbstractContextManager[None]]] = {
+    "polars": _polars,
+    "duckdb": _duckdb,
+    "pyspark": _spark,
+    "dask": _dask,
+}

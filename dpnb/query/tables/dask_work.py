@@ -1,0 +1,79 @@
+"""What the workers of Dask do for one request, so that it can be cancelled when an interrupt has left it behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from dpnb.query.background import LOOKS, Background, is_stopped, refuse_stopped
+from dpnb.query.quiet import quietly
+
+T = TypeVar("T")
+
+PAUSE = 5 * LOOKS
+"""Seconds between two questions to the workers whether they are done with what was cancelled."""
+
+_background = Background()
+_here = threading.local()
+
+
+def run(work: Callable[[], T]) -> T:
+    """Have the workers do something, after whatever an interrupt has left behind; an interrupt cancels it."""
+    started: list[Any] = []
+
+    def begun() -> T:
+        _here.started = started
+        try:
+            return work()
+        finally:
+            if is_stopped():
+                _wait_for_workers(started)
+
+    def cancel() -> None:
+        if started:
+            started[0].client.cancel(list(started))
+
+    return quietly(begun, "dask", (), lambda work: _background.run(work, cancel))
+
+
+def settle() -> None:
+    """Wait until what an interrupt left behind has ended."""
+    _background.settle()
+
+
+def stays(tasks: Iterable[Any]) -> list[Any]:
+    """Have tasks done whose results stay on the workers; to be called in work that is run here."""
+    import dask
+
+    refuse_stopped()
+    kept = list(dask.persist(*tasks))
+    _here.started += _futures(kept)
+    return kept
+
+
+def _futures(kept: list[Any]) -> list[Any]:
+    """What the scheduler knows of tasks; nothing where there is none, as with Dask's threads in this process."""
+    try:
+        from distributed.client import futures_of
+    except ImportError:
+        return []
+    return list(futures_of(kept))  # type: ignore[no-untyped-call]
+
+
+def _wait_for_workers(started: list[Any]) -> None:
+    """Wait for the tasks that had begun: a worker ends them before it takes others, whether they are wanted or not."""
+    if not started:
+        return
+    keys, client = [future.key for future in started], started[0].client
+    with suppress(Exception):  # a cluster that is gone is not waited for
+        while any(client.run(_holds, keys).values()):
+            time.sleep(PAUSE)
+
+
+def _holds(keys: list[Any], dask_worker: Any = None) -> bool:
+    """On a worker: whether it is still busy with one of these tasks."""
+    states = (dask_worker.state.tasks[key].state for key in keys if key in dask_worker.state.tasks)
+    return any(state in ("executing", "long-running", "cancelled", "resumed") for state in states)

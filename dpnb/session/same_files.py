@@ -1,0 +1,68 @@
+"""The files that a version of the table was read from: noted in the ledger, so that changed ones need a new version.
+
+What is noted is a digest of device, inode and time of change.  It is a row of the ledger on a branch of its own: no
+request, so it costs nothing, and no log, odometer or statement shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpnb.accounting.losses import GDP
+from dpnb.errors import InvalidValueError
+from dpnb.ledger import Ledger
+from dpnb.ledger.charge import digest
+
+BRANCH = " files"
+"""Of nothing that was launched, so that nothing on it is counted anywhere."""
+
+
+class SameFiles:
+    """The files of one session's tables.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    version : str
+        Of the tables.
+    now : callable
+        Gives the digest of the files as they are; None where there are none that can be told.
+
+    Raises
+    ------
+    InvalidValueError
+        The version was first used with other files, or they have changed.
+    """
+
+    def __init__(self, ledger: Ledger, version: str, now: Callable[[], str | None]) -> None:
+        self._version, self._now = version, now
+        self._kept = now()
+        if self._kept is None:
+            return
+        key = digest(["files", version])
+        with ledger.transaction():
+            row = ledger.find(key)
+            if row is None:
+                ledger.reserve(
+                    key=key, branch=BRANCH, version=version, question="", request=self._kept, loss=GDP(0), said={}
+                )
+        if row is not None:
+            self._refuse(row.request)
+
+    def refuse_changed(self) -> None:
+        """Refuse to go on with files that have changed since.
+
+        Raises
+        ------
+        InvalidValueError
+        """
+        if self._kept is not None:
+            self._refuse(self._now())
+
+    def _refuse(self, other: str | None) -> None:
+        if other != self._kept:
+            raise InvalidValueError(
+                f"version: must be a new one when a file of the table changes, is replaced, copied or moved; "
+                f"{self._version!r} was first used with this ledger when the files were others; nothing was charged; "
+                "make the session with another version="
+            )

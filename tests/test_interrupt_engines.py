@@ -1,0 +1,380 @@
+"""After an interrupt an engine is free before anything else is charged; what comes of an interrupt is an interrupt.
+
+Real interrupts (SIGINT) reach kernels whose engines are at work.  Every request that is asked afterwards is answered,
+rightly, and charged once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb import stages
+from dpnb.query.background import Background
+from dpnb.query.engine import native
+from dpnb.stages import clock
+
+if sys.platform == "win32":
+    pytest.skip("needs SIGINT and fork", allow_module_level=True)
+
+from kernels import Kernel, kernels
+
+ROWS = 4000
+TABLE = pd.DataFrame({"pid": [row % 500 for row in range(ROWS)], "x": [float(row % 7) for row in range(ROWS)]})
+EXACT = {low: int((TABLE["x"] >= low).sum()) for low in range(8)}
+WAITING = "waiting for the interrupted query to end"
+ENDLESS = "select sum(a.range % 7) from range(1000000) a, range(1000000) b"
+MOMENTS = (0.0, 0.03, 0.3, 0.01, 0.1)
+"""Seconds from a request to its interrupt."""
+
+
+def opened(table: Any, path: Path) -> dpnb.Session:
+    return dpnb.Session(
+        table,
+        name="engine",
+        budget=dpnb.Budget.gdp(1000),
+        privacy_unit="pid",
+        max_rows_per_unit=20,
+        schema={"x": dpnb.Bounded(0, 6)},
+        ledger=path,
+    )
+
+
+def right(session: dpnb.Session, low: int) -> bool:
+    """Ask how many rows have a number that is not smaller; the noise has a standard deviation of a fifth."""
+    answer = session.frame[session.frame["x"] >= low].count().release(mu=100)
+    return abs(float(answer.estimate) - EXACT[low]) < 3
+
+
+class OnDuckDB:
+    engine = native.DuckDB
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self.connection = duckdb.connect()
+        self.connection.register("given", TABLE)
+        self.connection.execute("create table t as select * from given")
+        self.table = self.connection.table("t")
+
+    def work_long(self) -> None:
+        self.connection.sql(ENDLESS).fetchall()
+
+
+class OnPolars:
+    engine = native.Polars
+
+    def __init__(self) -> None:
+        import polars
+
+        self.table = polars.from_pandas(TABLE).lazy()
+        numbers = polars.LazyFrame({"x": [float(number % 7) for number in range(30_000)]})
+        self._long = numbers.join(numbers.rename({"x": "y"}), how="cross").select(
+            (polars.col("x") * polars.col("y")).sum()
+        )
+
+    def work_long(self) -> None:
+        # Only for some seconds: it hears an interrupt while it works, and only if its handler is still in place.
+        self._long.collect(engine="streaming")
+
+
+class OnSpark:
+    engine = native.Spark
+
+    def __init__(self) -> None:
+        from pyspark.sql import SparkSession
+
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        builder = SparkSession.builder.master("local[2]").appName("dpnb interrupts")
+        for name in ("spark.ui.enabled", "spark.sql.adaptive.enabled", "spark.ui.showConsoleProgress"):
+            builder = builder.config(name, "false")
+        builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.log.level", "OFF")
+        self.spark = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+        self.table = self.spark.createDataFrame(TABLE)
+
+    def work_long(self) -> None:
+        self.spark.range(10**15).selectExpr("sum(id % 7)").collect()
+
+
+class OnDask:
+    engine = None
+
+    def __init__(self) -> None:
+        import dask.dataframe
+        import distributed
+
+        options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        self.cluster = distributed.LocalCluster(processes=True, **options)
+        self.client = distributed.Client(self.cluster)
+        self.table = dask.dataframe.from_pandas(TABLE, npartitions=4, sort=False)
+
+
+PLACES: dict[str, Callable[[], Any]] = {"duckdb": OnDuckDB, "polars": OnPolars, "spark": OnSpark, "dask": OnDask}
+
+
+def outcome(ask: Callable[[], bool]) -> str:
+    """What comes of a request that an interrupt surely reaches, if need be after it was answered."""
+    said = ""
+    try:
+        try:
+            said = "right" if ask() else "wrong"
+        except KeyboardInterrupt:
+            return "interrupted"
+        except BaseException as error:  # noqa: BLE001
+            said = type(error).__name__
+        while True:
+            time.sleep(0.1)
+    except KeyboardInterrupt:
+        return said
+
+
+def interrupted_at_work(pipe: Connection, name: str, path: Path) -> None:
+    """Have the engine work long, twice for one request; then ask that and another one."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    place = PLACES[name]()
+    session = opened(place.table, path)
+    collected = place.engine.collected
+    outcomes = []
+
+    def endless(engine: Any, frame: Any) -> Any:
+        pipe.send("working")
+        place.work_long()
+        return collected(engine, frame)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place.engine, "collected", endless)
+        outcomes = [outcome(lambda: right(session, 1)) for _ in range(2)]
+    outcomes += ["right" if right(session, low) else "wrong" for low in (1, 2, 1)]
+    pipe.send((outcomes, [charge.state for charge in session.ledger.charges()]))
+    os._exit(0)
+
+
+@pytest.mark.parametrize("name", ["duckdb", "polars"])
+def test_after_an_interrupt_the_same_request_and_others_are_answered(name: str, tmp_path: Path) -> None:
+    pytest.importorskip(name)
+    with kernels(Kernel(interrupted_at_work, name, tmp_path / "engine.dpnb")) as (kernel,):
+        for _ in range(2):
+            assert kernel.hear() == "working"
+            os.kill(kernel.process.pid or 0, signal.SIGINT)
+        outcomes, states = kernel.hear()
+    assert outcomes == ["interrupted"] * 2 + ["right"] * 3
+    assert states == ["released"] * 2
+
+
+def now_and_then(pipe: Connection, session: dpnb.Session, times: int = len(MOMENTS)) -> list[tuple[str, bool]]:
+    """Ask, and be interrupted at some moment; ask the same again in peace; and so on."""
+
+    def asked(low: int) -> bool:
+        pipe.send("asking")
+        return right(session, low)
+
+    return [(outcome(partial(asked, low)), right(session, low)) for low in range(times)]
+
+
+def interrupted_now_and_then(pipe: Connection, name: str, path: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    place = PLACES[name]()
+    session = opened(place.table, path)
+    found = now_and_then(pipe, session)
+    pipe.send((found, session.ledger.count))
+    os._exit(0)
+
+
+def at_several_moments(name: str, path: Path) -> None:
+    with kernels(Kernel(interrupted_now_and_then, name, path)) as (kernel,):
+        for moment in MOMENTS:
+            assert kernel.hear() == "asking"
+            time.sleep(moment)
+            os.kill(kernel.process.pid or 0, signal.SIGINT)
+        found, count = kernel.hear()
+    assert {said for said, _ in found} <= {"interrupted", "right"}
+    assert all(again for _, again in found)
+    assert count == len(MOMENTS)
+
+
+@pytest.mark.parametrize("name", ["duckdb", "polars"])
+def test_an_interrupt_at_any_moment_stays_one(name: str, tmp_path: Path) -> None:
+    pytest.importorskip(name)
+    at_several_moments(name, tmp_path / "engine.dpnb")
+
+
+def without_waiting(self: Background) -> None:
+    """The broken control: what an interrupt has left behind is not waited for before a charge."""
+
+
+def interrupted_while_waiting(pipe: Connection, path: Path, waits: bool) -> None:
+    """Leave work behind that nothing can cancel; ask a new question and interrupt that too; then let the work end."""
+    clock.PATIENCE = 0.0
+    place = OnPolars()
+    session = opened(place.table, path)
+    right(session, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    collected, go_on, told = native.Polars.collected, threading.Event(), []
+
+    def stuck(engine: Any, frame: Any) -> Any:
+        if not go_on.is_set():
+            pipe.send("working")
+            go_on.wait()
+        return collected(engine, frame)
+
+    def tell(text: str, done: bool) -> None:
+        if text.startswith(WAITING) and not told:
+            told.append(text)
+            pipe.send(("waiting", session.ledger.count))
+
+    native.Polars.collected = stuck  # type: ignore[method-assign]
+    if not waits:
+        Background.settle = without_waiting  # type: ignore[method-assign]
+    first = outcome(lambda: right(session, 1))
+    stages.show_by(lambda: tell)
+    second = outcome(lambda: right(session, 2))
+    count = session.ledger.count
+    free = right(session, 0)  # was answered before: needs no rows, and waits for nobody
+    threading.Timer(0.3, go_on.set).start()
+    pipe.send((first, second, count, free, right(session, 2), right(session, 1), session.ledger.count))
+    os._exit(0)
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["", "control"])
+def test_a_request_says_that_it_waits_and_is_charged_after_that(waits: bool, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    with kernels(Kernel(interrupted_while_waiting, tmp_path / "engine.dpnb", waits)) as (kernel,):
+        assert kernel.hear() == "working"
+        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        said, count = kernel.hear()
+        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        told = kernel.hear()
+    assert said == "waiting"
+    assert told[:2] == ("interrupted", "interrupted")
+    assert told[3:] == (True, True, True, 3)
+    assert (count == told[2] == 2) is waits  # the first answer and the question that was interrupted at work
+
+
+def two_threads(pipe: Connection, path: Path) -> None:
+    """Ask on one connection of DuckDB from two threads at once."""
+    session = opened(OnDuckDB().table, path)
+    found: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda low=low: found.append(right(session, low)))  # type: ignore[misc]
+        for low in range(1, 7)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pipe.send((found, session.ledger.count))
+
+
+def test_two_threads_may_ask_on_one_connection(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    with kernels(Kernel(two_threads, tmp_path / "engine.dpnb")) as (kernel,):
+        assert kernel.hear() == ([True] * 6, 6)
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java")
+def test_spark_is_cancelled_and_an_interrupt_stays_one(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    with kernels(Kernel(interrupted_spark, tmp_path / "engine.dpnb")) as (kernel,):
+        for _ in range(2):
+            assert kernel.hear() == "working"
+            os.kill(kernel.process.pid or 0, signal.SIGINT)
+        for moment in MOMENTS[:3]:
+            assert kernel.hear() == "asking"
+            time.sleep(3 * moment)
+            os.kill(kernel.process.pid or 0, signal.SIGINT)
+        outcomes, found, handler, count = kernel.hear()
+    assert outcomes == ["interrupted"] * 2 + ["right"]
+    assert {said for said, _ in found} <= {"interrupted", "right"}
+    assert all(again for _, again in found)
+    assert handler
+    assert count == 1 + 3
+
+
+def interrupted_spark(pipe: Connection, path: Path) -> None:
+    """All of it with one JVM, and with the handler of interrupts that PySpark installs."""
+    place = OnSpark()
+    session = opened(place.table, path)
+    handler = signal.getsignal(signal.SIGINT)
+    collected = native.Spark.collected
+
+    def endless(engine: Any, frame: Any) -> Any:
+        pipe.send("working")
+        place.work_long()
+        return collected(engine, frame)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native.Spark, "collected", endless)
+        outcomes = [outcome(lambda: right(session, 7)) for _ in range(2)]
+    outcomes.append("right" if right(session, 7) else "wrong")
+    found = now_and_then(pipe, session, 3)
+    kept = handler is signal.getsignal(signal.SIGINT) and handler is not signal.default_int_handler
+    pipe.send((outcomes, found, kept, session.ledger.count))
+    os._exit(0)
+
+
+def interrupted_dask(pipe: Connection, path: Path) -> None:
+    """Have tasks that do not end until the next request waits for them; then be interrupted at several moments."""
+    from dpnb.query.tables import dask as there
+
+    clock.PATIENCE = 0.0
+    place = OnDask()
+    session = opened(place.table, path)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    tried, begun, go_on, counts = there._tried, path.with_suffix(".begun"), path.with_suffix(".go"), []
+
+    def slowly(work: Any, *given: Any) -> Any:
+        begun.touch()
+        while not go_on.exists():
+            time.sleep(0.05)
+        return tried(work, *given)
+
+    def tell(text: str, done: bool) -> None:
+        if text.startswith(WAITING) and not counts:
+            counts.append(session.ledger.count)
+            go_on.touch()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(there, "_tried", slowly)
+        outcomes = [outcome(lambda: right(session, 7))]
+    stages.show_by(lambda: tell)
+    outcomes += ["right" if right(session, low) else "wrong" for low in (6, 7)]
+    stages.show_by(None)
+    found = now_and_then(pipe, session, 3)
+    pipe.send((outcomes, counts, found, session.ledger.count))
+    place.client.close()
+    place.cluster.close()
+
+
+def test_dask_is_cancelled_and_waited_for_and_an_interrupt_stays_one(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    begun = tmp_path / "engine.begun"
+    with kernels(Kernel(interrupted_dask, tmp_path / "engine.dpnb")) as (kernel,):
+        while not begun.exists():
+            time.sleep(0.05)
+            assert kernel.process.is_alive()
+        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        for moment in MOMENTS[:3]:
+            assert kernel.hear() == "asking"
+            time.sleep(moment)
+            os.kill(kernel.process.pid or 0, signal.SIGINT)
+        outcomes, counts, found, count = kernel.hear()
+        kernel.end()
+    assert outcomes == ["interrupted", "right", "right"]
+    assert counts == [1]  # while it waited, only what was interrupted had been charged
+    assert {said for said, _ in found} <= {"interrupted", "right"}
+    assert all(again for _, again in found)
+    assert count == 2 + 3
