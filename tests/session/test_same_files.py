@@ -15,6 +15,7 @@ import pytest
 import dpnb
 from dpnb.errors import InvalidValueError
 from dpnb.session.same_files import SameFiles
+from dpnb.session.statement import statement
 
 TABLE = pd.DataFrame({"x": [float(number % 7) for number in range(100)], "pid": list(range(100))})
 OTHER = TABLE.assign(x=TABLE["x"].to_numpy()[::-1])
@@ -139,6 +140,11 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
     assert [charge.branch for charge in rows] == [" files", ""]
     for row in rows[:1]:
         assert row.request not in session.log().to_string() + repr(session) + session._repr_html_()
+
+    session.ledger.close()
+    monkeypatch.setattr("dpnb.session.statement.kernel_around", lambda: None)
+    assert [line.id for line in statement(str(tmp_path / "files.dpnb"), [str(file)], "3").lines] == [rows[1].id]
+    session = opened(polars_parquet(tmp_path), tmp_path, accounting="individual")
 
     def other_size(path: Any, **given: Any) -> Any:
         found = real(path, **given)
