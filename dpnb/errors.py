@@ -7,8 +7,19 @@ caller wrote; it never quotes anything computed from rows.
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """A text with an escape for every character that does not print, such as those that move a terminal's cursor."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 class DpnbError(Exception):
-    """Base of every error that dpnb raises on purpose."""
+    """Base of every error that dpnb raises on purpose.
+
+    A message may quote what somebody else wrote into a ledger or a schema, so it is shown as `printable` has it.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InvalidValueError(DpnbError, ValueError):

@@ -1,7 +1,7 @@
 """What a ledger's file holds at one moment, copied into memory: it is read without a trace.
 
-SQLite's own way to read a file in WAL mode makes files beside it, which then belong to whoever read it and may keep the
-sessions out.  So a file that nobody uses is read as it stands, and one in use as every reader does.
+SQLite's own way to read a file that has a write-ahead log, as ledgers of earlier versions have, makes files beside it,
+which then belong to whoever read it and may keep the sessions out.  So such a file that nobody uses is read as it stands.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from contextlib import closing
 from pathlib import Path
 
 from dpnb.errors import LedgerError
+from dpnb.ledger.connection import BUSY_SECONDS
 
 MEMORY = ":memory:"
 VERSION_BYTE = 18
 WAL = 2
 """What the header of an SQLite file says there, in WAL mode."""
+
+PAGES_AT_ONCE = 5_000
+"""Copied between two moments at which Python hears an interrupt."""
 
 
 def copy_of(path: str) -> sqlite3.Connection:
@@ -45,8 +49,9 @@ def _copied(path: str, alone: bool) -> sqlite3.Connection:
     place = f"{Path(path).absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
     copied = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
     try:
-        with closing(sqlite3.connect(place, uri=True, timeout=60.0)) as source:
-            source.backup(copied)
+        with closing(sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS)) as source:
+            source.execute("PRAGMA page_count").fetchone()  # waits for a kernel that writes; copying would without end
+            source.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_: None)
     except BaseException:
         copied.close()
         raise
@@ -63,5 +68,5 @@ def _wal_mode(path: str) -> bool:
 
 
 def _in_use(path: str) -> bool:
-    """Whether a session has the file open, or left it in a crash."""
+    """Whether a session of an earlier version has the file open, or left it in a crash."""
     return Path(f"{path}-wal").exists()

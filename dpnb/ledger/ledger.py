@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from dpnb.accounting.exact import to_text
 from dpnb.accounting.losses import GDP, Loss
@@ -53,10 +53,11 @@ class Ledger:
     def __init__(
         self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
     ) -> None:
-        self._use(DurableFile(path, FORMAT))
+        self._use(DurableFile(path, TABLES, FORMAT))
         try:
             if self._file.is_new():
                 self._create(promise, settings or {})
+            self._begin()
             self._check_promise(promise)
             self._verify()
         except BaseException:
@@ -80,10 +81,11 @@ class Ledger:
             The file is missing, empty or no ledger, cannot be read, or was altered.
         """
         ledger = object.__new__(cls)
-        ledger._use(DurableFile(path, FORMAT, copied=True))
+        ledger._use(DurableFile(path, TABLES, FORMAT, copied=True))
         try:
             if ledger._file.is_new():
                 raise LedgerError(f"ledger {ledger.path!r}: must hold a promise, and is empty; give a session's ledger")
+            ledger._begin()
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
         except BaseException:
@@ -95,14 +97,14 @@ class Ledger:
         self._file, self.path, self.lock = file, file.path, file.lock
         self._entries: list[Entry] = []  # of rows 1, 2, ...; they are read once, whoever counts them
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
+        self._followed: tuple[int, str] | None = None  # the last row up to which the chain was followed, and its hash
 
     # --- opening -----------------------------------------------------------------------------------------------
 
     def _create(self, promise: Mapping[str, str], settings: Mapping[str, str]) -> None:
         with self.transaction():
-            if not self._file.is_new():  # another kernel was quicker
+            if not self._file.create():
                 return
-            self._file.create(TABLES, FORMAT)
             for item in sorted(promise.items()):
                 self._file.run("INSERT INTO promise VALUES (?, ?)", *item)
             for item in sorted(settings.items()):
@@ -119,23 +121,47 @@ class Ledger:
                     "this session a ledger= of its own (its budget is then spent in addition)"
                 )
 
-    def _verify(self) -> None:
-        """Follow the chain from the promise to the last row, in one transaction since other kernels write."""
-        with self.transaction():
-            last = self._file.run("SELECT id, hash FROM last")
-            self._file.run("UPDATE last SET id = id")  # a file that cannot be written fails now, not at a charge
-            number, previous = 0, self._genesis()
-            for values in self._file.each(f"SELECT {_COLUMNS} FROM charges ORDER BY id"):  # noqa: S608
-                stored = dict(zip(row.COLUMNS, values, strict=True))
-                number += 1
-                previous = chained_hash(previous, stored)
-                result = result_hash(previous, stored["state"], stored["measurement"])
-                if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
-                    self._altered(f"row {number} is not what was written")
-            if last != [(number, previous)]:
-                self._altered("rows were removed, or the promise is not what was written")
+    def _begin(self) -> None:
+        """Read the promise, from which the chain begins."""
+        for texts in (self.promise, self.settings):
+            if not all(isinstance(text, str) for item in texts.items() for text in item):
+                self._altered("the promise is not what was written")
+        self._followed = 0, self._genesis()
 
-    def _altered(self, what: str) -> None:
+    def _verify(self) -> None:
+        """Follow the chain from the promise to the last row."""
+        with self.transaction():
+            self._file.touch()  # a file that cannot be written fails now, not at a charge
+
+    def _follow(self) -> None:
+        """Follow the chain from where it was left to the last row; call in a transaction, since other kernels write.
+
+        So whatever is charged comes after everything that was charged before: a file whose content was replaced, cut
+        off or put back while it was in use is refused.
+        """
+        if self._followed is None:
+            return
+        number, previous = self._followed
+        last = self._file.run("SELECT id, hash FROM last")
+        if number and last == [(number, previous)]:
+            return
+        if number and self._file.run("SELECT hash FROM charges WHERE id = ?", number) != [(previous,)]:
+            self._altered(f"row {number} was there and is not, or is another one")
+        clause, arguments = ("WHERE id > ?", (number,)) if number else ("", ())
+        for values in self._file.each(f"SELECT {_COLUMNS} FROM charges {clause} ORDER BY id", *arguments):  # noqa: S608
+            number += 1
+            stored = row.stored_of(values)
+            if stored is None:
+                self._altered(f"row {number} is not what was written")
+            previous = chained_hash(previous, stored)
+            result = result_hash(previous, stored["state"], stored["measurement"])
+            if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
+                self._altered(f"row {number} is not what was written")
+        if last != [(number, previous)]:
+            self._altered("rows were removed, or the promise is not what was written")
+        self._followed = number, previous
+
+    def _altered(self, what: str) -> NoReturn:
         raise LedgerError(
             f"ledger {self.path!r}: must be as dpnb left it; {what}; restore it from a copy that has every charge"
         )
@@ -229,6 +255,7 @@ class Ledger:
         with self.lock:
             try:
                 with self._file.transaction():
+                    self._follow()
                     yield
             finally:
                 self._unwritten = None

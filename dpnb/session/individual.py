@@ -100,7 +100,7 @@ class Individuals:
     def __init__(self, tables: Tables, account: Account, version: str, on_exhausted: OnExhausted) -> None:
         self._tables, self._account, self._version, self._mode = tables, account, version, on_exhausted
         self._state: _State | None = None
-        self.lock = threading.RLock()
+        self.lock = OwnLock(account.ledger.path)
         """To be held from a charge to its answer, so that rows are taken in the order in which they were charged."""
 
     def sums(self, charge: Charge, query: LinearQuery) -> Sums:
