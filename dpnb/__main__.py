@@ -19,6 +19,10 @@ cannot read the table's file and the ledger.
 """
 
 
+INTERRUPTED = 130
+"""The exit code by which shells know an interrupt."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and give its exit code."""
     given = _parser().parse_args(arguments)
@@ -28,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DpnbError as error:
         sys.stderr.write(f"dpnb: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("dpnb: interrupted; nothing was written\n")
+        return INTERRUPTED
     coding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(coding, "backslashreplace").decode(coding) + "\n")
     return 0

@@ -190,7 +190,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
-            looks=tuple(json.loads(stored["looks"])),
+            looks=_looks(stored["looks"]),
             state=stored["state"],
             measurement=None if values is None else Measurement.from_json(values),
             keys=None if keys is None else tuple(tuple(key) for key in keys),
@@ -208,6 +208,13 @@ def _loss_of(text: str) -> Loss:
 @lru_cache(maxsize=1024)
 def _target_of(text: str) -> GDP:
     return GDP.from_squared(from_text(text))
+
+
+def _looks(text: str) -> tuple[int, ...]:
+    looks = json.loads(text)
+    if not all(type(look) is int and look > 0 for look in looks):
+        raise ValueError
+    return tuple(looks)
 
 
 def _mapping(text: str) -> dict[str, Any]:

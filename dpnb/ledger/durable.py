@@ -82,7 +82,7 @@ class DurableFile:
             if self._copied:
                 return copy_of(self.path)
             return sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self._unusable(error)
 
     # --- what it must be ----------------------------------------------------------------------------------------
@@ -110,11 +110,12 @@ class DurableFile:
 
     def _settle(self) -> None:
         """Choose how SQLite writes; earlier versions of dpnb used a write-ahead log."""
-        if self.path != MEMORY and not self._copied:
+        if self._identity is not None:
             deadline = time.monotonic() + BUSY_SECONDS
-            while str(self._pragma("journal_mode")) != JOURNAL:
+            while True:
                 try:
                     self._connection.execute(f"PRAGMA journal_mode = {JOURNAL}")
+                    break
                 except sqlite3.OperationalError as error:  # SQLite does not wait here by itself for another kernel
                     if error.sqlite_errorcode not in _BUSY or time.monotonic() > deadline:
                         raise
@@ -217,10 +218,10 @@ class DurableFile:
         self._effort.begin()
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # what SQLite says may quote bytes of the file
             self._unusable(error)
 
-    def _unusable(self, error: sqlite3.Error) -> NoReturn:
+    def _unusable(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_INTERRUPT and not self._effort.exceeded:
             raise KeyboardInterrupt from None  # it came while SQLite worked, which then says so in its own way
@@ -262,7 +263,8 @@ def _close(connection: sqlite3.Connection, lock: OwnLock) -> None:
     """
     if lock.is_ours and lock.acquire(timeout=CLOSING_SECONDS):
         try:
-            with suppress(sqlite3.Error):  # another kernel may be writing, or the folder cannot be written any more
+            # Another kernel may be writing, or the folder cannot be written any more: then the journal stays.
+            with suppress(sqlite3.Error, UnicodeDecodeError):
                 connection.execute("PRAGMA busy_timeout = 0")
                 connection.execute("PRAGMA journal_mode = DELETE")
             connection.close()

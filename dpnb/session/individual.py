@@ -25,7 +25,6 @@ stored, and no decision outside depends on it.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -33,17 +32,16 @@ from typing import Any, Literal, get_args
 from dpnb.accounting.exact import binary_up
 from dpnb.accounting.individual import OnExhausted, Terms, WorstCase
 from dpnb.errors import InvalidValueError
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, OwnLock
 from dpnb.query.aggregations import Active, Discovery
 from dpnb.query.linear import LinearQuery
-from dpnb.query.plan import Plan
 from dpnb.query.tables import Groups, Purses
 from dpnb.query.tables.memory import PursesInMemory
 from dpnb.query.unit_vectors import Sums
 from dpnb.session.account import Account
 from dpnb.session.questions import only_of
+from dpnb.session.stored import plan_of, request_of
 from dpnb.session.tables import Tables
-from dpnb.session.target import Request
 from dpnb.stages import Stage, at, work
 
 Took = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
@@ -179,9 +177,9 @@ class Individuals:
         return _State(state.purses.charged(binary_up(worst)), charge.id), None, False
 
     def _compiled(self, charge: Charge) -> LinearQuery:
-        plan = Plan.from_json(charge.plan)
+        plan = plan_of(charge)
         query = self._tables.compile(plan)
-        only = only_of(query, Request.from_json(charge.request).groups)
+        only = only_of(query, request_of(charge).groups)
         return query if only is None else self._tables.compile(plan, only)
 
 

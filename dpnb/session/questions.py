@@ -22,8 +22,9 @@ from dpnb.query.plan import Plan, question_words
 from dpnb.query.schema import Key
 from dpnb.session.account import Account
 from dpnb.session.knowledge import Rows, known_rows, refuse_unknown
+from dpnb.session.stored import request_of
 from dpnb.session.tables import Tables
-from dpnb.session.target import Errors, Label, Request, Target, resolve
+from dpnb.session.target import Errors, Label, Target, resolve
 
 Keys = tuple[tuple[Key, ...], ...]
 
@@ -146,7 +147,7 @@ class Questions:
         looks = []
         for charge in charges:
             if charge.measurement is not None:
-                only = only_of(query, Request.from_json(charge.request).groups)
+                only = only_of(query, request_of(charge).groups)
                 measured = query if only is None else self.tables.compile(query.plan, only)
                 looks.append(Look(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, only))
         return Refinement(tuple(looks), charges[0].tau if looks else None, query.cells)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_sqrt_up, decimal_up, shown_down, shown_up
 from dpnb.accounting.individual import OnExhausted
 from dpnb.answer.faces import ceil_percent, floor_percent
+from dpnb.errors import printable
 from dpnb.session.plain_words import promise_words
 from dpnb.session.state import of_budget
 from dpnb.session.statement import Line, Statement
@@ -33,9 +34,10 @@ def statement_text(made: Statement) -> str:
     What analysts wrote, as in the names of groups, is shown without the characters that move a terminal's cursor.
     """
     loud = [] if made.pledge.notice is None else [f"!!! {made.pledge.notice} !!!", ""]
-    title = [f"Statement for {_printable(made.who)}", ALONE, ""]
+    title = [f"Statement for {made.who}", ALONE, ""]
     facts = [line for name, text in _facts(made) for line in _fact(name, text)]
-    return "\n".join([*loud, *title, *facts, "", *_table(made), "", *_notes(made), *([""] if loud else []), *loud[:1]])
+    lines = [*loud, *title, *facts, "", *_table(made), "", *_notes(made), *([""] if loud else []), *loud[:1]]
+    return "\n".join(map(printable, lines))
 
 
 def _facts(made: Statement) -> list[tuple[str, str]]:
@@ -98,7 +100,7 @@ def _table(made: Statement) -> list[str]:
             _mu(line.asked if line.took == "in full" else line.paid),
             ceil_percent(decimal_up(line.paid / made.budget)),
             _became(line, made),
-            _printable(line.question),
+            printable(line.question),
         )
         for line in made.lines
     ]
@@ -124,7 +126,7 @@ def _became(line: Line, made: Statement) -> str:
         "in part": "counted in part, with all that was left",
         "left out": "left out: not enough left",
         "untouched": "not touched",
-        "worst case": f"charged the worst case of version {_printable(line.version)!r}",
+        "worst case": f"charged the worst case of version {line.version!r}",
         "free": "free for everybody",
     }[line.took]
     if line.took == "left out" and made.out_since not in (None, line.id):
@@ -144,9 +146,5 @@ def _notes(made: Statement) -> list[str]:
 
 
 def _fact(name: str, text: str) -> list[str]:
-    first, *rest = textwrap.wrap(_printable(text), WIDTH - 14, break_long_words=False)
+    first, *rest = textwrap.wrap(printable(text), WIDTH - 14, break_long_words=False)
     return [f"{name + ':':<14}{first}", *(" " * 14 + part for part in rest)]
-
-
-def _printable(text: str) -> str:
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
