@@ -1,7 +1,7 @@
 """What a ledger's file holds at one moment, copied into memory: it is read without a trace.
 
 SQLite's own way to read a file that has a write-ahead log, as ledgers of earlier versions have, makes files beside it,
-which then belong to that reader and may keep the sessions out.  So such a file is read as it stands while nobody uses it.
+which then belong to that reader and may keep the sessions out.  So while nobody uses it, it is read as it stands.
 """
 
 from __future__ import annotations

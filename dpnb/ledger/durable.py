@@ -266,7 +266,8 @@ def _close(connection: sqlite3.Connection, lock: OwnLock) -> None:
             # Another kernel may be writing, or the folder cannot be written any more: then the journal stays.
             with suppress(sqlite3.Error, UnicodeDecodeError):
                 connection.execute("PRAGMA busy_timeout = 0")
-                connection.execute("PRAGMA journal_mode = DELETE")
+                if connection.execute("PRAGMA journal_mode").fetchone() == (JOURNAL,):  # not in a file of somebody else
+                    connection.execute("PRAGMA journal_mode = DELETE")
             connection.close()
         finally:
             lock.release()

@@ -98,6 +98,7 @@ class Ledger:
         self._entries: list[Entry] = []  # of rows 1, 2, ...; they are read once, whoever counts them
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed: tuple[int, str] | None = None  # the last row up to which the chain was followed, and its hash
+        self._reserved: tuple[int, str] | None = None  # likewise, the last row of a transaction before it is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 
@@ -257,8 +258,9 @@ class Ledger:
                 with self._file.transaction():
                     self._follow()
                     yield
+                self._followed = self._reserved or self._followed
             finally:
-                self._unwritten = None
+                self._unwritten = self._reserved = None
 
     def reserve(
         self,
@@ -309,6 +311,7 @@ class Ledger:
         stored["result_hash"] = result_hash(stored["hash"], stored["state"], stored["measurement"])
         self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
         self._file.run("UPDATE last SET id = ?, hash = ?", number, stored["hash"])
+        self._reserved = number, stored["hash"]
         return charge_of(stored)
 
     def release(
@@ -339,5 +342,6 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  A ledger that is no longer used closes itself."""
-        with self.lock:
-            self._file.close()
+        if self.lock.is_ours:  # a fork has nothing to close
+            with self.lock:
+                self._file.close()
