@@ -290,3 +290,40 @@ def test_rows_that_others_forge_are_refused_before_the_next_charge(path: Path) -
         tamper(path, "UPDATE charges SET loss = '{}' WHERE id = 2")
         with pytest.raises(LedgerError, match="row 2 is not what was written"):
             reserve(ledger, "c")
+
+
+# --- a charge that a crash cut short --------------------------------------------------------------------------------
+
+
+def die_in_the_middle(pipe: Connection, path: Path) -> None:
+    """End without a word while some pages of a transaction are in the file."""
+    ledger = Ledger(path, PROMISE)
+    ledger._file.run("PRAGMA cache_size = 2")
+    with ledger.transaction():
+        for number in range(300):
+            ledger.reserve(key=f"lost {number}", version="1", question="q", loss=GDP(1))
+        os._exit(1)
+
+
+def cut_short(path: Path) -> None:
+    filled(path)
+    with kernels(Kernel(die_in_the_middle, path)) as (kernel,):
+        assert kernel.end() == 1
+    assert path.with_name(f"{path.name}-journal").stat().st_size > 4096
+
+
+def test_a_charge_that_was_cut_short_is_undone_at_the_next_opening(path: Path) -> None:
+    cut_short(path)
+    with pytest.raises(LedgerError, match="open its session once, which puts that right"):
+        Ledger.copied(path)
+    with opened(path) as ledger:
+        assert len(ledger.charges()) == 5
+    with closing(Ledger.copied(path)) as copied:
+        assert len(copied.charges()) == 5
+
+
+def test_without_its_journal_a_charge_that_was_cut_short_is_noticed(path: Path) -> None:
+    cut_short(path)
+    without_what_lies_beside_it(path)
+    with pytest.raises(LedgerError):
+        Ledger(path, PROMISE)
