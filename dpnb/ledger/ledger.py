@@ -7,13 +7,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any
 
 from dpnb.accounting.exact import to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import LedgerError
+from dpnb.ledger import chain
 from dpnb.ledger import charge as row
-from dpnb.ledger.charge import Charge, Entry, chained_hash, charge_of, digest, entry_of, result_hash
+from dpnb.ledger.chain import Link
+from dpnb.ledger.charge import Charge, Entry, chained_hash, charge_of, entry_of, result_hash
 from dpnb.ledger.durable import DurableFile
 from dpnb.mechanisms.measurement import Measurement
 
@@ -50,6 +52,9 @@ class Ledger:
         The file cannot be opened or written, is no ledger, was made for another promise, or was altered.
     """
 
+    _followed: Link | None
+    """How far the chain was followed."""
+
     def __init__(
         self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
     ) -> None:
@@ -57,7 +62,7 @@ class Ledger:
         try:
             if self._file.is_new():
                 self._create(promise, settings or {})
-            self._begin()
+            self._followed = chain.start(self.path, self.promise, self.settings)
             self._check_promise(promise)
             self._verify()
         except BaseException:
@@ -85,7 +90,7 @@ class Ledger:
         try:
             if ledger._file.is_new():
                 raise LedgerError(f"ledger {ledger.path!r}: must hold a promise, and is empty; give a session's ledger")
-            ledger._begin()
+            ledger._followed = chain.start(ledger.path, ledger.promise, ledger.settings)
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
         except BaseException:
@@ -97,8 +102,8 @@ class Ledger:
         self._file, self.path, self.lock = file, file.path, file.lock
         self._entries: list[Entry] = []  # of rows 1, 2, ...; they are read once, whoever counts them
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
-        self._followed: tuple[int, str] | None = None  # the last row up to which the chain was followed, and its hash
-        self._reserved: tuple[int, str] | None = None  # likewise, the last row of a transaction before it is committed
+        self._followed = None
+        self._reserved: Link | None = None  # how far the chain will have been followed once a transaction is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 
@@ -110,7 +115,7 @@ class Ledger:
                 self._file.run("INSERT INTO promise VALUES (?, ?)", *item)
             for item in sorted(settings.items()):
                 self._file.run("INSERT INTO settings VALUES (?, ?)", *item)
-            self._file.run("INSERT INTO last VALUES (0, ?)", self._genesis())
+            self._file.run("INSERT INTO last VALUES (0, ?)", chain.start(self.path, self.promise, self.settings).hash)
 
     def _check_promise(self, promise: Mapping[str, str]) -> None:
         stored = self.promise
@@ -122,53 +127,10 @@ class Ledger:
                     "this session a ledger= of its own (its budget is then spent in addition)"
                 )
 
-    def _begin(self) -> None:
-        """Read the promise, from which the chain begins."""
-        for texts in (self.promise, self.settings):
-            if not all(isinstance(text, str) for item in texts.items() for text in item):
-                self._altered("the promise is not what was written")
-        self._followed = 0, self._genesis()
-
     def _verify(self) -> None:
         """Follow the chain from the promise to the last row."""
         with self.transaction():
             self._file.touch()  # a file that cannot be written fails now, not at a charge
-
-    def _follow(self) -> None:
-        """Follow the chain from where it was left to the last row; call in a transaction, since other kernels write.
-
-        So whatever is charged comes after everything that was charged before: a file whose content was replaced, cut
-        off or put back while it was in use is refused.
-        """
-        if self._followed is None:
-            return
-        number, previous = self._followed
-        last = self._file.run("SELECT id, hash FROM last")
-        if number and last == [(number, previous)]:
-            return
-        if number and self._file.run("SELECT hash FROM charges WHERE id = ?", number) != [(previous,)]:
-            self._altered(f"row {number} was there and is not, or is another one")
-        clause, arguments = ("WHERE id > ?", (number,)) if number else ("", ())
-        for values in self._file.each(f"SELECT {_COLUMNS} FROM charges {clause} ORDER BY id", *arguments):  # noqa: S608
-            number += 1
-            stored = row.stored_of(values)
-            if stored is None:
-                self._altered(f"row {number} is not what was written")
-            previous = chained_hash(previous, stored)
-            result = result_hash(previous, stored["state"], stored["measurement"])
-            if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
-                self._altered(f"row {number} is not what was written")
-        if last != [(number, previous)]:
-            self._altered("rows were removed, or the promise is not what was written")
-        self._followed = number, previous
-
-    def _altered(self, what: str) -> NoReturn:
-        raise LedgerError(
-            f"ledger {self.path!r}: must be as dpnb left it; {what}; restore it from a copy that has every charge"
-        )
-
-    def _genesis(self) -> str:
-        return digest([self.promise, self.settings])
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -256,7 +218,8 @@ class Ledger:
         with self.lock:
             try:
                 with self._file.transaction():
-                    self._follow()
+                    if self._followed is not None:  # else the file is just being made
+                        self._followed = chain.followed(self._file, self._followed)
                     yield
                 self._followed = self._reserved or self._followed
             finally:
@@ -311,7 +274,7 @@ class Ledger:
         stored["result_hash"] = result_hash(stored["hash"], stored["state"], stored["measurement"])
         self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
         self._file.run("UPDATE last SET id = ?, hash = ?", number, stored["hash"])
-        self._reserved = number, stored["hash"]
+        self._reserved = Link(number, stored["hash"])
         return charge_of(stored)
 
     def release(
