@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 
+MEMORY = ":memory:"
 BUSY_SECONDS = 60.0
 STEPS_AT_ONCE = 100_000
 """Steps of SQLite's virtual machine between two looks at how many there were; some milliseconds."""
@@ -24,7 +25,7 @@ class Effort:
     Parameters
     ----------
     path : str
-        Of the file.
+        Of the file; in memory there is only what this process wrote, and no bound.
     """
 
     def __init__(self, path: str) -> None:
@@ -37,7 +38,7 @@ class Effort:
     @property
     def exceeded(self) -> bool:
         """Whether the statement took more than any statement of ours takes."""
-        return self._steps > self._limit
+        return self._path != MEMORY and self._steps > self._limit
 
     def __call__(self) -> bool:
         """Note some more steps; whether to stop."""

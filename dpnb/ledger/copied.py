@@ -11,9 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 from dpnb.errors import LedgerError
-from dpnb.ledger.connection import BUSY_SECONDS
+from dpnb.ledger.connection import BUSY_SECONDS, MEMORY
 
-MEMORY = ":memory:"
 VERSION_BYTE = 18
 WAL = 2
 """What the header of an SQLite file says there, in WAL mode."""
@@ -50,7 +49,10 @@ def _copied(path: str, alone: bool) -> sqlite3.Connection:
     copied = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
     try:
         with closing(sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS)) as source:
-            source.execute("PRAGMA page_count").fetchone()  # waits for a kernel that writes; copying would without end
+            source.execute("BEGIN")  # one state of the file, also if a session charges meanwhile
+            source.execute(
+                "PRAGMA page_count"
+            ).fetchone()  # waits for one that does; copying itself would wait for ever
             source.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_: None)
     except BaseException:
         copied.close()

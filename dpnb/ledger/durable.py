@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpnb.errors import LedgerError
-from dpnb.ledger.connection import BUSY_SECONDS, Effort, harden
-from dpnb.ledger.copied import MEMORY, copy_of
+from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, Effort, harden
+from dpnb.ledger.copied import copy_of
 from dpnb.ledger.own_lock import OwnLock
 
 APPLICATION_ID = 0x64706E62  # "dpnb"
@@ -176,7 +176,7 @@ class DurableFile:
         if self._identity is not None and self._pragma("journal_mode") != JOURNAL:
             raise LedgerError(
                 f"ledger {self.path!r}: must be written with the journal mode {JOURNAL!r}, and another program has "
-                "changed that; nothing was written; make the session anew, which changes it back"
+                "changed that; nothing was written; make the session again, which changes it back"
             )
 
     def _check_still_ours(self) -> None:
@@ -184,7 +184,7 @@ class DurableFile:
         if now != self._identity:
             raise LedgerError(
                 f"ledger {self.path!r}: must stay where it was opened, it was moved, deleted or replaced; put it back "
-                "and make the session anew"
+                "and make the session again"
             )
 
     def _identity_now(self) -> tuple[int, int] | None:

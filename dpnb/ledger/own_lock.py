@@ -48,7 +48,7 @@ class OwnLock:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
             raise LedgerError(
                 f"ledger {self._path!r}: serves the process that opened it, got a fork of that process; make the "
-                "session anew in this process, or ask the question in the first one"
+                "session again in this process, or ask the question in the first one"
             )
         return self._lock.acquire(timeout=timeout)
 

@@ -92,6 +92,13 @@ def test_a_statement_without_end_ends(path: Path, monkeypatch: pytest.MonkeyPatc
         endless(path).run(f"SELECT count(*) FROM ({ENDLESS})")
 
 
+def test_a_ledger_in_memory_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LEAST_STEPS", 10**5)
+    numbers = ENDLESS.replace("x + 1 FROM n", "x + 1 FROM n WHERE x < 100000")
+    with opened(":memory:") as ledger:
+        assert ledger._file.run(f"SELECT count(*) FROM ({numbers})") == [(100_000,)]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there")
 def test_an_interrupt_ends_a_statement(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LEAST_STEPS", 10**15)
