@@ -18,7 +18,7 @@ LONG = ("test_examples.py", "test_spark.py", "test_descent.py", "test_coverage.p
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts")
 
-# A killed process leaves to the system what it has written, so only a power cut could tell the difference; waiting for the
+# What a killed process has written the system still has, so only a power cut could tell the difference; waiting for the
 # disk several times for each charge takes a good part of the time of most tests.
 durable.SYNCHRONOUS = "OFF"
 
