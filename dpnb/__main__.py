@@ -32,6 +32,7 @@ It refuses to run inside a notebook's kernel. That protects against mistakes; th
 cannot read the table's file.
 """
 
+
 INTERRUPTED = 130
 """The exit code by which shells know an interrupt."""
 

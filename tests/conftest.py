@@ -10,12 +10,18 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from dpnb.ledger import durable
+
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
 LONG = ("test_examples.py", "test_spark.py", "test_descent.py", "test_coverage.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts")
+
+# What a killed process has written the system still has, so only a power cut could tell the difference; waiting for the
+# disk several times for each charge takes a good part of the time of most tests.
+durable.SYNCHRONOUS = "OFF"
 
 # A deadline measures the machine, not the code.  In CI the same examples run every time, so that a red build means the
 # change is wrong; at a desk the examples vary and find new things.

@@ -18,12 +18,14 @@ import pandas as pd
 import dpnb
 from dpnb.answer.answer import Answer
 from dpnb.errors import BudgetExceeded, LedgerError
+from dpnb.ledger import durable
 from dpnb.query.tables import memory
 from dpnb.session import releases
 
 # Each process is forked from a clean one that has imported the slow parts: quick, and without pytest's own state.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["pandas", "dpnb.session.session", "multiprocessing.resource_sharer"])
+durable.SYNCHRONOUS = "OFF"  # in the processes too: see conftest.py
 PATIENCE = 60.0
 
 PEOPLE = 200

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from dpnb.ledger.branch import TRUNK, branch_of, launch_of
 from dpnb.ledger.charge import Charge, Entry
-from dpnb.ledger.copied import MEMORY
+from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.ledger import Ledger
+from dpnb.ledger.own_lock import OwnLock
+from dpnb.ledger.readable import readable
 
-__all__ = ["MEMORY", "TRUNK", "Charge", "Entry", "Ledger", "branch_of", "launch_of"]
+__all__ = ["MEMORY", "TRUNK", "Charge", "Entry", "Ledger", "OwnLock", "branch_of", "launch_of", "readable"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,8 @@ from typing import Any, NamedTuple
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, loss_from_json
-from dpnb.errors import DpnbError, LedgerError
+from dpnb.errors import LedgerError
+from dpnb.ledger.readable import readable
 from dpnb.mechanisms.measurement import Measurement
 
 RESERVED_COLUMNS = (
@@ -27,6 +29,10 @@ RESERVED_COLUMNS = (
 ENTRY_COLUMNS = ("id", "branch", "version", "loss", "cell", "launch")
 
 COLUMNS = (*RESERVED_COLUMNS, "hash", "state", "measurement", "result_hash")
+
+MAY_BE_EMPTY = {"sigma", "tau", "cell", "launch", "measurement"}
+STATES = ("reserved", "released", "failed")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 TABLE = """
 CREATE TABLE charges (
@@ -138,17 +144,25 @@ def entry_of(stored: tuple[Any, ...]) -> Entry:
         A column does not hold what a ledger writes.
     """
     number, branch, version, loss, cell, launch = stored
-    try:
+    with readable(f"row {number}"):
         return Entry(
             number,
             intern(branch),
             intern(version),
             _loss_of(loss),
             None if cell is None else intern(cell),
-            None if launch is None else json.loads(launch),
+            None if launch is None else _mapping(launch),
         )
-    except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unreadable(number, error) from None
+
+
+def stored_of(values: tuple[Any, ...]) -> dict[str, Any] | None:
+    """A row's columns by name; None if one is not of the type that a ledger writes, which SQLite does not see to."""
+    stored = dict(zip(COLUMNS, values, strict=True))
+    texts = {name: value for name, value in stored.items() if not (value is None and name in MAY_BE_EMPTY)}
+    number = texts.pop("id")
+    if not isinstance(number, int) or not all(isinstance(text, str) for text in texts.values()):
+        return None
+    return stored if stored["state"] in STATES and TIME.fullmatch(stored["time"]) else None
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
@@ -159,8 +173,8 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
     LedgerError
         A column does not hold what a ledger writes.
     """
-    try:
-        content = None if stored["measurement"] is None else json.loads(stored["measurement"])
+    with readable(f"row {stored['id']}"):
+        content = None if stored["measurement"] is None else _mapping(stored["measurement"])
         values = content if content is not None and "values" in content else None
         keys = (content or {}).get("keys")
         return Charge(
@@ -176,16 +190,14 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
-            looks=tuple(json.loads(stored["looks"])),
+            looks=_looks(stored["looks"]),
             state=stored["state"],
             measurement=None if values is None else Measurement.from_json(values),
             keys=None if keys is None else tuple(tuple(key) for key in keys),
             cell=stored["cell"],
-            launch=None if stored["launch"] is None else json.loads(stored["launch"]),
+            launch=None if stored["launch"] is None else _mapping(stored["launch"]),
             said=content if values is None else None,
         )
-    except (DpnbError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unreadable(stored.get("id"), error) from None
 
 
 @lru_cache(maxsize=1024)
@@ -198,11 +210,18 @@ def _target_of(text: str) -> GDP:
     return GDP.from_squared(from_text(text))
 
 
-def _unreadable(number: object, error: Exception) -> LedgerError:
-    return LedgerError(
-        f"ledger: row {number} must read as dpnb wrote it, got {type(error).__name__} while reading it; "
-        "restore the file from a copy that has every charge"
-    )
+def _looks(text: str) -> tuple[int, ...]:
+    looks = json.loads(text)
+    if not all(type(look) is int and look > 0 for look in looks):
+        raise ValueError
+    return tuple(looks)
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise TypeError(type(content).__name__)
+    return content
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, default=repr)

@@ -1,7 +1,7 @@
 """What a ledger's file holds at one moment, copied into memory: it is read without a trace.
 
-SQLite's own way to read a file in WAL mode makes files beside it, which then belong to whoever read it and may keep the
-sessions out.  So a file that nobody uses is read as it stands, and one in use as every reader does.
+SQLite's own way to read a file that has a write-ahead log, as ledgers of earlier versions have, makes files beside it,
+which then belong to that reader and may keep the sessions out.  So while nobody uses it, it is read as it stands.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from contextlib import closing
 from pathlib import Path
 
 from dpnb.errors import LedgerError
+from dpnb.ledger.connection import BUSY_SECONDS, MEMORY
 
-MEMORY = ":memory:"
 VERSION_BYTE = 18
 WAL = 2
 """What the header of an SQLite file says there, in WAL mode."""
+
+PAGES_AT_ONCE = 5_000
+"""Copied between two moments at which Python hears an interrupt."""
 
 
 def copy_of(path: str) -> sqlite3.Connection:
@@ -45,8 +48,12 @@ def _copied(path: str, alone: bool) -> sqlite3.Connection:
     place = f"{Path(path).absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
     copied = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
     try:
-        with closing(sqlite3.connect(place, uri=True, timeout=60.0)) as source:
-            source.backup(copied)
+        with closing(sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS)) as source:
+            source.execute("BEGIN")  # one state of the file, also if a session charges meanwhile
+            source.execute(
+                "PRAGMA page_count"
+            ).fetchone()  # waits for one that does; copying itself would wait for ever
+            source.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_: None)
     except BaseException:
         copied.close()
         raise
@@ -63,5 +70,5 @@ def _wal_mode(path: str) -> bool:
 
 
 def _in_use(path: str) -> bool:
-    """Whether a session has the file open, or left it in a crash."""
+    """Whether a session of an earlier version has the file open, or left it in a crash."""
     return Path(f"{path}-wal").exists()

@@ -1,25 +1,40 @@
-"""A file in which a transaction that has returned is on disk, and which several threads and kernels may share."""
+"""A file in which a transaction that has returned is on disk, and which several threads and kernels may share.
+
+SQLite writes with its rollback journal, so the file alone holds every transaction that has returned.  What lies beside
+it, and for a moment only, is what the file held before.  A copy of the file, or what is left of it after a crash, is
+never behind; with a write-ahead log it may be, and two kernels that do not see the same log spend one budget twice.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
-import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dpnb.errors import LedgerError
-from dpnb.ledger.copied import MEMORY, copy_of
-from dpnb.ledger.local_disk import is_local_disk
+from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, Effort, harden
+from dpnb.ledger.copied import copy_of
+from dpnb.ledger.own_lock import OwnLock
 
 APPLICATION_ID = 0x64706E62  # "dpnb"
-BUSY_SECONDS = 60.0
 CLOSING_SECONDS = 5.0
+JOURNAL = "persist"
+"""Made once, emptied at each commit, which costs less than making it each time, and removed on closing."""
+
+SYNCHRONOUS = "FULL"
+"""A commit also survives a power cut that follows at once."""
+
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+Layout = frozenset[tuple[str, str, str, str]]
+"""Kind, name, table and statement of everything that a file's schema names."""
 
 
 class DurableFile:
@@ -29,6 +44,8 @@ class DurableFile:
     ----------
     path : str or path
         Made if there is none, or if it is empty; ``":memory:"`` forgets everything with the process.
+    tables : str
+        The statements that make its tables and indices.
     layout : int
         Number of the tables' layout.
     copied : bool
@@ -37,20 +54,24 @@ class DurableFile:
     Raises
     ------
     LedgerError
-        The file cannot be opened, is not one of dpnb's, or has another layout.
+        The file cannot be opened, is not one of dpnb's, has another layout, or has several names.
     """
 
-    def __init__(self, path: str | os.PathLike[str], layout: int, *, copied: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], tables: str, layout: int, *, copied: bool = False) -> None:
         self.path = str(path) if str(path) == MEMORY and not copied else str(Path(path).absolute())
-        self.lock = threading.RLock()
-        self._copied = copied
-        self._process = os.getpid()
+        self.lock = OwnLock(self.path)
+        self._tables, self._layout, self._copied = tables, layout, copied
+        self._effort = Effort(self.path)
         self._connection = self._connect()
-        self._identity = self._identity_now()
-        self.close = weakref.finalize(self, _close, self._connection, self._process, self.lock)
+        self._identity: tuple[int, int] | None = None
+        self.close = weakref.finalize(self, _close, self._connection, self.lock)
+        _open.add(self)
         try:
             with self._translated():
-                self._check_layout(layout)
+                self._identity = self._identity_now()
+                harden(self._connection, self._effort)
+                if not self.is_new():  # looked at first: another kernel may be making it
+                    self._check_layout()
                 self._settle()
         except BaseException:
             self.close()
@@ -61,55 +82,63 @@ class DurableFile:
             if self._copied:
                 return copy_of(self.path)
             return sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self._unusable(error)
 
-    def _check_layout(self, layout: int) -> None:
-        if self.is_new():  # looked at first: another kernel may be making it, tables and marks in one transaction
-            return
-        application, found = self._pragma("application_id"), self._pragma("user_version")
-        if (application, found) == (APPLICATION_ID, layout):
-            return
-        kind = f"one of format {found}" if application == APPLICATION_ID else "another program's"
-        raise LedgerError(
-            f"ledger {self.path!r}: must be a dpnb ledger of format {layout}; it is {kind}; give another file name"
-        )
-
-    def _settle(self) -> None:
-        """Choose how SQLite writes.
-
-        WAL needs memory that every reader shares, which a network file system does not give.  A file that has the
-        rollback journal keeps it: the kernel that chose it may be on another machine.
-        """
-        if self.path != MEMORY and not self._copied:
-            if not is_local_disk(self.path):
-                self._set_journal_mode("DELETE")
-            elif self.is_new():
-                self._set_journal_mode("WAL")
-        # EXTRA is FULL, and in rollback mode a commit also survives a power cut that follows at once.
-        self._connection.execute("PRAGMA synchronous = EXTRA")
-        self._connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache; no effect elsewhere
-
-    def _set_journal_mode(self, mode: str) -> None:
-        deadline = time.monotonic() + BUSY_SECONDS
-        while str(self._pragma("journal_mode")).upper() != mode:
-            try:
-                self._connection.execute(f"PRAGMA journal_mode = {mode}")
-            except sqlite3.OperationalError as error:  # SQLite does not wait here by itself for another kernel
-                if error.sqlite_errorcode not in _BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+    # --- what it must be ----------------------------------------------------------------------------------------
 
     def is_new(self) -> bool:
         """Whether nothing was ever written to it."""
-        return not self.run("SELECT 1 FROM sqlite_master LIMIT 1")
+        return bool(self._pragma("page_count") == 0)
 
-    def create(self, statements: str, layout: int) -> None:
-        """Make the tables; call inside `transaction`."""
-        for statement in statements.split(";")[:-1]:
+    def _check_layout(self) -> None:
+        """Before anything else is read: a view, a trigger or another table might stand where ours are expected."""
+        application, found = self._pragma("application_id"), self._pragma("user_version")
+        if (application, found) != (APPLICATION_ID, self._layout):
+            kind = f"one of format {found}" if application == APPLICATION_ID else "another program's"
+            if not self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
+                kind = "a file without tables, maybe what is left of a ledger that was copied or lost in part"
+            raise LedgerError(
+                f"ledger {self.path!r}: must be a dpnb ledger of format {self._layout}; it is {kind}; give another "
+                "file name, or restore it from a copy that has every charge"
+            )
+        if _layout_of(self.run("SELECT type, name, tbl_name, sql FROM sqlite_master")) != _expected(self._tables):
+            raise LedgerError(
+                f"ledger {self.path!r}: must hold the tables and indices that dpnb makes and nothing else; it does "
+                "not; restore it from a copy that has every charge, or give another file name"
+            )
+
+    def _settle(self) -> None:
+        """Choose how SQLite writes; earlier versions of dpnb used a write-ahead log."""
+        if self._identity is not None:
+            deadline = time.monotonic() + BUSY_SECONDS
+            while True:
+                try:
+                    self._connection.execute(f"PRAGMA journal_mode = {JOURNAL}")
+                    break
+                except sqlite3.OperationalError as error:  # SQLite does not wait here by itself for another kernel
+                    if error.sqlite_errorcode not in _BUSY or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+        self._connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        self._connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache; no effect elsewhere
+
+    def create(self) -> bool:
+        """Make the tables, unless another kernel was quicker; call inside `transaction`; whether it made them."""
+        if self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self._check_layout()
+            return False
+        for statement in self._tables.split(";")[:-1]:
             self._connection.execute(statement)
         self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._connection.execute(f"PRAGMA user_version = {layout}")
+        self._connection.execute(f"PRAGMA user_version = {self._layout}")
+        return True
+
+    def touch(self) -> None:
+        """Write something that is there already; call inside `transaction`."""
+        self._connection.execute(f"PRAGMA user_version = {self._layout}")
+
+    # --- use ----------------------------------------------------------------------------------------------------
 
     def run(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
         """Run one statement and give its rows."""
@@ -117,80 +146,141 @@ class DurableFile:
             self._check_still_ours()
             return self._connection.execute(statement, arguments).fetchall()
 
-    def each(self, statement: str) -> Iterator[tuple[Any, ...]]:
+    def each(self, statement: str, *arguments: object) -> Iterator[tuple[Any, ...]]:
         """The rows of one statement, one after the other, for more than memory should hold; call in `transaction`."""
         with self._translated():
-            yield from self._connection.execute(statement)
+            yield from self._connection.execute(statement, arguments)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Keep every other thread and kernel from writing until the block is done; an exception undoes the block.
 
-        On leaving the block what it wrote is on disk.
+        On leaving the block what it wrote is on disk, in the file that the path leads to.
         """
         with self.lock, self._translated():
             self._check_still_ours()
             try:  # BEGIN is inside: an interrupt just after it must not leave the file locked
                 self._connection.execute("BEGIN IMMEDIATE")
+                self._check_journal()
                 yield
+                self._check_still_ours()
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+            self._check_still_ours()
+
+    def _check_journal(self) -> None:
+        """Refuse a file to which some other program has given a write-ahead log."""
+        if self._identity is not None and self._pragma("journal_mode") != JOURNAL:
+            raise LedgerError(
+                f"ledger {self.path!r}: must be written with the journal mode {JOURNAL!r}, and another program has "
+                "changed that; nothing was written; make the session again, which changes it back"
+            )
 
     def _check_still_ours(self) -> None:
-        if os.getpid() != self._process:
-            # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
-            raise LedgerError(
-                f"ledger {self.path!r}: serves the process that opened it, got a fork of that process; make the "
-                "session anew in this process, or ask the question in the first one"
-            )
-        if self._identity_now() != self._identity:
+        now = self._identity_now()
+        if now != self._identity:
             raise LedgerError(
                 f"ledger {self.path!r}: must stay where it was opened, it was moved, deleted or replaced; put it back "
-                "and make the session anew"
+                "and make the session again"
             )
 
     def _identity_now(self) -> tuple[int, int] | None:
-        """Which file the path leads to."""
+        """Which file the path leads to.
+
+        Raises
+        ------
+        LedgerError
+            It has more than one name: SQLite's journal has only one, and a copy is too easily taken for another ledger.
+        """
         if self.path == MEMORY or self._copied:
             return None
         try:
             found = os.stat(self.path)
         except OSError:
             return None
+        if found.st_nlink > 1:
+            raise LedgerError(
+                f"ledger {self.path!r}: must have one name, it has {found.st_nlink} (hard links); remove all names but "
+                "one, and use that one alone"
+            )
         return found.st_dev, found.st_ino
+
+    # --- SQLite -------------------------------------------------------------------------------------------------
 
     def _pragma(self, name: str) -> Any:
         return self.run(f"PRAGMA {name}")[0][0]
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
+        self._effort.begin()
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # what SQLite says may quote bytes of the file
             self._unusable(error)
 
-    def _unusable(self, error: sqlite3.Error) -> NoReturn:
-        busy = getattr(error, "sqlite_errorcode", None) in _BUSY
-        remedy = (
-            f"another kernel has held it for {BUSY_SECONDS:.0f} seconds; interrupt or restart that kernel"
-            if busy
-            else "give the path of a dpnb ledger that you may read"
-            if self._copied
-            else "give the path of a dpnb ledger, or of a file that does not exist yet in a folder you can write to"
-        )
-        raise LedgerError(f"ledger {self.path!r}: cannot be used ({error}); {remedy}") from None
+    def _unusable(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_INTERRUPT and not self._effort.exceeded:
+            raise KeyboardInterrupt from None  # it came while SQLite worked, which then says so in its own way
+        raise LedgerError(f"ledger {self.path!r}: cannot be used ({error}); {self._remedy(code)}") from None
+
+    def _remedy(self, code: int | None) -> str:
+        if code in _BUSY:
+            return f"another kernel has held it for {BUSY_SECONDS:.0f} seconds; interrupt or restart that kernel"
+        if code == sqlite3.SQLITE_INTERRUPT:
+            return "reading it takes more work than a ledger of its size can; restore it from a copy"
+        if self._copied and Path(f"{self.path}-journal").exists():
+            return "a crash has cut a charge short; open its session once, which puts that right"
+        if self._copied:
+            return "give the path of a dpnb ledger that you may read"
+        return "give the path of a dpnb ledger, or of a file that does not exist yet in a folder you can write to"
 
 
-def _close(connection: sqlite3.Connection, process: int, lock: threading.RLock) -> None:
+def _layout_of(rows: list[tuple[Any, ...]]) -> Layout:
+    return frozenset((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in rows)
+
+
+@lru_cache
+def _expected(tables: str) -> Layout:
+    connection = sqlite3.connect(MEMORY)
+    try:
+        connection.executescript(tables)
+        return _layout_of(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall())
+    finally:
+        connection.close()
+
+
+# --- the end --------------------------------------------------------------------------------------------------------
+
+
+def _close(connection: sqlite3.Connection, lock: OwnLock) -> None:
     """Close, unless this is a fork: the file is the other process's.
 
     Not while another thread uses the connection, as one may still do when the interpreter ends.
     """
-    if os.getpid() == process and lock.acquire(timeout=CLOSING_SECONDS):
+    if lock.is_ours and lock.acquire(timeout=CLOSING_SECONDS):
         try:
+            # Another kernel may be writing, or the folder cannot be written any more: then the journal stays.
+            with suppress(sqlite3.Error, UnicodeDecodeError):
+                connection.execute("PRAGMA busy_timeout = 0")
+                if connection.execute("PRAGMA journal_mode").fetchone() == (JOURNAL,):  # not in a file of somebody else
+                    connection.execute("PRAGMA journal_mode = DELETE")
             connection.close()
         finally:
             lock.release()
+
+
+_open: weakref.WeakSet[DurableFile] = weakref.WeakSet()
+
+
+def _abandon() -> None:
+    """In a fork, keep every connection for ever: closing one would undo what a thread of the first process writes."""
+    for file in _open:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(file._connection))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon)

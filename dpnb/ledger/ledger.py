@@ -12,8 +12,10 @@ from typing import Any
 from dpnb.accounting.exact import to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import LedgerError
+from dpnb.ledger import chain
 from dpnb.ledger import charge as row
-from dpnb.ledger.charge import Charge, Entry, chained_hash, charge_of, digest, entry_of, result_hash
+from dpnb.ledger.chain import Link
+from dpnb.ledger.charge import Charge, Entry, chained_hash, charge_of, entry_of, result_hash
 from dpnb.ledger.durable import DurableFile
 from dpnb.mechanisms.measurement import Measurement
 
@@ -50,13 +52,17 @@ class Ledger:
         The file cannot be opened or written, is no ledger, was made for another promise, or was altered.
     """
 
+    _followed: Link | None
+    """How far the chain was followed."""
+
     def __init__(
         self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
     ) -> None:
-        self._use(DurableFile(path, FORMAT))
+        self._use(DurableFile(path, TABLES, FORMAT))
         try:
             if self._file.is_new():
                 self._create(promise, settings or {})
+            self._followed = chain.start(self.path, self.promise, self.settings)
             self._check_promise(promise)
             self._verify()
         except BaseException:
@@ -80,10 +86,11 @@ class Ledger:
             The file is missing, empty or no ledger, cannot be read, or was altered.
         """
         ledger = object.__new__(cls)
-        ledger._use(DurableFile(path, FORMAT, copied=True))
+        ledger._use(DurableFile(path, TABLES, FORMAT, copied=True))
         try:
             if ledger._file.is_new():
                 raise LedgerError(f"ledger {ledger.path!r}: must hold a promise, and is empty; give a session's ledger")
+            ledger._followed = chain.start(ledger.path, ledger.promise, ledger.settings)
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
         except BaseException:
@@ -95,19 +102,20 @@ class Ledger:
         self._file, self.path, self.lock = file, file.path, file.lock
         self._entries: list[Entry] = []  # of rows 1, 2, ...; they are read once, whoever counts them
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
+        self._followed = None
+        self._reserved: Link | None = None  # how far the chain will have been followed once a transaction is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 
     def _create(self, promise: Mapping[str, str], settings: Mapping[str, str]) -> None:
         with self.transaction():
-            if not self._file.is_new():  # another kernel was quicker
+            if not self._file.create():
                 return
-            self._file.create(TABLES, FORMAT)
             for item in sorted(promise.items()):
                 self._file.run("INSERT INTO promise VALUES (?, ?)", *item)
             for item in sorted(settings.items()):
                 self._file.run("INSERT INTO settings VALUES (?, ?)", *item)
-            self._file.run("INSERT INTO last VALUES (0, ?)", self._genesis())
+            self._file.run("INSERT INTO last VALUES (0, ?)", chain.start(self.path, self.promise, self.settings).hash)
 
     def _check_promise(self, promise: Mapping[str, str]) -> None:
         stored = self.promise
@@ -120,28 +128,9 @@ class Ledger:
                 )
 
     def _verify(self) -> None:
-        """Follow the chain from the promise to the last row, in one transaction since other kernels write."""
+        """Follow the chain from the promise to the last row."""
         with self.transaction():
-            last = self._file.run("SELECT id, hash FROM last")
-            self._file.run("UPDATE last SET id = id")  # a file that cannot be written fails now, not at a charge
-            number, previous = 0, self._genesis()
-            for values in self._file.each(f"SELECT {_COLUMNS} FROM charges ORDER BY id"):  # noqa: S608
-                stored = dict(zip(row.COLUMNS, values, strict=True))
-                number += 1
-                previous = chained_hash(previous, stored)
-                result = result_hash(previous, stored["state"], stored["measurement"])
-                if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
-                    self._altered(f"row {number} is not what was written")
-            if last != [(number, previous)]:
-                self._altered("rows were removed, or the promise is not what was written")
-
-    def _altered(self, what: str) -> None:
-        raise LedgerError(
-            f"ledger {self.path!r}: must be as dpnb left it; {what}; restore it from a copy that has every charge"
-        )
-
-    def _genesis(self) -> str:
-        return digest([self.promise, self.settings])
+            self._file.touch()  # a file that cannot be written fails now, not at a charge
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -229,9 +218,12 @@ class Ledger:
         with self.lock:
             try:
                 with self._file.transaction():
+                    if self._followed is not None:  # else the file is just being made
+                        self._followed = chain.followed(self._file, self._followed)
                     yield
+                self._followed = self._reserved or self._followed
             finally:
-                self._unwritten = None
+                self._unwritten = self._reserved = None
 
     def reserve(
         self,
@@ -282,6 +274,7 @@ class Ledger:
         stored["result_hash"] = result_hash(stored["hash"], stored["state"], stored["measurement"])
         self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
         self._file.run("UPDATE last SET id = ?, hash = ?", number, stored["hash"])
+        self._reserved = Link(number, stored["hash"])
         return charge_of(stored)
 
     def release(
@@ -312,5 +305,6 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  A ledger that is no longer used closes itself."""
-        with self.lock:
-            self._file.close()
+        if self.lock.is_ours:  # a fork has nothing to close
+            with self.lock:
+                self._file.close()

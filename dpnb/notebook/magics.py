@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
 
 from dpnb.answer.preview import Preview, Previews
-from dpnb.errors import DpnbError, RequestError
+from dpnb.errors import DpnbError, RequestError, printable
 from dpnb.session import Session, live
 from dpnb.session.query import Query
 from dpnb.session.target import KINDS
@@ -70,7 +70,7 @@ class DpnbMagics(Magics):
             try:
                 display(_shown(session, command))  # type: ignore[no-untyped-call]
             except DpnbError as error:  # a session that cannot be read hides no other
-                print(f"dpnb session {session.name}: {error}")  # noqa: T201
+                print(f"dpnb session {printable(session.name)}: {error}")  # noqa: T201
         return None
 
     @property

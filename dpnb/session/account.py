@@ -16,8 +16,8 @@ from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.accounting.parallel import NOTHING, PartSums, Place
 from dpnb.accounting.promise import AnyFilter, Promise, promise
-from dpnb.errors import BudgetExceeded, ConversionError, DpnbError, LedgerError, RequestError
-from dpnb.ledger import TRUNK, Entry, Ledger, branch_of
+from dpnb.errors import BudgetExceeded, ConversionError, RequestError
+from dpnb.ledger import TRUNK, Entry, Ledger, branch_of, readable
 from dpnb.query.schema import Key
 from dpnb.session.comparison import Comparison, Run, costed, stepped
 from dpnb.session.timeline import Timeline
@@ -141,7 +141,7 @@ class Account:
         pledge = {**about, "budget": json.dumps(budget.to_json()), "filter": filter_}
         ledger = Ledger(path, pledge, settings_of(made, public_size))
         try:
-            return cls(ledger, Tree(ledger), TRUNK, *_restored(ledger.settings, made, ledger.path))
+            return cls(ledger, Tree(ledger), TRUNK, *_restored(ledger.settings, made))
         except BaseException:
             ledger.close()
             raise
@@ -156,21 +156,17 @@ class Account:
             Its promise or its settings cannot be read.
         """
         pledge = ledger.promise
-        try:
+        with readable("the promise"):
             budget = Budget.from_json(json.loads(pledge["budget"]))
             made = promise(pledge["filter"], budget, individual="accounting" in pledge)
-        except (KeyError, TypeError, ValueError) as error:
-            raise LedgerError(
-                f"ledger {ledger.path!r}: its promise cannot be read ({type(error).__name__}); use the version of dpnb "
-                "that its sessions use"
-            ) from None
-        return cls(ledger, Tree(ledger), TRUNK, *_restored(ledger.settings, made, ledger.path))
+        return cls(ledger, Tree(ledger), TRUNK, *_restored(ledger.settings, made))
 
     def of_sub_session(self, launch: Launch) -> Account:
         """The account of a sub-session that was launched in this ledger."""
-        budget = Budget.from_json(launch.about["budget"])
-        made = promise(str(launch.about["filter"]), budget)
-        restored = _restored(launch.about["settings"], made, self.ledger.path)
+        with readable(f"row {launch.id}"):
+            budget = Budget.from_json(launch.about["budget"])
+            made = promise(str(launch.about["filter"]), budget)
+        restored = _restored(launch.about["settings"], made)
         return Account(self.ledger, self.tree, branch_of(launch.id), *restored)
 
     def of_part(self, launch: Launch, key: tuple[Key, ...]) -> Account:
@@ -251,7 +247,8 @@ class Account:
             fresh = self.ledger.entries(after=self._comparison.seen)
             if fresh:
                 self.tree.sync()
-                self._follow(fresh)
+                with readable(f"rows {fresh[0].id} to {fresh[-1].id}"):
+                    self._follow(fresh)
             if self._around is None:
                 return self._comparison
             # Of a part: other filters' parts are not followed, and its own can be charged what it can be now.
@@ -290,25 +287,29 @@ class Account:
         """Take in what any kernel has charged since we last looked."""
         with self.ledger.lock:
             for charge in self.ledger.entries(after=self._state.seen):
-                before, path = self._state, self.tree.path(charge.branch, self.trunk)
-                if path is None:
-                    self._state = replace(before, seen=charge.id)
-                    continue
-                (filter_, parts), cost = stepped(before.filter, before.parts, path, self.promise.enters(charge.loss))
-                self._paid[charge.id] = before.filter.share(cost)
-                odometer, times = before.odometer, before.times
-                left_out, by_version = before.left_out, before.by_version
-                if isinstance(before.filter, WorstCase) and isinstance(filter_, WorstCase):
-                    worst = self._worst[charge.id] = before.filter.mu_squared(cost)
-                    by_version = {**by_version, charge.version: by_version.get(charge.version, Fraction(0)) + worst}
-                    if odometer is not None:  # of the worst case up to the budget: see `Comparison.after`
-                        odometer, times = _timed(odometer, times, (), filter_.spent - before.filter.spent)
-                    if left_out is None and not before.filter.surely(cost):
-                        left_out = charge.id
-                elif odometer is not None:
-                    odometer, times = _timed(odometer, times, path, charge.loss)
-                self._state = State(filter_, odometer, parts, times, left_out, by_version, charge.id)
+                with readable(f"row {charge.id}"):
+                    self._take_in(charge)
             return self._state
+
+    def _take_in(self, charge: Entry) -> None:
+        before, path = self._state, self.tree.path(charge.branch, self.trunk)
+        if path is None:
+            self._state = replace(before, seen=charge.id)
+            return
+        (filter_, parts), cost = stepped(before.filter, before.parts, path, self.promise.enters(charge.loss))
+        self._paid[charge.id] = before.filter.share(cost)
+        odometer, times = before.odometer, before.times
+        left_out, by_version = before.left_out, before.by_version
+        if isinstance(before.filter, WorstCase) and isinstance(filter_, WorstCase):
+            worst = self._worst[charge.id] = before.filter.mu_squared(cost)
+            by_version = {**by_version, charge.version: by_version.get(charge.version, Fraction(0)) + worst}
+            if odometer is not None:  # of the worst case up to the budget: see `Comparison.after`
+                odometer, times = _timed(odometer, times, (), filter_.spent - before.filter.spent)
+            if left_out is None and not before.filter.surely(cost):
+                left_out = charge.id
+        elif odometer is not None:
+            odometer, times = _timed(odometer, times, path, charge.loss)
+        self._state = State(filter_, odometer, parts, times, left_out, by_version, charge.id)
 
     # --- where each unit keeps to the budget by itself ----------------------------------------------------------
 
@@ -484,18 +485,12 @@ def settings_of(made: Promise, public_size: int | None) -> dict[str, str]:
     }
 
 
-def _restored(settings: Mapping[str, str], made: Promise, path: str) -> tuple[Promise, MixtureOdometer, int | None]:
+def _restored(settings: Mapping[str, str], made: Promise) -> tuple[Promise, MixtureOdometer, int | None]:
     """Everything before the first row, with the parameters that were fixed then."""
-    try:
+    with readable("the settings"):
         kept = made.with_figures(settings)
         gamma = Fraction(float.fromhex(settings["odometer_gamma"]))
         slack = made.budget.discovery_delta
         odometer = MixtureOdometer(gamma, from_text(settings["odometer_delta"]), slack_delta=slack)
         size = int(settings["public_size"]) if "public_size" in settings else None
-    except LedgerError as error:
-        raise LedgerError(f"ledger {path!r}: {error}") from None
-    except (KeyError, ValueError, DpnbError) as error:
-        raise LedgerError(
-            f"ledger {path!r}: its settings cannot be read ({type(error).__name__}); restore it from a copy"
-        ) from None
     return kept, odometer, size

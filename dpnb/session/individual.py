@@ -27,7 +27,6 @@ stored, and no decision outside depends on it.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -36,17 +35,16 @@ from dpnb.accounting.exact import binary_up
 from dpnb.accounting.individual import OnExhausted, Terms, WorstCase
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, OwnLock
 from dpnb.query.aggregations import Active, Discovery
 from dpnb.query.linear import LinearQuery
-from dpnb.query.plan import Plan
 from dpnb.query.tables import Groups, Purses
 from dpnb.query.tables.memory import PursesInMemory
 from dpnb.query.unit_vectors import Sums
 from dpnb.session.account import Account
 from dpnb.session.questions import only_of
+from dpnb.session.stored import plan_of, request_of
 from dpnb.session.tables import Tables
-from dpnb.session.target import Request
 from dpnb.stages import Stage, at, work
 
 Took = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
@@ -103,7 +101,7 @@ class Individuals(NotCopyable):
     def __init__(self, tables: Tables, account: Account, version: str, on_exhausted: OnExhausted) -> None:
         self._tables, self._account, self._version, self._mode = tables, account, version, on_exhausted
         self._state: _State | None = None
-        self.lock = threading.RLock()
+        self.lock = OwnLock(account.ledger.path)
         """To be held from a charge to its answer, so that rows are taken in the order in which they were charged."""
 
     def sums(self, charge: Charge, query: LinearQuery) -> Sums:
@@ -184,9 +182,9 @@ class Individuals(NotCopyable):
         return _State(state.purses.charged(binary_up(worst)), charge.id), None, False
 
     def _compiled(self, charge: Charge) -> LinearQuery:
-        plan = Plan.from_json(charge.plan)
+        plan = plan_of(charge)
         query = self._tables.compile(plan)
-        only = only_of(query, Request.from_json(charge.request).groups)
+        only = only_of(query, request_of(charge).groups)
         return query if only is None else self._tables.compile(plan, only)
 
 

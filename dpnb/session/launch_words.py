@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dpnb.accounting.exact import from_text
-from dpnb.ledger import Charge
+from dpnb.ledger import Charge, readable
 from dpnb.query.aggregations import Plain
 from dpnb.query.plan import Plan, question_words
 
 
 def of(charge: Charge) -> str:
     """A row in words."""
-    if charge.launch is not None:
-        verb = "end of" if "closes" in charge.launch else "launch of"
-        return f"{verb} the {charge.launch['kind']} {charge.launch['name']!r}"
-    return comparison_words(charge)
+    with readable(f"row {charge.id}"):
+        if charge.launch is not None:
+            verb = "end of" if "closes" in charge.launch else "launch of"
+            return f"{verb} the {charge.launch['kind']} {charge.launch['name']!r}"
+        return comparison_words(charge)
 
 
 def comparison_words(charge: Charge) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpnb.session.session import Session
 
-_lock = threading.RLock()
+_lock = [threading.RLock()]
+"""In a list, so that a fork can take another one: a thread that it has not may hold this one."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _lock.__setitem__(0, threading.RLock()))
 _sessions: list[weakref.ref[Session]] = []
 _listeners: list[Callable[[], None]] = []
 _front_end: list[Callable[[], str | None]] = []
@@ -18,7 +22,7 @@ _front_end: list[Callable[[], str | None]] = []
 
 def used(session: Session) -> None:
     """Note that a session is new or has changed, and tell the listeners."""
-    with _lock:
+    with _lock[0]:
         others = [ref for ref in _sessions if ref() not in (None, session)]
         _sessions[:] = [weakref.ref(session), *others]
         listeners = list(_listeners)
@@ -28,14 +32,14 @@ def used(session: Session) -> None:
 
 def shown(session: Session) -> None:
     """Note that somebody looks at a session that is not told of otherwise, as a part of a partition is not."""
-    with _lock:
+    with _lock[0]:
         if not any(ref() is session for ref in _sessions):
             _sessions.append(weakref.ref(session))
 
 
 def sessions() -> list[Session]:
     """Live sessions, most recently used first; of several on one ledger only the last made."""
-    with _lock:
+    with _lock[0]:
         alive = [session for ref in _sessions if (session := ref()) is not None]
     newest: dict[str, Session] = {}
     for session in alive:
@@ -55,13 +59,13 @@ def tell_cells_by(asking_cell: Callable[[], str | None] | None) -> None:
 
 def subscribe(listener: Callable[[], None]) -> None:
     """Call `listener` whenever a session is made or changes; once, however often it subscribes."""
-    with _lock:
+    with _lock[0]:
         if listener not in _listeners:
             _listeners.append(listener)
 
 
 def unsubscribe(listener: Callable[[], None]) -> None:
     """Stop calling `listener`."""
-    with _lock:
+    with _lock[0]:
         if listener in _listeners:
             _listeners.remove(listener)

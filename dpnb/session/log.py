@@ -18,12 +18,13 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.answer.faces import ceil_percent, cost_up
-from dpnb.errors import ConversionError, DpnbError
+from dpnb.errors import ConversionError, DpnbError, printable
 from dpnb.ledger import Charge, Entry
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import launch_words
 from dpnb.session.account import Account
 from dpnb.session.explanations import explained
+from dpnb.session.stored import plan_of, request_of
 from dpnb.session.target import Request
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ class Log:
     def refused(self, question: str, error: DpnbError, cell: str | None) -> None:
         """Note that a request was refused."""
         self._refused += 1
+        question = printable(question)
         message = str(error).removeprefix(f"{question}: ")
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self.refusals.appendleft(Refusal(self._refused, question, message, explained(error).id, now, cell))
@@ -284,10 +286,10 @@ class Log:
         """A row in words.  What was released once does not change, so that is worked out once."""
         share, cell = self._account.paid(charge.id), self._cell.get(charge.id)
         if charge.launch is not None or charge.said is not None:
-            words = launch_words.of(charge)
+            words = printable(launch_words.of(charge))
             return Line(charge.id, words, charge.loss, share, None, charge.time, charge.state, cell)
-        plan, request = Plan.from_json(charge.plan), Request.from_json(charge.request)
-        question = question_words(plan, request.view)
+        plan, request = plan_of(charge), request_of(charge)
+        question = printable(question_words(plan, request.view))
         if charge.state != "released":
             return Line(charge.id, question, charge.loss, share, None, charge.time, charge.state, cell)
         line = Line(

@@ -19,8 +19,9 @@ from dpnb.query.schema import Key
 from dpnb.session.account import Account
 from dpnb.session.expectations import Expectations
 from dpnb.session.knowledge import PublicFigures, Rows, known_rows, refuse_unknown
+from dpnb.session.stored import request_of
 from dpnb.session.tables import Tables
-from dpnb.session.target import Request, Target, resolve
+from dpnb.session.target import Target, resolve
 
 Keys = tuple[tuple[Key, ...], ...]
 
@@ -143,7 +144,7 @@ class Questions(NotCopyable):
         looks = []
         for charge in charges:
             if charge.measurement is not None:
-                only = only_of(query, Request.from_json(charge.request).groups)
+                only = only_of(query, request_of(charge).groups)
                 measured = query if only is None else self.tables.compile(query.plan, only)
                 looks.append(Look(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, only))
         return Refinement(tuple(looks), charges[0].tau if looks else None, query.cells)

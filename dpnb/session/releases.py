@@ -37,6 +37,7 @@ from dpnb.session.individual import Individuals
 from dpnb.session.log import Log
 from dpnb.session.questions import Keys, Questions, only_of, refuse_after_final, refuse_shares_apart
 from dpnb.session.reading import Reading
+from dpnb.session.stored import plan_of, request_of
 from dpnb.session.tables import Tables
 from dpnb.session.target import Request, Target
 from dpnb.stages import Stage, at, work
@@ -220,7 +221,7 @@ class Releases(NotCopyable):
         """What was charged for a question and not answered; the same request takes each up again, free."""
         account, version = self._questions.account, self._questions.version
         charges = account.ledger.unanswered(version, account.trunk, question_of(plan))
-        asked = [(charge, Request.from_json(charge.request)) for charge in charges if charge.plan == plan.to_json()]
+        asked = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
         return [(charge, request) for charge, request in asked if request.view == view]
 
     def asked_before(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
@@ -250,8 +251,8 @@ class Releases(NotCopyable):
 
     def answer_of(self, charge: Charge) -> Answer:
         """The answer that a released row of the ledger gave."""
-        query = self._questions.tables.compile(Plan.from_json(charge.plan))
-        request = Request.from_json(charge.request)
+        query = self._questions.tables.compile(plan_of(charge))
+        request = request_of(charge)
         cost = charge.gdp, self._questions.account.paid(charge.id)
         looks = self._questions.account.ledger.by_id(charge.looks)
         return self._shaped(query, request, looks, cost=cost, known=charge.target, time=charge.time)

@@ -15,7 +15,7 @@ from typing import Any
 from dpnb.accounting.individual import OnExhausted
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
-from dpnb.query.plan import Plan, question_words
+from dpnb.query.plan import question_words
 from dpnb.query.prepare import units_named
 from dpnb.query.unit_name import UnitType, names_unit
 from dpnb.session import launch_words
@@ -24,9 +24,9 @@ from dpnb.session.individual import Individuals, Paid, Took
 from dpnb.session.kernel import refuse_in_kernel
 from dpnb.session.log import gdp_of
 from dpnb.session.pledge import Pledge
+from dpnb.session.stored import plan_of, request_of
 from dpnb.session.table_files import files_of, read_tables
 from dpnb.session.tables import Tables, Unread
-from dpnb.session.target import Request
 
 ALONE = "what it shows is for one person alone and a notebook keeps it for the analyst"
 
@@ -218,7 +218,7 @@ def _line(paid: Paid) -> Line:
     if charge.launch is not None or charge.said is not None:
         words = launch_words.of(charge)
     else:
-        words = question_words(Plan.from_json(charge.plan), Request.from_json(charge.request).view)
+        words = question_words(plan_of(charge), request_of(charge).view)
     # What is counted for a unit is rounded up, maybe beyond the worst case: that is a bound too, and a rounder number.
     worst = gdp_of(charge.loss)
     asked = Fraction(paid.asked) if worst is None else min(Fraction(paid.asked), worst.mu_squared)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpnb.accounting.odometers import Reading
 from dpnb.answer.faces import FAINT, STYLE, as_of_now, notice_html
+from dpnb.errors import printable
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
@@ -20,7 +21,11 @@ READINGS: dict[Reading, str] = {
 
 
 def text(state: dict[str, Any]) -> str:
-    """A session's state for a terminal."""
+    """A session's state for a terminal; what other analysts wrote into the ledger does not move its cursor."""
+    return "\n".join(map(printable, _lines(state)))
+
+
+def _lines(state: dict[str, Any]) -> list[str]:
     lines = [f"dpnb session {state['name']}: {state['promise']}"]
     if state["notice"]:
         lines.insert(0, state["notice"])
@@ -28,9 +33,9 @@ def text(state: dict[str, Any]) -> str:
         filled = round(gauge["value"] * 20)
         lines.append(f"  {gauge['label']:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge['text']}")
     if state["individual"]:
-        lines.append(textwrap.fill(state["individual"], TEXT_WIDTH, initial_indent="  ", subsequent_indent="  "))
+        lines += textwrap.wrap(state["individual"], TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
     if state["next"]:
-        return "\n".join([*lines, "  Nothing was asked yet.  What to do next:", *_steps(state)])
+        return [*lines, "  Nothing was asked yet.  What to do next:", *_steps(state)]
     lines.append(f"  {EACH_FILTER}:")
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for reading, note in READINGS.items():
@@ -43,7 +48,7 @@ def text(state: dict[str, Any]) -> str:
         lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
     count = state["count"]
     lines.append(f"  {state['spent']}; {count} request{'s' if count != 1 else ''} in {state['ledger']}")
-    return "\n".join(lines)
+    return lines
 
 
 def _steps(state: dict[str, Any]) -> list[str]:

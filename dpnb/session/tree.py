@@ -8,13 +8,14 @@ from typing import Any
 
 from dpnb.accounting.parallel import Place
 from dpnb.errors import LedgerError, MechanismClosed
-from dpnb.ledger import TRUNK, Entry, Ledger, launch_of
+from dpnb.ledger import TRUNK, Entry, Ledger, launch_of, readable
 
 PARTITION = "partition"
 SUB_SESSION = "sub-session"
 ABOVE_THRESHOLD = "above-threshold"
 NOISE_REDUCTION = "noise reduction"
 GRADIENT_DESCENT = "gradient descent"
+KINDS = {PARTITION, SUB_SESSION, ABOVE_THRESHOLD, NOISE_REDUCTION, GRADIENT_DESCENT}
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Tree:
         """All launches by their rows, as they stand now."""
         with self._ledger.lock:
             for charge in self._ledger.entries(after=self._seen):
-                self._note(charge)
+                with readable(f"row {charge.id}"):
+                    self._note(charge)
             return dict(self._launches)  # a copy: other threads launch meanwhile
 
     def _note(self, charge: Entry) -> None:
@@ -84,7 +86,9 @@ class Tree:
                 number = int(charge.launch["closes"])
                 self._launches[number] = replace(self._launches[number], closed_by=charge.id)
             else:
-                kind, name = str(charge.launch["kind"]), str(charge.launch["name"])
+                kind, name = charge.launch["kind"], charge.launch["name"]
+                if kind not in KINDS or not isinstance(name, str):
+                    raise ValueError
                 self._launches[charge.id] = Launch(charge.id, kind, name, charge.branch, charge.version, charge.launch)
         self._seen = charge.id
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import sqlite3
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger
+from dpnb.ledger import Ledger, copied, durable
 from ledger.rows import NOISY, PROMISE, filled, opened, refused_unchanged, reserve, tamper
 
 LINUX_AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -214,3 +217,37 @@ def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: 
     tamper(path, "UPDATE charges SET cell = 'x' WHERE id = 2")
     with refused_unchanged(path.parent, "row 2"):
         Ledger.copied(path)
+
+
+def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copied, "PAGES_AT_ONCE", 1)
+    done = threading.Event()
+
+    def charge() -> None:
+        number = 0
+        while not done.is_set():
+            reserve(ledger, str(number := number + 1))
+
+    with opened(path) as ledger:
+        reserve(ledger, "first")
+        thread = threading.Thread(target=charge)
+        thread.start()
+        try:
+            for _ in range(5):
+                with closing(Ledger.copied(path)) as copy:
+                    assert copy.count == len(copy.charges())
+        finally:
+            done.set()
+            thread.join()
+
+
+def test_a_charge_is_on_disk_before_it_returns(path: Path) -> None:
+    """As far as SQLite can see to it; these tests alone do without, for speed."""
+    ask = "from dpnb.ledger import Ledger; import sys; print(Ledger(sys.argv[1], {})._file.run('PRAGMA synchronous'))"
+    place = str(Path(durable.__file__).parents[2])
+    told = subprocess.run(
+        [sys.executable, "-c", ask, str(path)], capture_output=True, text=True, check=True, cwd=place
+    ).stdout
+    assert told.strip() == "[(2,)]"  # FULL
+    with opened(path, {}) as ledger:
+        assert ledger._file.run("PRAGMA synchronous") == [(0,)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb import __main__ as command_line
 from dpnb.errors import LedgerError, SchemaError, StatementError
 from dpnb.session.statement import Statement, statement
 from dpnb.session.statement_words import statement_text
@@ -162,8 +164,7 @@ def test_nothing_is_written_whether_a_session_uses_the_ledger_or_not(tmp_path: P
     used = contents(tmp_path)
     statement_text(made(ledger, file))
     now = contents(tmp_path)
-    assert {name for name in used if used[name] != now[name]} <= {"clinic.dpnb-shm"}  # SQLite's marks of who reads
-    assert used.keys() == now.keys()
+    assert used == now
     rows = session.ledger.charges()
     session.ledger.close()
     closed = contents(tmp_path)
@@ -182,7 +183,7 @@ def test_a_ledger_that_a_killed_kernel_left_can_be_read(tmp_path: Path) -> None:
     )
     tests = str(Path(__file__).resolve().parent.parent)
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=tests, check=False)
-    assert (tmp_path / "clinic.dpnb-wal").exists()
+    assert (tmp_path / "clinic.dpnb-journal").exists()
     assert len(made(ledger, file).lines) == 1
 
 
@@ -209,6 +210,27 @@ def test_what_an_analyst_wrote_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert "\x1b" not in text
     assert "all is well" in text
     assert "\\x1b[1Aby town" in text
+    assert "\x1b" not in repr(session)
+    assert not session.log()["question"].str.contains("\x1b").any()
+
+
+def test_what_a_promise_says_loudly_cannot_move_the_cursor_either(tmp_path: Path) -> None:
+    _, ledger, file = curator(tmp_path, "skip")
+    got = made(ledger, file)
+    text = statement_text(replace(got, pledge=replace(got.pledge, notice="\x1b[2Jall is well\n")))
+    assert "\x1b" not in text
+    assert text.startswith("!!! \\x1b[2Jall is well\\n !!!\n")
+
+
+def test_an_interrupt_of_the_command_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "statement", interrupted)
+    assert command_line.main(["statement", "x.dpnb", "--table", "x.csv", "--unit", "p"]) == 130
+    assert capsys.readouterr().err == "dpnb: interrupted; nothing was written\n"
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------

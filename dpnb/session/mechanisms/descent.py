@@ -16,7 +16,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.answer import Answer
 from dpnb.answer.faces import STYLE, cost_up, dated, told
 from dpnb.answer.fitted import Fitted, in_own_units, is_noisy, over_chains
-from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError
+from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError, printable
 from dpnb.interactive.descent import middle, no_better, stepped, tails
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import branch_of
@@ -332,7 +332,7 @@ class Descent(Mechanism):
 
     def _progress(self) -> str:
         ended = "" if self.ended is None else f"; {self.ended}"
-        return f"{self.name}: {self._stand(self._at)}{ended}"
+        return f"{printable(self.name)}: {self._stand(self._at)}{ended}"
 
     def __repr__(self) -> str:
         ended = "" if self.ended is None else f"; {self.ended}"

@@ -37,6 +37,7 @@ from dpnb.session import live
 from dpnb.session.mechanisms.mechanism import Mechanism, own_question
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
+from dpnb.session.stored import plan_of
 from dpnb.session.tree import Launch
 from dpnb.stages import Stage, at, work
 
@@ -390,7 +391,7 @@ class Scan(Mechanism):
         said = row.said or {}
         value = said.get("value")
         return Crossing(
-            question_words(Plan.from_json(row.plan), Plain()),
+            question_words(plan_of(row), Plain()),
             float(from_text(said["threshold"])),
             bool(said["above"]),
             None if value is None else float(from_text(value)),

@@ -1,0 +1,69 @@
+"""The chain of hashes from the promise to the last row, followed as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, NoReturn
+
+from dpnb.errors import LedgerError
+from dpnb.ledger import charge as row
+from dpnb.ledger.durable import DurableFile
+
+_COLUMNS = ", ".join(row.COLUMNS)
+
+
+class Link(NamedTuple):
+    """A row and its hash; before the first row number 0 and the promise's."""
+
+    number: int
+    hash: str
+
+
+def start(path: str, promise: Mapping[str, str], settings: Mapping[str, str]) -> Link:
+    """Where the chain begins.
+
+    Raises
+    ------
+    LedgerError
+        The promise or the settings are not of texts.
+    """
+    for texts in (promise, settings):
+        if not all(isinstance(text, str) for item in texts.items() for text in item):
+            _altered(path, "the promise is not what was written")
+    return Link(0, row.digest([promise, settings]))
+
+
+def followed(file: DurableFile, since: Link) -> Link:
+    """Follow the chain from where it was left to the last row; call in a transaction, since other kernels write.
+
+    So whatever is charged comes after everything that was charged before: a file whose content was replaced, cut off or
+    put back while it was in use is refused.
+
+    Raises
+    ------
+    LedgerError
+        It does not lead from there to the last row.
+    """
+    number, previous = since
+    last = file.run("SELECT id, hash FROM last")
+    if number and last == [since]:
+        return since
+    if number and file.run("SELECT hash FROM charges WHERE id = ?", number) != [(previous,)]:
+        _altered(file.path, f"row {number} was there and is not, or is another one")
+    clause, arguments = ("WHERE id > ?", (number,)) if number else ("", ())
+    for values in file.each(f"SELECT {_COLUMNS} FROM charges {clause} ORDER BY id", *arguments):  # noqa: S608
+        number += 1
+        stored = row.stored_of(values)
+        if stored is None:
+            _altered(file.path, f"row {number} is not what was written")
+        previous = row.chained_hash(previous, stored)
+        result = row.result_hash(previous, stored["state"], stored["measurement"])
+        if (stored["id"], stored["hash"], stored["result_hash"]) != (number, previous, result):
+            _altered(file.path, f"row {number} is not what was written")
+    if last != [(number, previous)]:
+        _altered(file.path, "rows were removed, or the promise is not what was written")
+    return Link(number, previous)
+
+
+def _altered(path: str, what: str) -> NoReturn:
+    raise LedgerError(f"ledger {path!r}: must be as dpnb left it; {what}; restore it from a copy that has every charge")

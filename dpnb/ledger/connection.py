@@ -1,0 +1,61 @@
+"""A connection to a file that somebody else may have written: it runs nothing that the file says, and always ends."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+MEMORY = ":memory:"
+BUSY_SECONDS = 60.0
+STEPS_AT_ONCE = 100_000
+"""Steps of SQLite's virtual machine between two looks at how many there were; some milliseconds."""
+
+LEAST_STEPS = 10**7
+"""That any statement may take; about a second."""
+
+STEPS_PER_BYTE = 1
+"""Of the file.  Reading a whole ledger takes a tenth of that."""
+
+
+class Effort:
+    """How much work one statement takes: bounded, for a damaged file can send SQLite round in circles.
+
+    Looking at it also gives Python the chance to hear an interrupt, which SQLite then reports as one of its errors.
+
+    Parameters
+    ----------
+    path : str
+        Of the file; in memory there is only what this process wrote, and no bound.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path, self._steps, self._limit = path, 0, LEAST_STEPS
+
+    def begin(self) -> None:
+        """A new statement begins."""
+        self._steps, self._limit = 0, LEAST_STEPS
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the statement took more than any statement of ours takes."""
+        return self._path != MEMORY and self._steps > self._limit
+
+    def __call__(self) -> bool:
+        """Note some more steps; whether to stop."""
+        self._steps += STEPS_AT_ONCE
+        if self.exceeded:
+            try:
+                self._limit = LEAST_STEPS + STEPS_PER_BYTE * os.stat(self._path).st_size
+            except OSError:
+                return True
+        return self.exceeded
+
+
+def harden(connection: sqlite3.Connection, effort: Effort) -> sqlite3.Connection:
+    """Let a connection run no code of the file's and notice damaged pages; nothing is read from the file yet."""
+    connection.set_progress_handler(effort, STEPS_AT_ONCE)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    if hasattr(connection, "setconfig"):  # from Python 3.12 on
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)  # type: ignore[attr-defined,unused-ignore]
+    return connection

@@ -1,0 +1,187 @@
+"""A ledger that somebody else made, with care: nothing in it runs, and nothing in it moves a cursor."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dpnb import __main__ as command_line
+from dpnb.accounting.losses import GDP
+from dpnb.errors import DpnbError, LedgerError, UnsupportedError
+from dpnb.ledger import Ledger, connection, durable
+from dpnb.ledger.connection import Effort, harden
+from ledger.rows import PROMISE, filled, opened, refused_unchanged
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS name, x AS value FROM n"
+ESCAPE = "\x1b[2J\x1b[1;1H"
+
+
+def change(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        for statement in statements:
+            file.execute(statement)
+
+
+CHANGES: dict[str, tuple[str, ...]] = {
+    "a view in a table's place": ("DROP TABLE promise", f"CREATE VIEW promise AS {ENDLESS}"),
+    "a view": ("CREATE VIEW more AS SELECT 1",),
+    "a trigger": ("CREATE TRIGGER more AFTER INSERT ON charges BEGIN DELETE FROM charges WHERE id = new.id; END",),
+    "a table": ("CREATE TABLE more (id INTEGER)",),
+    "an index": ("CREATE INDEX more ON charges (time)",),
+    "an index less": ("DROP INDEX charges_by_question",),
+    "an index of some rows": (
+        "DROP INDEX charges_by_question",
+        "CREATE INDEX charges_by_question ON charges (version, branch, question) WHERE id > 9",
+    ),
+    "a column": ("ALTER TABLE last ADD COLUMN more TEXT",),
+    "a computed column": ("ALTER TABLE last ADD COLUMN more AS (upper(hash))",),
+    "a virtual table": ("CREATE VIRTUAL TABLE more USING fts5(text)",),
+    "statistics": ("ANALYZE",),
+}
+
+
+@pytest.mark.parametrize("statements", CHANGES.values(), ids=CHANGES)
+def test_a_ledger_with_anything_but_our_tables_is_refused_before_it_is_read(
+    path: Path, statements: tuple[str, ...]
+) -> None:
+    filled(path)
+    change(path, *statements)
+    for act in (lambda: Ledger(path, PROMISE), lambda: Ledger.copied(path)):
+        with refused_unchanged(path.parent, "the tables and indices that dpnb makes and nothing else"):
+            act()
+
+
+def test_a_trigger_would_undo_charges_if_it_were_not_looked_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(path).__exit__()
+    change(path, *CHANGES["a trigger"])
+    monkeypatch.setattr(durable.DurableFile, "_check_layout", lambda self: None)
+    with opened(path) as ledger, ledger.transaction():
+        ledger.reserve(key="a", version="1", question="q", loss=GDP(1))
+        assert ledger.find("a") is None
+
+
+# --- an end ---------------------------------------------------------------------------------------------------------
+
+
+def endless(path: Path) -> DurableConnection:
+    filled(path)
+    return DurableConnection(path)
+
+
+class DurableConnection(durable.DurableFile):
+    """A file that is looked at without looking at its tables first."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "", 0)
+
+    def _check_layout(self) -> None:
+        """Nothing is looked for."""
+
+
+def test_a_statement_without_end_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LEAST_STEPS", 10**6)
+    with pytest.raises(LedgerError, match="more work than a ledger of its size can"):
+        endless(path).run(f"SELECT count(*) FROM ({ENDLESS})")
+
+
+def test_a_ledger_in_memory_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LEAST_STEPS", 10**5)
+    numbers = ENDLESS.replace("x + 1 FROM n", "x + 1 FROM n WHERE x < 100000")
+    with opened(":memory:") as ledger:
+        assert ledger._file.run(f"SELECT count(*) FROM ({numbers})") == [(100_000,)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there")
+def test_an_interrupt_ends_a_statement(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LEAST_STEPS", 10**15)
+    file = endless(path)
+    began = threading.Event()
+
+    def interrupt() -> None:
+        began.wait()
+        time.sleep(0.05)  # while SQLite works; if before, the interrupt comes all the same
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        asked(file, began)
+    thread.join()
+    assert file.run("SELECT 1") == [(1,)]
+
+
+def asked(file: durable.DurableFile, began: threading.Event) -> None:
+    began.set()
+    file.run(f"SELECT count(*) FROM ({ENDLESS})")
+
+
+def test_without_a_limit_it_would_not_end(path: Path) -> None:
+    """The control counts how often it is asked whether to go on, and stops by itself."""
+    asked: list[bool] = []
+
+    class Patient(Effort):
+        def __call__(self) -> bool:
+            asked.append(super().__call__())
+            return len(asked) > 500
+
+    with closing(sqlite3.connect(path)) as file:
+        harden(file, Patient(str(path)))
+        with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+            file.execute(f"SELECT count(*) FROM ({ENDLESS})").fetchall()
+    assert asked.index(True) < 150
+
+
+def test_reading_a_whole_ledger_takes_a_small_part_of_the_limit(path: Path) -> None:
+    with opened(path) as ledger, ledger.transaction():
+        for number in range(5000):
+            ledger.reserve(key=str(number), version="1", question="q", loss=GDP(0))
+    steps = 0
+
+    def count() -> bool:
+        nonlocal steps
+        steps += 100
+        return False
+
+    with closing(sqlite3.connect(path)) as file:
+        file.set_progress_handler(count, 100)
+        assert len(file.execute("SELECT * FROM charges ORDER BY id").fetchall()) == 5000
+    assert 0 < steps < connection.STEPS_PER_BYTE * path.stat().st_size / 5
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+
+
+def with_malformed_schema(path: Path) -> None:
+    filled(path)
+    change(path, "PRAGMA writable_schema = ON", f"UPDATE sqlite_master SET name = '{ESCAPE}', sql = 'CREATE x'")
+
+
+def with_foreign_promise(path: Path) -> None:
+    opened(path, {**PROMISE, "budget": ESCAPE, ESCAPE: "x"}).__exit__()
+
+
+@pytest.mark.parametrize("make", [with_malformed_schema, with_foreign_promise])
+def test_text_of_a_ledger_is_escaped_in_errors(
+    path: Path, make: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(path)
+    with pytest.raises(LedgerError) as refused:
+        Ledger(path, PROMISE)
+    assert "\\x1b" in str(refused.value)
+    assert str(refused.value).isprintable()
+    assert ESCAPE in refused.value.args[0]  # the control: without the escapes it would be there
+    command_line.main(["statement", str(path), "--table", "x.csv", "--unit", "p"])
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [DpnbError, LedgerError, UnsupportedError])
+def test_every_error_is_printable(kind: type[DpnbError]) -> None:
+    assert str(kind(f"a{ESCAPE}\n\u202eb")) == "a\\x1b[2J\\x1b[1;1H\\n\\u202eb"
