@@ -188,12 +188,13 @@ def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[s
     if isinstance(column, Dates):
         micros = nw.col(f"m{stem}")
         there = ~micros.is_null()
-        seconds = nw.when(there).then(micros.cast(nw.Float64) / 1e6).otherwise(nw.lit(column.low))
+        seconds = engine.divided(micros.cast(nw.Float64), 1e6)
+        seconds = nw.when(there).then(seconds).otherwise(nw.lit(column.low))
         return {stem: arithmetic.clipped(seconds, column.low, column.high), f"{stem}_there": there}
     number = raw.cast(nw.Float64)
     there = number.is_finite().fill_null(False)
     clipped = arithmetic.clipped(nw.when(there).then(number).otherwise(nw.lit(column.low)), column.low, column.high)
-    return {stem: arithmetic.rounded(clipped) if column.whole else clipped, f"{stem}_there": there}
+    return {stem: arithmetic.rounded(clipped, 0, engine) if column.whole else clipped, f"{stem}_there": there}
 
 
 def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> nw.Expr:
