@@ -21,6 +21,7 @@ from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
 from dpnb.query.schema import Key
 from dpnb.session.account import Account
+from dpnb.session.arguments import GREATEST_AMOUNT, LEAST_AMOUNT
 from dpnb.session.knowledge import Rows, known_rows, refuse_unknown
 from dpnb.session.tables import Tables
 from dpnb.session.target import Errors, Label, Request, Target, resolve
@@ -168,7 +169,7 @@ class Questions:
         Raises
         ------
         RequestError
-            Such a look is asked for at some groups only, or what `resolve` raises.
+            Such a look is asked for at some groups only, no usual noise belongs to it, or what `resolve` raises.
         """
         total = self.resolve(question, target, rows)
         cost = question.missing(total)
@@ -181,6 +182,7 @@ class Questions:
             question = replace(question, alone=True)
             total = self.resolve(question, target, rows)
             cost = question.missing(total)
+        _refuse_unusual(question, cost)
         return question, total, cost
 
     def resolve(self, question: Question, target: Target, rows: Rows | None) -> GDP:
@@ -283,6 +285,20 @@ def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
 def alpha_of(alpha: Fraction, intervals: int) -> Fraction:
     """What each of several intervals may miss, so that all hold at once (the union bound)."""
     return alpha / max(intervals, 1)
+
+
+def _refuse_unusual(question: Question, cost: GDP) -> None:
+    """Refuse a look for which no usual double is the noise scale: a refinement by next to nothing, say.
+
+    Raises
+    ------
+    RequestError
+    """
+    if cost.mu_squared and not LEAST_AMOUNT**2 <= cost.mu_squared <= GREATEST_AMOUNT**2:
+        raise RequestError(
+            f"{question.words}: what a look adds must lie between mu=1e-100 and mu=1e100, or be nothing, so that noise can "
+            f"be calibrated to it; got mu={cost.mu!r}; ask for another amount"
+        )
 
 
 def _names(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, place: int) -> tuple[Label, ...]:
