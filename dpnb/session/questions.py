@@ -296,8 +296,8 @@ def _refuse_unusual(question: Question, cost: GDP) -> None:
     """
     if cost.mu_squared and not LEAST_AMOUNT**2 <= cost.mu_squared <= GREATEST_AMOUNT**2:
         raise RequestError(
-            f"{question.words}: what a look adds must lie between mu=1e-100 and mu=1e100, or be nothing, so that noise can "
-            f"be calibrated to it; got mu={cost.mu!r}; ask for another amount"
+            f"{question.words}: what a look adds must be nothing, or lie between mu=1e-100 and mu=1e100, so that noise "
+            f"can be calibrated to it; got mu={cost.mu!r}; ask for another amount"
         )
 
 
