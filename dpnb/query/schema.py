@@ -108,6 +108,9 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
 
     It may be compared with texts that the analyst already knows, and its groups may be given, or discovered under
     privacy.  A number counts as its decimal text; nothing else counts.
+
+    Integers above 2**53 need a column of a type that keeps them, such as ``Int64`` or ``int64[pyarrow]`` of pandas:
+    beside a null or a fraction pandas makes doubles of them, whose texts are others.
     """
 
 

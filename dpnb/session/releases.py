@@ -30,6 +30,7 @@ from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
+from dpnb.query.quiet import quiet
 from dpnb.session import live
 from dpnb.session.account import Account
 from dpnb.session.individual import Individuals
@@ -172,6 +173,7 @@ class Releases:
         """
         ledger = self._questions.account.ledger
 
+        @quiet()
         def answered() -> Charge:
             tables = self._questions.tables
             query = tables.compile(plan, only_of(tables.compile(plan), target.groups))

@@ -26,6 +26,7 @@ from dpnb.query.guard import guarded
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.numbering import number_units, unit_names
 from dpnb.query.prepare import READING_FAILED
+from dpnb.query.quiet import quiet
 from dpnb.query.schema import Key, Schema
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.tables.protocol import Groups, Schemas, Units
@@ -124,7 +125,8 @@ class _Failed:
 
 def _tried(work: Callable[..., Any], *given: Any) -> Any:
     try:
-        return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
+        with quiet():
+            return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
     except Exception:  # noqa: BLE001  (what it says may quote rows)
         return _Failed()
 

@@ -32,6 +32,7 @@ from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
+from dpnb.query.quiet import quiet
 from dpnb.query.schema import whole_number
 from dpnb.session import live
 from dpnb.session.arguments import checked_amount
@@ -368,6 +369,7 @@ class Scan(Mechanism):
             )
         return self._questions.tables.compile(plan)
 
+    @quiet()
     def _answer(self, core: Core, query: LinearQuery, line: Fraction) -> dict[str, Any]:
         """Read the rows and compare: what is released, as the ledger keeps it."""
         (feature,) = query.features
