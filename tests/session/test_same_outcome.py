@@ -31,6 +31,7 @@ from dpnb.query.plan import Plan
 from dpnb.query.tables import InMemory, Tables
 from dpnb.query.tables import opened as open_tables
 from dpnb.query.unit import PrivacyUnit
+from dpnb.session import releases
 
 Ask = Callable[[Any], Any]
 MU = 0.05
@@ -263,6 +264,35 @@ def test_what_the_analyst_has_set_for_warnings_decides_nothing(mode: str) -> Non
             found = {table: outcome(session, QUESTIONS[name]) for table, session in sessions.items()}
             assert isinstance(assert_same(found, name)[0], tuple), (name, found)
         assert_same({table: outcome(session, fitted) for table, session in sessions.items()}, "fit")
+
+
+@pytest.fixture
+def warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows for which something overflows, is no number, or is warned of."""
+    sums = InMemory.sums
+
+    def warning(*given: Any) -> Any:
+        np.float64(1e308) * np.float64(10)
+        np.array([math.nan]).astype(np.int64)
+        warnings.warn("of a row", RuntimeWarning, stacklevel=1)
+        return sums(*given)
+
+    monkeypatch.setattr(InMemory, "sums", warning)
+
+
+@pytest.mark.usefixtures("warned")
+@pytest.mark.parametrize("mode", ["worst case", "skip"])
+def test_a_step_that_overflows_or_warns_for_a_row_is_no_error(mode: str) -> None:
+    session = opened(ordinary(), **LIMITS["rows"], **MODES[mode])
+    with strict():
+        assert isinstance(outcome(session, QUESTIONS["count"])[0], tuple)
+
+
+@pytest.mark.usefixtures("warned")
+def test_without_settings_of_its_own_it_would_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "quiet", lambda: lambda work: work)
+    with strict():
+        assert outcome(opened(ordinary()), QUESTIONS["count"])[0] is ExecutionError
 
 
 # --- in an engine ----------------------------------------------------------------------------------------------------
