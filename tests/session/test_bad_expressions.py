@@ -115,6 +115,7 @@ FUNCTIONS: dict[str, Case] = {
     "exp of large numbers": (lambda f: f["income"].exp(), "bounds must be 0, or between"),
     "exp of exp": (lambda f: np.exp(np.exp(f["visits"])), "bounds must be 0, or between"),
     "clip reversed": (lambda f: f["visits"].clip(5, 1), "lower limit must not be above"),
+    "clip at what is nearly 0": (lambda f: f["visits"].clip(5e-324, 5e-324).mean(), "between 1e-100 and 1e.100"),
     "clip at nan": (lambda f: f["visits"].clip(math.nan, 1), "finite"),
     "clip at infinity": (lambda f: f["visits"].clip(0, math.inf), "finite"),
     "clip at a text": (lambda f: f["visits"].clip("0", 1), "clip"),
