@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Protocol
 
-from dpnb.accounting.exact import sqrt_up
+from dpnb.accounting.exact import shown, sqrt_up
 from dpnb.errors import ConversionError, InvalidValueError
 
 
@@ -66,12 +66,13 @@ def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> flo
         )
     if mu_squared <= 0:
         raise InvalidValueError(
-            f"loss: mu must be > 0, given mu^2 = {mu_squared}: no finite noise costs nothing. Ask for a larger mu."
+            f"loss: mu must be > 0, given mu^2 = {shown(mu_squared)}: no finite noise costs nothing. "
+            "Ask for a larger mu."
         )
     sigma = sqrt_up(Fraction(l2_sensitivity_squared) / mu_squared)
     if not math.isfinite(sigma):
         raise InvalidValueError(
             f"loss: the noise scale C/mu must stay below the largest double, given C^2 = {l2_sensitivity_squared} "
-            f"and mu^2 = {mu_squared}. Ask for a larger mu or a coarser grid."
+            f"and mu^2 = {shown(mu_squared)}. Ask for a larger mu or a coarser grid."
         )
     return sigma

@@ -13,8 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb.query.blocks import ROWS_AT_ONCE, by_blocks, cores, gathered
+from dpnb.query.schema import plain
 
 D = TypeVar("D", bound=np.generic)
+
+EXACT = 2**53
+"""Doubles hold every integer up to here."""
 
 WIDE = (nw.Int128, nw.UInt128)
 """Whole numbers that numpy has no type for."""
@@ -42,6 +46,24 @@ class Encoded:
 
 Values: TypeAlias = NDArray[Any] | Encoded
 """A column, value by value or encoded: which of the two makes no difference to what a row's value counts as."""
+
+
+UNUSUAL = (complex, np.complexfloating, np.longdouble)
+"""Numbers that a whole column becomes as soon as one of its values is such a one."""
+
+
+def value_of(value: Any) -> Any:
+    """A single value in the form that it has where no other value of its column forces a wider type on it.
+
+    A complex number without an imaginary part is its real part, and a wide float is the nearest double, or the integer
+    that no double holds.
+    """
+    value = plain(value)
+    if not isinstance(value, UNUSUAL):
+        return value
+    if not isinstance(value, np.longdouble):
+        return value_of(value.real) if value.imag == 0 else complex(value)
+    return int(value) if EXACT <= abs(value) < np.inf and value == np.rint(value) else float(value)
 
 
 def by_value(work: Callable[[NDArray[Any]], NDArray[D]], values: Values) -> NDArray[D]:

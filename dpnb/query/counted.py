@@ -119,8 +119,8 @@ def steps_of(feature: Value, rows: Rows) -> NDArray[np.int32]:
 
 def leaves_of(feature: Nodes, rows: Rows) -> tuple[Integers, Mask]:
     """The leaf of each row, and which rows have one."""
-    numbers, there = rows.numbers(feature.of), rows.present(feature.of)
-    places = (numbers - feature.low) / feature.width
+    places = (rows.numbers(feature.of) - feature.low) / feature.width
     np.clip(np.floor(places, out=places), 0, feature.leaves - 1, out=places)
+    there = rows.both(rows.present(feature.of), ~np.isnan(places))
     places[~there] = 0.0
     return places.astype(np.int64), there

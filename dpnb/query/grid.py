@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 
 BITS = 31
 
-LARGEST_POWER = 1023
-"""Of two, as a double."""
-
 
 class Range(Protocol):
     """What has bounds."""
@@ -54,9 +51,5 @@ def to_grid(values: NDArray[np.float64], column: Range) -> NDArray[np.int32]:
     missing = np.isnan(clamped)
     if missing.any():
         clamped[missing] = 0.0
-    power = -exponent(column)
-    if power <= LARGEST_POWER:  # a product by a power of two is what `ldexp` gives, and several times as quick
-        clamped *= 2.0**power
-    else:
-        np.ldexp(clamped, power, out=clamped)
+    clamped *= 2.0 ** -exponent(column)
     return clamped.astype(np.int32)  # toward zero

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb.query.blocks import by_blocks, even_blocks
-from dpnb.query.columns import Encoded, Values, objects
+from dpnb.query.columns import UNUSUAL, Encoded, Values, objects, value_of
 from dpnb.query.contribution import Integers, name_number
 from dpnb.query.times import TIMES, time_name
 from dpnb.query.values import each
@@ -35,7 +35,7 @@ def unit_names(values: Values) -> Values:
     """What names each row's unit.
 
     Moments and spans of time have many types, of which a table has another one as soon as one value is odd.  So they
-    all become the same text.
+    all become the same text; and complex numbers without an imaginary part, and wide floats, are doubles.
     """
     if isinstance(values, Encoded):
         return Encoded(values.places, _unit_names(values.values))
@@ -46,8 +46,14 @@ def _unit_names(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind in "Mm":
         return objects([time_name(value) for value in values])
     if values.dtype.kind == "O":
-        return objects([time_name(value) if isinstance(value, TIMES) else value for value in values])
+        return objects([_unit_name(value) for value in values])
     return values
+
+
+def _unit_name(value: Any) -> Any:
+    if isinstance(value, TIMES):
+        return time_name(value)
+    return value_of(value) if isinstance(value, UNUSUAL) else value
 
 
 def number_units(values: Values) -> tuple[ShortIntegers, Integers]:

@@ -18,6 +18,12 @@ Key = bool | int | float | str
 
 Outside = Literal["clamp", "drop"]
 """What becomes of a value outside the bounds: it counts as the nearer bound, or as a null."""
+GREATEST, LEAST = 1e100, 1e-100
+"""A number in a schema or a question is 0, or its size lies between these: squares, grid steps and the widths of leaves
+are then normal doubles, and no step of an evaluation overflows."""
+
+SIZES = f"0, or between {LEAST:g} and {GREATEST:g} in size"
+"""Which numbers these are, in words."""
 
 NARROWEST_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
@@ -29,7 +35,7 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
     Parameters
     ----------
     low, high : float
-        Finite, ``low < high``.  What is not a finite number does not count at all.
+        ``low < high``, each 0, or between 1e-100 and 1e100 in size.  What is not a finite number does not count at all.
     whole : bool
         Whether the column holds whole numbers; a fraction is rounded to the nearest.  Its values can then be groups,
         and its quantiles are whole.
@@ -42,8 +48,8 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
     Raises
     ------
     SchemaError
-        A bound is not a finite number (or not a whole one where all are), the bounds are reversed or equal, or lie so
-        close together that their difference is lost beside their size; or `outside` is neither word.
+        A bound is not a number of such a size (or not a whole one where all are), the bounds are reversed or equal, or
+        lie so close together that their difference is lost beside their size; or `outside` is neither word.
     """
 
     low: float
@@ -84,12 +90,14 @@ class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"
     Parameters
     ----------
     values : list of str, int, float or bool
-        In the order in which groups are to appear.  A value of the table that is not listed does not count.
+        In the order in which groups are to appear; a number is 0, or between 1e-100 and 1e100 in size.  A value of the
+        table that is not listed does not count.
 
     Raises
     ------
     SchemaError
-        The list is empty, holds a duplicate (1, 1.0 and True are one value), or something that is not a plain value.
+        The list is empty, holds a duplicate (1, 1.0 and True are one value), or something that is not a plain value of
+        such a size.
     """
 
     values: tuple[Key, ...]
@@ -108,6 +116,9 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
 
     It may be compared with texts that the analyst already knows, and its groups may be given, or discovered under
     privacy.  A number counts as its decimal text; nothing else counts.
+
+    Integers above 2**53 need a column of a type that keeps them, such as ``Int64`` or ``int64[pyarrow]`` of pandas:
+    beside a null or a fraction pandas makes doubles of them, whose texts are others.
     """
 
 
@@ -255,6 +266,11 @@ def text_of(value: object) -> str | None:
     return str(value) if isinstance(value, bool | int | float | str) else None
 
 
+def of_usual_size(number: float) -> bool:
+    """Whether a number is 0, or between `LEAST` and `GREATEST` in size; false for NaN and for huge integers."""
+    return number == 0 or LEAST <= abs(number) <= GREATEST
+
+
 def plain(value: Any) -> Any:
     """Turn a numpy scalar into the Python value it holds; anything else stays."""
     item = getattr(value, "item", None)
@@ -272,9 +288,11 @@ def _finite(value: Any, name: str) -> float:
             number = float(value)
         except OverflowError:
             number = math.inf
-        if math.isfinite(number):
+        if of_usual_size(number):
             return number
-    raise SchemaError(f"Bounded: {name} must be a finite number; got {value!r}; give the column's public limit")
+    raise SchemaError(
+        f"Bounded: {name} must be a finite number, {SIZES}; got {value!r}; give the column's public limit"
+    )
 
 
 def _categories(values: object) -> tuple[Key, ...]:
@@ -292,6 +310,8 @@ def _categories(values: object) -> tuple[Key, ...]:
             )
         if isinstance(key, int) and abs(key) >= 2**63:
             raise SchemaError(f"Categories: an int must fit 64 bits; got {key!r}; use text for longer codes")
+        if isinstance(key, float) and not of_usual_size(key):
+            raise SchemaError(f"Categories: a number must be {SIZES}; got {key!r}; use text for other codes")
     seen: set[Key] = set()
     for key in keys:
         if key in seen:

@@ -15,15 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb.query.blocks import by_blocks, even_blocks
-from dpnb.query.columns import Values, by_value
-from dpnb.query.schema import Categories, encodable, iso_time, plain, seconds_of, text_of
+from dpnb.query.columns import EXACT, Values, by_value, value_of
+from dpnb.query.schema import Categories, encodable, iso_time, seconds_of, text_of
 from dpnb.query.times import TIMES, is_span, microseconds
 
 Codes = NDArray[np.signedinteger[Any]]
 """Places in a list, -1 for none."""
-
-EXACT = 2**53
-"""Doubles hold every integer up to here."""
 
 NEAR = 2**16
 """How far apart numbers may be of which each has a place in a table."""
@@ -53,12 +50,15 @@ def each(values: NDArray[Any], work: Callable[[Any], int], kind: np.dtype[Any]) 
 
 
 def floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Numbers; NaN for what is no finite one."""
+    """Numbers; NaN for what is no finite one.
+
+    A complex number counts by its real part where it has no imaginary part, and otherwise not at all.
+    """
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64, copy=False)
-    elif values.dtype.kind in "OUS":
+    elif values.dtype.kind in "OUSc":
         numbers = np.fromiter((_float(value) for value in values.astype(object)), np.float64, len(values))
-    else:  # dates, durations, complex numbers, records: not numbers
+    else:  # dates, durations, records: not numbers
         numbers = np.full(len(values), np.nan)
     finite = np.isfinite(numbers)
     return numbers if finite.all() else np.where(finite, numbers, np.nan)
@@ -66,7 +66,7 @@ def floats(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _float(value: Any) -> float:
     try:
-        return math.nan if isinstance(value, complex) else float(value)
+        return math.nan if isinstance(value, TIMES) else float(value_of(value))  # of a complex number no float
     except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
         return math.nan
 
@@ -111,7 +111,7 @@ def _kind_of_codes(size: int) -> np.dtype[Any]:
 
 def _text(value: Any, texts: dict[str, int]) -> int:
     try:
-        text = None if isinstance(value, TIMES) else text_of(plain(value))
+        text = None if isinstance(value, TIMES) else text_of(value_of(value))
         # What cannot be written to a ledger is no text.
         return -1 if text is None or not encodable(text) else texts.setdefault(text, len(texts))
     except Exception:  # noqa: BLE001  (an odd object: no text)
@@ -162,6 +162,6 @@ def _near_codes(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -
 
 def _code(value: Any, code_of: dict[Any, int]) -> int:
     try:
-        return code_of.get(value, -1)
+        return -1 if isinstance(value, TIMES) else code_of.get(value_of(value), -1)
     except Exception:  # noqa: BLE001  (not hashable, or an odd object: no category)
         return -1

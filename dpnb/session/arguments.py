@@ -26,6 +26,26 @@ DISCOVERY_SHARE = Fraction(1, 10)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+LEAST_AMOUNT, GREATEST_AMOUNT = Fraction(1, 10**100), Fraction(10**100)
+"""Of a loss, a share or an error that is asked for: the square of a noise scale is then a usual double."""
+
+
+def checked_amount(value: Any, name: str) -> Fraction:
+    """How much is asked for: a loss, a share of one, or an error.
+
+    Raises
+    ------
+    InvalidValueError
+        It is no number, or not between 1e-100 and 1e100.
+    """
+    number = positive(value, name=name)
+    if not LEAST_AMOUNT <= number <= GREATEST_AMOUNT:
+        raise InvalidValueError(
+            f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; ask for another amount"
+        )
+    return number
+
+
 def checked_name(name: object) -> str:
     """A name that can also name a file."""
     if isinstance(name, str) and NAME.fullmatch(name):

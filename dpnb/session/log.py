@@ -18,7 +18,7 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.answer.faces import ceil_percent, cost_up
-from dpnb.errors import ConversionError, DpnbError, printable
+from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, Entry
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import launch_words
@@ -292,8 +292,10 @@ class Log:
         question = printable(question_words(plan, request.view))
         if charge.state != "released":
             return Line(charge.id, question, charge.loss, share, None, charge.time, charge.state, cell)
-        line = Line(
-            charge.id, question, charge.loss, share, self._error(charge, plan, request), charge.time, charge.state, cell
-        )
+        try:
+            error = self._error(charge, plan, request)
+        except PlanError:  # what an earlier version of dpnb answered may be refused by now
+            error = None
+        line = Line(charge.id, question, charge.loss, share, error, charge.time, charge.state, cell)
         self._settled[charge.id] = line
         return line

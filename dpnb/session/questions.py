@@ -17,6 +17,7 @@ from dpnb.query.linear import LinearQuery
 from dpnb.query.plan import Plan, question_words
 from dpnb.query.schema import Key
 from dpnb.session.account import Account
+from dpnb.session.arguments import GREATEST_AMOUNT, LEAST_AMOUNT
 from dpnb.session.expectations import Expectations
 from dpnb.session.knowledge import PublicFigures, Rows, known_rows, refuse_unknown
 from dpnb.session.stored import request_of
@@ -167,7 +168,7 @@ class Questions(NotCopyable):
         Raises
         ------
         RequestError
-            Such a look is asked for at some groups only, or what `resolve` raises.
+            Such a look is asked for at some groups only, no usual noise belongs to it, or what `resolve` raises.
         """
         total = self.resolve(question, target, rows)
         cost = question.missing(total)
@@ -180,6 +181,7 @@ class Questions(NotCopyable):
             question = replace(question, alone=True)
             total = self.resolve(question, target, rows)
             cost = question.missing(total)
+        _refuse_unusual(question, cost)
         return question, total, cost
 
     def resolve(self, question: Question, target: Target, rows: Rows | None) -> GDP:
@@ -247,3 +249,17 @@ def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
     """Places of some groups, ascending; None for all."""
     only = tuple(sorted(query.keys.index(key) for key in set(groups)))
     return None if not only or len(only) == query.cells else only
+
+
+def _refuse_unusual(question: Question, cost: GDP) -> None:
+    """Refuse a look for which no usual double is the noise scale: a refinement by next to nothing, say.
+
+    Raises
+    ------
+    RequestError
+    """
+    if cost.mu_squared and not LEAST_AMOUNT**2 <= cost.mu_squared <= GREATEST_AMOUNT**2:
+        raise RequestError(
+            f"{question.words}: what a look adds must be nothing, or lie between mu=1e-100 and mu=1e100, so that noise "
+            f"can be calibrated to it; got mu={cost.mu!r}; ask for another amount"
+        )

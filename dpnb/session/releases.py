@@ -30,6 +30,7 @@ from dpnb.query.aggregations import AnyView, Count, Discovery, Shares, Sum, Unit
 from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
+from dpnb.query.own_settings import own_settings
 from dpnb.query.plan import Plan, question_words
 from dpnb.session import live
 from dpnb.session.account import Account
@@ -181,6 +182,7 @@ class Releases(NotCopyable):
         """
         ledger = self._questions.account.ledger
 
+        @own_settings()
         def answered() -> Charge:
             tables = self._questions.tables
             query = tables.compile(plan, only_of(tables.compile(plan), target.groups))

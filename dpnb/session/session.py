@@ -67,7 +67,10 @@ class Session(Launches):
         Of pandas, polars or pyarrow: copied as far as the schema describes it; changing it later changes nothing here.
         Or a lazy frame of polars, a relation of DuckDB or a data frame of Spark, which stay where they are and are read
         anew by every question, or a data frame of Dask, which is prepared on its workers: see `dpnb.query.tables`.
-        Several tables have names and share the privacy unit and the budget.
+        Several tables have names and share the privacy unit and the budget.  What a value counts as depends on that
+        value alone, but a library may have changed it before: pandas makes doubles of integers beside a null or a
+        fraction, and integers above 2**53 are then others.  Columns of such integers need a nullable or an Arrow type
+        (``Int64``, ``int64[pyarrow]``), which keeps them.
     name : str
         Of the table; letters, digits, ``.``, ``_`` and ``-``.
     budget : Budget

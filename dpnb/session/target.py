@@ -20,7 +20,6 @@ from dpnb.accounting.exact import (
     decimal_sqrt_up,
     exact,
     from_text,
-    positive,
     shown,
     to_text,
 )
@@ -30,6 +29,7 @@ from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.query.aggregations import AnyView, view_from_json, view_to_json
 from dpnb.query.frame.spelling import constant
 from dpnb.query.schema import Key
+from dpnb.session.arguments import checked_amount
 
 WITHIN_MARGIN = 1 - 1e-9
 """The interval that comes out must not be wider than asked for by the last digits of a double."""
@@ -163,17 +163,17 @@ def target_from(
     RequestError
         Not exactly one target, or a share above 1 or a confidence outside (0, 1).
     InvalidValueError
-        A number is not finite and positive.
+        A number is not finite and positive, or its size is not usual.
     """
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-    chosen = {kind: amount for kind, amount in given.items() if amount is not None}
+    targets: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+    chosen = {kind: target for kind, target in targets.items() if target is not None}
     if len(chosen) != 1:
-        got = ", ".join(f"{kind}={amount!r}" for kind, amount in chosen.items()) or "none"
+        got = ", ".join(f"{kind}={shown(target)}" for kind, target in chosen.items()) or "none"
         raise RequestError(f"target: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}")
-    ((kind, amount),) = chosen.items()
+    ((kind, given),) = chosen.items()
     level = exact(confidence, name="confidence")
     if not 0 < level < 1:
-        raise RequestError(f"confidence: must lie between 0 and 1, both excluded; got {confidence!r}; take 0.95")
+        raise RequestError(f"confidence: must lie between 0 and 1, both excluded; got {shown(confidence)}; take 0.95")
     if 1 - level < LEAST_ALPHA:
         raise RequestError(f"confidence: must be at most 1 - 1e-100; got {shown(confidence)}; take 0.95")
     for name, flag in (("simultaneous", simultaneous), ("final", final)):
@@ -181,16 +181,16 @@ def target_from(
             raise RequestError(f"{name}: must be True or False; got {flag!r}")
     each: tuple[tuple[Label, Fraction], ...] = ()
     number = None
-    if hasattr(amount, "to_dict"):  # a pandas Series by group
-        amount = amount.to_dict()
-    if isinstance(amount, Mapping):
-        if kind != "within" or not amount:
-            raise RequestError(f"{kind}: only within= may be a mapping, with at least one entry; got {amount!r}")
-        each = tuple((_label(label), positive(part, name=f"within[{label!r}]")) for label, part in amount.items())
+    if hasattr(given, "to_dict"):  # a pandas Series by group
+        given = given.to_dict()
+    if isinstance(given, Mapping):
+        if kind != "within" or not given:
+            raise RequestError(f"{kind}: only within= may be a mapping, with at least one entry; got {given!r}")
+        each = tuple((_label(label), checked_amount(part, f"within[{label!r}]")) for label, part in given.items())
     else:
-        number = positive(amount, name=kind)
+        number = checked_amount(given, kind)
         if kind == "share" and number > 1:
-            raise RequestError(f"share: must be at most 1, all that is left; got {amount!r}")
+            raise RequestError(f"share: must be at most 1, all that is left; got {shown(given)}")
     return Target(kind, number, level, each, bool(simultaneous), bool(final), groups)
 
 

@@ -66,6 +66,7 @@ QUESTIONS: dict[str, Ask] = {
     "quantiles": lambda f: f["x"].quantile([0.1, 0.5]),
     "median by condition": lambda f: f.groupby("b")["y"].median(),
     "standard deviation": lambda f: f["x"].std(),
+    "variance": lambda f: f["x"].clip(1, 99).var(),
     "regression": lambda f: f.regress("y", on=["x", "k", "b"]),
     "several": lambda f: f.groupby("k").agg(n="count", m=("x", "mean"), q=("y", "median")),
     "ratio": lambda f: f["x"].sum() / f["y"].sum(),
@@ -87,6 +88,10 @@ QUESTIONS: dict[str, Ask] = {
     "round to tens": lambda f: f.groupby(f["x"].round(-1))["y"].sum(),
     "whole quotient": lambda f: (f["y"] // 7).sum(),
     "remainder": lambda f: (f["y"] % 7).sum(),
+    "whole quotient of multiples": lambda f: (f["y"] * 49 // 49).sum(),
+    "remainder of multiples": lambda f: (f["y"] * 49 % 49).sum(),
+    "quotient by a number": lambda f: (f["x"] / 49).sum(),
+    "quantiles by a number": lambda f: (f["y"] / 49).quantile([0.1, 0.5]),
     "numbers of categories": lambda f: f["k"].astype(float).sum(),
     "by year": lambda f: f.groupby(f["d"].dt.year)["x"].sum(),
     "by month": lambda f: f.groupby(f["d"].dt.month)["x"].sum(),
@@ -96,6 +101,7 @@ QUESTIONS: dict[str, Ask] = {
     "day of week": lambda f: f["d"].dt.dayofweek.sum(),
     "hour": lambda f: f["d"].dt.hour.sum(),
     "days since": lambda f: (f["d"] - "1990-06-01").dt.days.sum(),
+    "remainder of years": lambda f: (f["d"].dt.year % 7).sum(),
     "after a date": lambda f: f[f["d"] > "1990-06-01"]["x"].sum(),
     "cut": lambda f: f.groupby(dpnb.cut(f["x"], [0, 10, 20, 50, 100]))["y"].sum(),
     "cut from the left": lambda f: f.groupby(dpnb.cut(f["x"], [0, 10, 20, 50, 100], right=False))["y"].sum(),
@@ -137,6 +143,7 @@ def people(rows: int = ROWS) -> pd.DataFrame:
     table["d"] = pd.to_datetime("1965-01-01") + pd.to_timedelta(rng.integers(0, 60 * 365 * 86400, rows), unit="s")
     table["name"] = "p" + table["pid"].astype(str)
     table.loc[::7, "x"], table.loc[3, "x"] = np.nan, np.inf
+    table.loc[::5, "d"] = table["d"].dt.floor("D")[::5]
     table.loc[::11, "d"] = pd.NaT
     return pd.concat([table, table.iloc[:40]], ignore_index=True)  # some rows are there twice
 

@@ -84,7 +84,7 @@ ARITHMETIC: dict[str, Case] = {
     "division by what changes sign": (lambda f: 1 / f["income"], "can be 0.*clip"),
     "division by a condition": (lambda f: f["visits"] / (f["visits"] > 1), "can be 0"),
     "division by 0": (lambda f: f["visits"] / 0, "can be 0|must not be 0"),
-    "division by what is nearly 0": (lambda f: f["visits"] / 1e-320, "bounds are beyond"),
+    "division by what is nearly 0": (lambda f: f["visits"] / 1e-320, "between 1e-100 and 1e.100"),
     "// 0": (lambda f: f["visits"] // 0, "above 0"),
     "// a negative number": (lambda f: f["visits"] // -2, "above 0"),
     "// a column": (lambda f: f["visits"] // f["visits"].clip(1, 2), "a number that you write"),
@@ -102,9 +102,9 @@ ARITHMETIC: dict[str, Case] = {
     "** a text": (lambda f: f["visits"] ** "2", "number"),
     "a number ** a column": (lambda f: 2 ** f["visits"], r"right side of \*\*"),
     "a root of what can be negative": (lambda f: f["income"] ** 0.5, "below 0.*clip"),
-    "a power beyond doubles": (lambda f: (f["income"] ** 60) ** 60, "beyond what a double"),
+    "a power beyond doubles": (lambda f: (f["income"] ** 60) ** 60, "bounds must be 0, or between"),
     "a chain too long to be computed": (lambda f: sum([f["visits"]] * 1500, f["visits"]), "shorter|deep|long|parts"),
-    "a product beyond doubles": (lambda f: (f["income"] ** 60) * (f["income"] ** 60), "beyond what a double"),
+    "a product beyond doubles": (lambda f: (f["income"] ** 60) * (f["income"] ** 60), "bounds must be 0, or between"),
 }
 
 FUNCTIONS: dict[str, Case] = {
@@ -112,9 +112,10 @@ FUNCTIONS: dict[str, Case] = {
     "abs of a date": (lambda f: abs(f["born"]), "takes a number"),
     "log1p of what can be -1": (lambda f: f["income"].log1p(), "-1 or less.*clip"),
     "log1p at -1": (lambda f: np.log1p(f["visits"].clip(-1, 10) - 1), "-1 or less.*clip"),
-    "exp of large numbers": (lambda f: f["income"].exp(), "beyond what a double"),
-    "exp of exp": (lambda f: np.exp(np.exp(f["visits"])), "beyond what a double"),
+    "exp of large numbers": (lambda f: f["income"].exp(), "bounds must be 0, or between"),
+    "exp of exp": (lambda f: np.exp(np.exp(f["visits"])), "bounds must be 0, or between"),
     "clip reversed": (lambda f: f["visits"].clip(5, 1), "lower limit must not be above"),
+    "clip at what is nearly 0": (lambda f: f["visits"].clip(5e-324, 5e-324).mean(), "between 1e-100 and 1e.100"),
     "clip at nan": (lambda f: f["visits"].clip(math.nan, 1), "finite"),
     "clip at infinity": (lambda f: f["visits"].clip(0, math.inf), "finite"),
     "clip at a text": (lambda f: f["visits"].clip("0", 1), "clip"),

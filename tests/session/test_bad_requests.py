@@ -31,17 +31,26 @@ TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "mu a set": ({"mu": {0.1}}, "finite"),
     "mu an array": ({"mu": np.array([0.1, 0.2])}, "finite"),
     "mu a Decimal nan": ({"mu": decimal.Decimal("nan")}, "finite"),
-    "mu beyond the noise": ({"mu": "1e-320"}, "mu|noise"),
+    "mu beyond the noise": ({"mu": "1e-320"}, "between 1e-100 and 1e100"),
+    "mu far too small": ({"mu": 1e-200}, "between 1e-100 and 1e100"),
+    "mu of thousands of digits": ({"mu": Fraction(1, 10**5000)}, "between 1e-100 and 1e100"),
+    "mu far too large": ({"mu": Fraction(10**5000)}, "between 1e-100 and 1e100"),
     "rho zero": ({"rho": 0}, "greater than 0"),
     "rho negative": ({"rho": -1}, "greater than 0"),
     "rho nan": ({"rho": math.nan}, "finite"),
+    "rho far too small": ({"rho": 1e-320}, "between 1e-100 and 1e100"),
+    "rho far too large": ({"rho": 10**400}, "between 1e-100 and 1e100"),
     "epsilon zero": ({"epsilon": 0}, "greater than 0"),
     "epsilon negative": ({"epsilon": -1}, "greater than 0"),
     "epsilon nan": ({"epsilon": math.nan}, "finite"),
+    "epsilon far too large": ({"epsilon": 10**400}, "between 1e-100 and 1e100"),
+    "two targets of thousands of digits": ({"mu": Fraction(1, 10**5000), "rho": 1}, "exactly one of"),
     "share zero": ({"share": 0}, "greater than 0"),
     "share negative": ({"share": -0.1}, "greater than 0"),
     "share above one": ({"share": 1.01}, "at most 1"),
     "share nan": ({"share": math.nan}, "finite"),
+    "share far too small": ({"share": 1e-300}, "between 1e-100 and 1e100"),
+    "share of thousands of digits": ({"share": Fraction(10**5000)}, "between 1e-100 and 1e100"),
     "share in percent": ({"share": 50}, "at most 1"),
     "share a series": ({"share": pd.Series({"north": 0.1})}, "only within="),
     "within zero": ({"within": 0}, "greater than 0"),
@@ -49,6 +58,7 @@ TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "within nan": ({"within": math.nan}, "finite"),
     "within infinite": ({"within": math.inf}, "finite"),
     "within far too fine": ({"within": "1e-400"}, "ask for another"),
+    "within far too coarse": ({"within": {"north": Fraction(10**5000)}}, "between 1e-100 and 1e100"),
     "within of nothing": ({"within": {}}, "at least one entry"),
     "within of nothing, a series": ({"within": pd.Series(dtype=float)}, "at least one entry"),
     "within of groups that are not asked": ({"within": {"north": 5}}, "no group or statistic"),
@@ -92,6 +102,17 @@ def clinic() -> dpnb.Session:
 def test_a_target_without_a_meaning_is_refused(target: dict[str, Any], says: str, verb: str) -> None:
     question = clinic().frame.count()
     assert_refused_free(clinic(), lambda: getattr(question, verb)(**target), says)
+
+
+@pytest.mark.parametrize("verb", ["preview", "release"])
+def test_a_refinement_by_next_to_nothing_is_refused(verb: str) -> None:
+    session = make()
+    question = session.frame.count()
+    question.release(mu=0.1)
+    for more in (Fraction(1, 10**250), Fraction(1, 10**5000)):
+        assert_refused_free(
+            session, lambda more=more: getattr(question, verb)(mu=Fraction(1, 10) + more), "adds must be"
+        )
 
 
 @pytest.mark.parametrize("target", [{"mu": 2}, {"rho": Fraction(3)}, {"epsilon": 1.01}, {"within": 1e-3}], ids=str)

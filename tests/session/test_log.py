@@ -12,6 +12,8 @@ import pytest
 import dpnb
 from dpnb.answer.faces import error_words
 from dpnb.errors import BudgetExceeded
+from dpnb.query.expressions import kinds
+from dpnb.query.linear import query as compiling
 from dpnb.session import live, state
 
 TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 200, "g": ["a", "b", "c"] * 200})
@@ -184,3 +186,15 @@ def test_every_error_in_the_log_is_that_of_the_answer(tmp_path: Path) -> None:
         expected.append(error_words(answer.cells.half_width, answer.outputs, answer.confidence))
     assert len(expected) > 30
     assert session.log()["error"].tolist() == expected
+
+
+def test_a_question_that_is_refused_by_now_stays_in_the_log(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that an earlier version answered, before the sizes of numbers were limited."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(kinds, "of_usual_size", lambda number: True)
+        earlier.setattr(compiling, "refuse_unsound", lambda *_: None)
+        (made().frame["x"] * 1e150).sum().release(mu=0.3)
+    session = made()
+    assert list(session.log()["question"]) == ["sum of x * 1e+150"]
+    assert session.log()["error"].isna().all()
+    assert state.snapshot(session)

@@ -1,7 +1,7 @@
 """Arithmetic that gives the same bits on every engine.
 
-Additions, multiplications, divisions, comparisons and `floor` of doubles are the same everywhere; what libraries round
-in several ways is made of these.
+Additions, multiplications, divisions of two columns, comparisons and `floor` of doubles are the same everywhere; what
+libraries round in several ways is made of these.  For a division by one number there is `Engine.divided`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ import narwhals as nw
 
 from dpnb.query import grid
 from dpnb.query.engine.native import Engine
-
-LARGEST_SHIFT = 1000
-"""Powers of two beyond this are not doubles, or their products would not be exact."""
 
 
 def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
@@ -35,19 +32,15 @@ def whole(column: nw.Expr) -> nw.Expr:
 
 def to_grid(column: nw.Expr, bounds: grid.Range) -> nw.Expr:
     """Clamped numbers in whole grid steps, toward zero; as `dpnb.query.grid`."""
-    scaled = clipped(column, bounds.low, bounds.high)
-    shift = -grid.exponent(bounds)
-    while shift:
-        part = max(-LARGEST_SHIFT, min(shift, LARGEST_SHIFT))
-        scaled, shift = scaled * 2.0**part, shift - part
+    scaled = clipped(column, bounds.low, bounds.high) * 2.0 ** -grid.exponent(bounds)
     return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
 
 
-def rounded(column: nw.Expr, decimals: int = 0) -> nw.Expr:
+def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:
     """Rounded to a number of decimals, halves to even, as numpy does it."""
     factor = float(10 ** abs(decimals))
     if decimals:
-        column = column * factor if decimals > 0 else column / factor
+        column = column * factor if decimals > 0 else engine.divided(column, factor)
     below = column.floor()
     rest = column - below
     odd = below - 2 * (below * 0.5).floor()
@@ -55,7 +48,7 @@ def rounded(column: nw.Expr, decimals: int = 0) -> nw.Expr:
     found = nw.when(up).then(below + 1.0).otherwise(below)
     if not decimals:
         return found
-    return found / factor if decimals > 0 else found * factor
+    return engine.divided(found, factor) if decimals > 0 else found * factor
 
 
 def powered(column: nw.Expr, exponent: float) -> nw.Expr:
@@ -82,7 +75,7 @@ def placed(column: nw.Expr, values: Sequence[Any], places: Sequence[int], engine
         if len(steps) == 1 and (step := steps.pop()) > 0 and float(step).is_integer() and max(map(abs, values)) < 2**52:
             inside = (column >= values[0]) & (column <= values[-1])
             there = nw.when(inside).then(column).otherwise(nw.lit(values[0])).cast(nw.Float64)
-            place = ((there - float(values[0])) / float(step)).floor()
+            place = engine.divided(there - float(values[0]), float(step)).floor()
             return (
                 nw.when(inside & (place * float(step) + float(values[0]) == there))
                 .then(whole(place))

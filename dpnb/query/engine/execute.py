@@ -160,7 +160,7 @@ def _feature(place: int, feature: Feature, rows: Rows, columns: dict[str, nw.Exp
         there = there & rows.present(node)
     value = slot = None
     if isinstance(feature, Nodes):
-        slot = ((rows.numbers(feature.of).value - feature.low) / feature.width).floor()
+        slot = rows.divided(rows.numbers(feature.of).value - feature.low, feature.width).floor()
         slot = arithmetic.clipped(slot, 0.0, feature.leaves - 1.0).cast(nw.Int64)
     elif feature.split.by:
         levels = [(level_codes(node, rows)[0] - 1, size) for node, size in zip(*_split(feature), strict=True)]

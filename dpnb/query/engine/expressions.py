@@ -1,8 +1,8 @@
 """An expression as the engine is asked to compute it: `dpnb.query.expressions.evaluate`, said in narwhals.
 
 It is total in the same way: a number comes with where it is there, and has a stand-in within its bounds elsewhere, so
-that interval arithmetic holds for every row and nothing overflows or divides by zero; a code is -1 for nothing; a
-condition is two truth values, where true and where false.
+that interval arithmetic holds for every row and nothing overflows, divides by zero or is undefined, which some engines
+answer with an error; a code is -1 for nothing; a condition is two truth values, where true and where false.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ import narwhals as nw
 from dpnb.errors import UnsupportedError
 from dpnb.query.engine import arithmetic, dates
 from dpnb.query.engine.table import EngineTable
-from dpnb.query.expressions.kinds import Category, Kind, Moment, Number, Span, Truth, Words, kind_of, step_of
+from dpnb.query.expressions.kinds import (
+    Category,
+    Kind,
+    Moment,
+    Number,
+    Span,
+    Truth,
+    Words,
+    is_rounded,
+    kind_of,
+    step_of,
+)
 from dpnb.query.expressions.nodes import (
     And,
     Apply,
@@ -136,6 +147,10 @@ class Rows:
         self.frame = self.frame.with_columns(**{name: value})
         return nw.col(name)
 
+    def divided(self, column: nw.Expr, by: float) -> nw.Expr:
+        """A column of finite doubles divided by one number."""
+        return self._table.engine.divided(column, by)
+
     def _dated(self, days: nw.Expr) -> nw.Expr:
         """Dates, of days since 1970, as a column of `frame`."""
         name = f"d{self._made}"
@@ -162,6 +177,17 @@ class Rows:
     # --- numbers -----------------------------------------------------------------------------------------------
 
     def _numbers(self, node: Expression) -> Figure:
+        figure, kind = self._computed(node), self.kind(node)
+        return self._within(figure, kind) if isinstance(kind, Number) and is_rounded(node) else figure
+
+    def _within(self, figure: Figure, kind: Number) -> Figure:
+        """What was computed, within its bounds; nothing where an engine gave no number."""
+        value = self.made(figure.value)
+        finite = value.is_finite().fill_null(False)
+        value = nw.when(finite).then(value).otherwise(nw.lit(kind.low))
+        return Figure(self.made(arithmetic.clipped(value, kind.low, kind.high)), figure.there & finite)
+
+    def _computed(self, node: Expression) -> Figure:
         kind = self.kind(node)
         if isinstance(kind, Truth):
             condition = self.truth(node)
@@ -192,10 +218,10 @@ class Rows:
                 return Figure(value, found.there)
             case Round(inner, decimals):
                 found = self.numbers(inner)
-                return Figure(arithmetic.rounded(found.value, decimals), found.there)
+                return Figure(arithmetic.rounded(found.value, decimals, self._table.engine), found.there)
             case Part(part, inner):
                 found = self.numbers(inner)
-                return Figure(dates.part_of(part, found.value, self._dated), found.there)
+                return Figure(dates.part_of(part, found.value, self._dated, self.divided), found.there)
             case AsNumber(inner):
                 return self._as_numbers(inner)
             case Lookup(values=values):
@@ -214,6 +240,8 @@ class Rows:
                 value = left.value - right.value
             case "*":
                 value = left.value * right.value
+            case "/" if isinstance(node.right, Literal):
+                value = self.divided(left.value, _literal(node.right))
             case "/":
                 value = left.value / right.value
             case "**":
@@ -221,7 +249,7 @@ class Rows:
             case _:
                 # A kind that is refused by `refuse_expression` unless both sides are whole.
                 by = _literal(node.right)
-                quotient = self.made((left.value / by).floor())
+                quotient = self.made(self.divided(left.value, by).floor())
                 value = quotient if node.operator == "//" else left.value - quotient * by
         return Figure(value, there)
 
@@ -430,7 +458,8 @@ def level_codes(node: Expression, rows: Rows) -> tuple[nw.Expr, int]:
     low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
     step = step_of(node)
     inside = number.there & (number.value >= low) & (number.value <= high)
-    place = ((nw.when(inside).then(number.value).otherwise(nw.lit(float(low))) - float(low)) / float(step)).floor()
+    above = nw.when(inside).then(number.value).otherwise(nw.lit(float(low))) - float(low)
+    place = rows.divided(above, float(step)).floor()
     return nw.when(inside).then(place.cast(nw.Int64)).otherwise(nw.lit(-1)), (high - low) // step + 1
 
 

@@ -82,6 +82,10 @@ class Engine(ABC):
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         """The frame with a hash of integer columns, not negative ones, as `dpnb.query.contribution.row_hash`."""
 
+    def divided(self, column: nw.Expr, by: float) -> nw.Expr:
+        """A column of finite doubles divided by one number, correctly rounded."""
+        return column / by
+
     def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:
         """The place of a column's value in a public list, whose values are of its type; -1 for any other."""
         return column.replace_strict(list(values), list(places), default=-1, return_dtype=nw.Int64)
@@ -117,6 +121,10 @@ class Polars(Engine):
             for column, to in columns.items()
         }
         return _opened(frame.to_native().with_columns(**exprs))
+
+    def divided(self, column: nw.Expr, by: float) -> nw.Expr:  # noqa: D102
+        # By a single number polars multiplies with its reciprocal, which rounds twice: 49 / 49 would be below 1.
+        return column / (column * 0.0 + by)
 
     def dated(self, frame: Frame, column: str, to: str) -> Frame:  # noqa: D102
         import polars as pl

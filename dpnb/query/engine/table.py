@@ -191,21 +191,22 @@ def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[s
     if isinstance(column, Dates):
         micros = nw.col(f"m{stem}")
         there = ~micros.is_null()
-        seconds = nw.when(there).then(micros.cast(nw.Float64) / 1e6).otherwise(nw.lit(column.low))
-        return _within(stem, column, seconds, there)
+        seconds = engine.divided(micros.cast(nw.Float64), 1e6)
+        seconds = nw.when(there).then(seconds).otherwise(nw.lit(column.low))
+        return _within(stem, column, seconds, there, engine)
     number = raw.cast(nw.Float64)
     there = number.is_finite().fill_null(False)
-    return _within(stem, column, nw.when(there).then(number).otherwise(nw.lit(column.low)), there)
+    return _within(stem, column, nw.when(there).then(number).otherwise(nw.lit(column.low)), there, engine)
 
 
-def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr) -> dict[str, nw.Expr]:
+def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr, engine: Engine) -> dict[str, nw.Expr]:
     """Values and where they are, by a column's bounds and by what becomes of what is outside."""
     clipped = arithmetic.clipped(value, column.low, column.high)
     if column.outside == "drop":
         there = there & (value == clipped)
         clipped = nw.when(there).then(clipped).otherwise(nw.lit(column.low))
     if isinstance(column, Bounded) and column.whole:
-        clipped = arithmetic.rounded(clipped)
+        clipped = arithmetic.rounded(clipped, 0, engine)
     return {stem: clipped, f"{stem}_there": there}
 
 

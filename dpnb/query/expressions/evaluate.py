@@ -1,7 +1,8 @@
 """An expression over prepared columns.  Reads rows; every value in here is private.
 
-It is total: whatever a row holds, the result is a value or nothing.  Numbers (dates among them) are float64 with NaN
-for nothing, categories are codes with -1 for nothing, conditions are two masks, where true and where false.
+It is total: whatever a row holds, the result of every step is a value within its bounds, or nothing.  Numbers (dates
+among them) are float64 with NaN for nothing, categories are codes with -1 for nothing, conditions are two masks, where
+true and where false.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.query.expressions.dates import part_of
-from dpnb.query.expressions.kinds import Category, Kind, Moment, Number, Span, Truth, Words, kind_of, step_of
+from dpnb.query.expressions.kinds import (
+    Category,
+    Kind,
+    Moment,
+    Number,
+    Span,
+    Truth,
+    Words,
+    is_rounded,
+    kind_of,
+    step_of,
+)
 from dpnb.query.expressions.nodes import (
     And,
     Apply,
@@ -179,12 +191,15 @@ class Rows:
         values = np.asarray(self._computed(node), np.float64)
         # What overflows or is not defined is nothing, like any other value that does not count.
         finite = np.isfinite(values)
-        return values if finite.all() else np.where(finite, values, np.nan)
+        values = values if finite.all() else np.where(finite, values, np.nan)
+        return np.clip(values, kind.low, kind.high) if isinstance(kind, Number) and is_rounded(node) else values
 
     def _computed(self, node: Expression) -> Any:
         match node:
             case Literal(value):
                 return np.full(self.size, self._constant(value, self.kind(node)))
+            case Arithmetic("**", left, Literal(2)):
+                return np.square(self.numbers(left))
             case Arithmetic(operation, left, right):
                 return ARITHMETIC[operation](self._side(left), self._side(right))
             case Fill(inner, value):
@@ -441,7 +456,7 @@ def level_codes(node: Expression, rows: Rows) -> tuple[NDArray[Any], int]:
     numbers = rows.numbers(node)
     low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
     step = step_of(node)
-    codes = np.where(np.isnan(numbers) | (numbers < low) | (numbers > high), low - step, numbers) - low
+    codes = np.where((numbers >= low) & (numbers <= high), numbers, low - step) - low  # NaN is neither
     return codes.astype(np.int64) // step, (high - low) // step + 1
 
 

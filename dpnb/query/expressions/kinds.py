@@ -1,15 +1,22 @@
 """What an expression gives for a row, with bounds by interval arithmetic.
 
-Bounds need not be tight, and a bound that a rounding error makes a little too small does no harm: values are clamped
-to it before they are added up.
+Bounds hold for every row and every step, to the last bit.  Doubles are added, subtracted, multiplied and divided with
+correct rounding, which keeps the order of the exact results, so what the bounds give bounds what values within them
+give.  Whatever else a library may round in a way of its own (`is_rounded`) is brought back into its bounds by the
+evaluation.  Every bound and constant is 0 or of a usual size (`dpnb.query.schema.of_usual_size`), or the expression is
+refused.  So no step overflows, divides by zero, or is undefined, whatever a row holds.
+
+Bounds need not be tight.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NoReturn, TypeVar
 
 from dpnb.errors import PlanError, SchemaError
@@ -30,17 +37,35 @@ from dpnb.query.expressions.nodes import (
     Lookup,
     Missing,
     Not,
-    Operator,
     Or,
     Part,
     Round,
     Where,
 )
 from dpnb.query.expressions.words import words
-from dpnb.query.schema import Bounded, Categories, Dates, Key, Schema, iso_time, seconds_of
+from dpnb.query.schema import (
+    SIZES,
+    Bounded,
+    Categories,
+    Dates,
+    Key,
+    Schema,
+    iso_time,
+    of_usual_size,
+    seconds_of,
+)
 
 MOST_KEYS = 10_000_000
 """Groups that one question may have."""
+
+EXACT = 2**53
+"""Doubles hold every integer up to here."""
+
+MOST_DECIMALS = 15
+"""To which a number can be rounded, before and after the point."""
+
+OPEN_END = sys.float_info.max
+"""An edge of a cut that stands for infinity."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +134,16 @@ def kind_of(node: Expression, schema: Schema) -> Kind:
     Raises
     ------
     PlanError
-        An unknown column, operands that do not go together, an undeclared category, or a result without finite bounds.
+        An unknown column, operands that do not go together, an undeclared category, or a constant or bound that is
+        neither 0 nor of a usual size.
     """
+    kind = _kind_of(node, schema)
+    if isinstance(kind, Number) and not (of_usual_size(kind.low) and of_usual_size(kind.high)):
+        _refuse(node, f"its bounds must be {SIZES}; they are {kind.low:g} and {kind.high:g}; .clip() the parts first")
+    return kind
+
+
+def _kind_of(node: Expression, schema: Schema) -> Kind:
     match node:
         case Column(name):
             return _column(name, schema)
@@ -145,11 +178,12 @@ def kind_of(node: Expression, schema: Schema) -> Kind:
             return _apply(node, schema)
         case Round(inner, decimals):
             number = _needs(Number, inner, schema, ".round() takes a number")
+            if not -MOST_DECIMALS <= decimals <= MOST_DECIMALS:
+                _refuse(node, f"decimals must be from -{MOST_DECIMALS} to {MOST_DECIMALS}; got {decimals}")
             low, high = float(round(number.low, decimals)), float(round(number.high, decimals))
             return Number(low, high, decimals <= 0 or number.whole)
-        case Cut(inner, _, labels, _):
-            _needs(Number, inner, schema, "cut() takes a number")
-            return Category(tuple(dict.fromkeys(labels)))
+        case Cut():
+            return _cut(node, schema)
         case Part():
             return _part(node, schema)
         case AsNumber():
@@ -194,12 +228,25 @@ def keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
         return kind.values
     if isinstance(kind, Truth):
         return (False, True)
-    if isinstance(kind, Number) and kind.whole and (kind.high - kind.low) / step_of(node) < MOST_KEYS:
+    few = isinstance(kind, Number) and kind.magnitude <= EXACT and (kind.high - kind.low) / step_of(node) < MOST_KEYS
+    if isinstance(kind, Number) and kind.whole and few:
         return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step_of(node)))
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {_said(kind)}; group by dpnb.Categories, by "
         "dpnb.cut(column, edges), by .round() of a number (or declare it with whole=True) or by a part of a date"
     )
+
+
+def is_rounded(node: Expression) -> bool:
+    """Whether libraries round the step each in a way of its own, so that its result can be just outside its bounds."""
+    match node:
+        case Arithmetic("//" | "%", _, _) | Round():
+            return True
+        case Arithmetic("**", _, Literal(exponent)):
+            return exponent not in (1, 2)
+        case Apply(function, _):
+            return function != "abs"
+    return False
 
 
 def step_of(node: Expression) -> int:
@@ -223,8 +270,8 @@ def _literal(value: Key) -> Kind:
         return Truth()
     if isinstance(value, str):
         return Category((value,))
-    if not math.isfinite(value):
-        raise PlanError(f"{value!r}: only finite values have a meaning; rows without one never count")
+    if not of_usual_size(value):
+        raise PlanError(f"{value!r}: a number in a question must be {SIZES}; rows without a number never count")
     return Number(float(value), float(value), whole=float(value).is_integer())
 
 
@@ -253,16 +300,9 @@ def _arithmetic(node: Arithmetic, schema: Schema) -> Kind:
         return _with_constant(node, left)
     if node.operator == "/" and right.low <= 0 <= right.high:
         _refuse(node, f"{words(node.right)} can be 0, so nothing bounds the quotient; .clip() it away from 0 first")
-    ends = [_end(node.operator, a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    ends = [_ENDS[node.operator](a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
     whole = left.whole and right.whole and node.operator != "/"
-    return _bounded(node, min(ends), max(ends), whole)
-
-
-def _end(operator_: Operator, a: float, b: float) -> float:
-    try:
-        return _ENDS[operator_](a, b)
-    except OverflowError:
-        return math.inf
+    return Number(min(ends), max(ends), whole)
 
 
 def _with_constant(node: Arithmetic, left: Number) -> Number:
@@ -274,7 +314,7 @@ def _with_constant(node: Arithmetic, left: Number) -> Number:
     if by <= 0:
         _refuse(node, f"the right side of {node.operator} must be above 0; got {by:g}")
     if node.operator == "//":
-        return _bounded(node, left.low // by, left.high // by, True)
+        return Number(left.low // by, left.high // by, True)
     if left.low // by == left.high // by:
         return Number(left.low % by, left.high % by, left.whole and by.is_integer())
     whole = left.whole and by.is_integer()
@@ -287,11 +327,12 @@ def _power(node: Arithmetic, left: Number, by: float) -> Number:
     if not by.is_integer() and left.low < 0:
         _refuse(node, f"{words(node.left)} can be below 0, where a root is not defined; .clip(0, None) it first")
     try:
-        ends = [left.low**by, left.high**by]
+        # A square is a product wherever it is evaluated, and correctly rounded.
+        ends = [end * end if by == 2 else end**by for end in (left.low, left.high)]
     except OverflowError:
         ends = [-math.inf, math.inf]
     low = 0.0 if by % 2 == 0 and left.low <= 0 <= left.high else min(ends)
-    return _bounded(node, low, max(ends), left.whole and by.is_integer())
+    return Number(low, max(ends), left.whole and by.is_integer())
 
 
 def _time_arithmetic(node: Arithmetic, sides: tuple[Kind, Kind]) -> Kind:
@@ -306,6 +347,9 @@ def _time_arithmetic(node: Arithmetic, sides: tuple[Kind, Kind]) -> Kind:
 
 def _clip(node: Clip, schema: Schema) -> Number:
     number = _needs(Number, node.inner, schema, ".clip() takes a number")
+    for limit in (node.low, node.high):
+        if limit is not None:
+            _literal(limit)
     low = -math.inf if node.low is None else node.low
     high = math.inf if node.high is None else node.high
     if low > high:
@@ -325,7 +369,18 @@ def _apply(node: Apply, schema: Schema) -> Number:
             _refuse(node, f"{words(node.inner)} can be -1 or less, where log1p is not defined; .clip() it first")
         return Number(math.log1p(low), math.log1p(high))
     low, high = (math.exp(end) if end < 709 else math.inf for end in (low, high))
-    return _bounded(node, low, high, False)
+    return Number(low, high)
+
+
+def _cut(node: Cut, schema: Schema) -> Category:
+    _needs(Number, node.inner, schema, "cut() takes a number")
+    for edge in node.edges:
+        if not of_usual_size(edge) and abs(edge) != OPEN_END:
+            _refuse(node, f"an edge must be infinite, or {SIZES}; got {edge!r}")
+    ascending = all(a < b for a, b in pairwise(node.edges))
+    if len(node.edges) < 2 or not ascending or len(node.labels) != len(node.edges) - 1:
+        _refuse(node, "cut() takes at least two ascending edges, and one label for each bin between them")
+    return Category(tuple(dict.fromkeys(node.labels)))
 
 
 def _as_number(node: AsNumber, schema: Schema) -> Number:
@@ -353,12 +408,6 @@ def _part(node: Part, schema: Schema) -> Number:
         return Number(dates.year_of(kind.low), dates.year_of(kind.high), whole=True)
     low, high = dates.RANGES[node.part]
     return Number(low, high, whole=True)
-
-
-def _bounded(node: Expression, low: float, high: float, whole: bool) -> Number:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        _refuse(node, "its bounds are beyond what a double can hold; .clip() the parts first")
-    return Number(low, high, whole)
 
 
 # --- conditions and categories ---------------------------------------------------------------------------------------
@@ -437,6 +486,10 @@ def _lookup(node: Lookup, schema: Schema) -> Kind:
         if isinstance(kind, Words) and not all(isinstance(key[place], str) for key in node.keys):
             _refuse(node, "texts are looked up by texts; write the keys as str")
     if node.low is not None and node.high is not None:
+        for value in node.values:
+            number = isinstance(value, int | float) and of_usual_size(value) and node.low <= value <= node.high
+            if value is not None and not number:
+                _refuse(node, f"a number that is looked up must be {SIZES}; got {value!r}")
         return Number(node.low, node.high, all(value is None or float(value).is_integer() for value in node.values))
     return Category(tuple(dict.fromkeys(value for value in node.values if value is not None)))
 

@@ -32,13 +32,12 @@ from dpnb.query.aggregations import (
     Units,
     Weighted,
 )
-from dpnb.query.expressions.kinds import Category, Moment, Span, Truth, Words, keys_of, kind_of
+from dpnb.query.expressions.kinds import OPEN_END, Category, Moment, Span, Truth, Words, keys_of, kind_of
 from dpnb.query.expressions.nodes import AsNumber, Cut, Expression, Literal
 from dpnb.query.expressions.words import LISTED, words
 from dpnb.query.plan import Group
 from dpnb.query.schema import Key, Schema, encodable, iso_time, plain, text_of, whole_number
 
-LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
 OF_MOMENTS = ("var", "std")
 
@@ -143,7 +142,7 @@ def bins(node: Expression, edges: object, labels: object, right: bool, low: floa
         names = listed(labels, "labels")
         if len(names) != len(ends) - 1 or len(set(names)) != len(names):
             raise PlanError(f"labels: must be {len(ends) - 1} different values, one for each bin; got {labels!r}")
-    return Cut(node, tuple(min(max(end, -LARGEST_DOUBLE), LARGEST_DOUBLE) for end in ends), names, right)
+    return Cut(node, tuple(min(max(end, -OPEN_END), OPEN_END) for end in ends), names, right)
 
 
 def _edge(edge: object) -> float:

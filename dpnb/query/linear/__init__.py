@@ -7,6 +7,7 @@ new set of features (`compile`) and a post-processing (`dpnb.answer`).
 ``features``     what a row can give
 ``sensitivity``  how much one unit's rows can add up to, under the curator's limits
 ``query``        a plan compiled: features with their weights, groups, sensitivity
+``sound``        the last check: every range, width, grid, scale and sensitivity is finite, normal and positive
 ``explain``      the same in words
 """
 

@@ -12,6 +12,7 @@ from dpnb.query.aggregations import Discovery, Joint, Single, Weighted
 from dpnb.query.expressions.nodes import Expression
 from dpnb.query.linear.features import BY_UNIT, Feature, Nodes, Present, Slopes, features_of
 from dpnb.query.linear.sensitivity import cells_of_unit, clips, longest_squared
+from dpnb.query.linear.sound import refuse_unsound
 from dpnb.query.plan import Plan, check_plan, group_keys
 from dpnb.query.schema import Key, Schema
 from dpnb.query.unit import Limits, PrivacyUnit, limits_in_force
@@ -105,7 +106,7 @@ def linear_query(
     Raises
     ------
     PlanError
-        The schema gives the plan no meaning or no bound.
+        The schema gives the plan no meaning or no bound, or a figure of it is not finite, normal and positive.
     """
     check_plan(plan, schema)
     limits = limits_in_force(unit, plan.limits)
@@ -144,9 +145,9 @@ def linear_query(
     if scaled_down:
         long = zip(features, _reach(features, limits, cells), weights, strict=True)
         clip = math.floor(sum(bound * weight**2 for feature, bound, weight in long if not isinstance(feature, Present)))
-    return LinearQuery(
-        plan, tuple(parts), tuple(features), keys, math.ceil(sum(reach, Fraction(0))), limits, clip, only
-    )
+    squared = math.ceil(sum(reach, Fraction(0)))
+    refuse_unsound(plan.words, features, squared, clip)
+    return LinearQuery(plan, tuple(parts), tuple(features), keys, squared, limits, clip, only)
 
 
 def _reach(features: list[Feature], limits: Limits, cells: int) -> list[Fraction]:

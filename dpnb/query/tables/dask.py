@@ -28,6 +28,7 @@ from dpnb.query.guard import guarded
 from dpnb.query.join import schema_of
 from dpnb.query.linear.query import LinearQuery
 from dpnb.query.numbering import number_units, unit_names
+from dpnb.query.own_settings import own_settings
 from dpnb.query.prepare import READING_FAILED
 from dpnb.query.schema import Schema
 from dpnb.query.tables.dask_work import run, settle, stays
@@ -145,7 +146,8 @@ class _Failed:
 
 def _tried(work: Callable[..., Any], *given: Any) -> Any:
     try:
-        return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
+        with own_settings():
+            return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
     except BaseException:  # noqa: BLE001  (what it says may quote rows)
         return _Failed()
 

@@ -19,6 +19,7 @@ from dpnb.query.regression import Design, design
 from dpnb.query.schema import Schema, whole_number
 from dpnb.query.unit import Limits
 from dpnb.session.account import Account
+from dpnb.session.arguments import checked_amount
 
 MOST_STEPS = 1_000_000
 MOST_CHAINS = 1000
@@ -90,7 +91,7 @@ class DescentTerms:
                 "fit: the sum over units is divided by a public number of them, never by how many there are, which is "
                 "private; give size=, or the session public_size="
             )
-        mu = positive(given["mu"], name="mu")
+        mu = checked_amount(given["mu"], "mu")
         every, check_mu = given["check_every"], given["check_mu"]
         if every is None and check_mu is not None:
             raise RequestError(f"check_mu: is of the checks after every check_every= steps; got {check_mu!r} alone")
@@ -107,7 +108,7 @@ class DescentTerms:
             "check every": None if every is None else _whole(every, "check_every", MOST_STEPS),
             "check mu": None
             if every is None
-            else to_text(mu if check_mu is None else positive(check_mu, name="check_mu")),
+            else to_text(mu if check_mu is None else checked_amount(check_mu, "check_mu")),
             "patience": _whole(given["patience"], "patience", MOST_STEPS),
             "start": None if start is None else list(start),
         }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number, decimal_sqrt_down, exact, positive, to_text
+from dpnb.accounting.exact import Number, decimal_sqrt_down, exact, to_text
 from dpnb.accounting.interleaving import why_not_interleaved, why_not_parallel
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.promise import promise
@@ -29,6 +29,7 @@ from dpnb.query.schema import Key, encodable
 from dpnb.query.unit import limits_in_force
 from dpnb.session import live
 from dpnb.session.account import settings_of
+from dpnb.session.arguments import checked_amount
 from dpnb.session.mechanisms.descent import Descent
 from dpnb.session.mechanisms.descent_terms import DescentTerms
 from dpnb.session.mechanisms.mechanism import Mechanism, own_question
@@ -271,7 +272,7 @@ class Mechanisms(NotCopyable):
         made = promise(kind, given)
         loss = charged_for(self._account.promise, made)
         # A share is of what is left at the time: another kernel that asks for the same share launches the same.
-        amount = to_text(positive(share, name="share")) if share is not None else given.to_json()
+        amount = to_text(checked_amount(share, "share")) if share is not None else given.to_json()
         asked = {way if way == "share" else "budget": amount, "filter": kind}
         if dry_run:
             facts = [
@@ -318,8 +319,8 @@ class Mechanisms(NotCopyable):
         plan, view = own_question(query, self._account.trunk, self._account.ledger)
         if isinstance(plan.aggregation, Discovery):
             raise RequestError("noise_reduction: which groups are found differs from look to look; discover them anew")
-        allowed = None if most is None else to_text(positive(most, name="most") ** 2)
-        given = None if first is None else to_text(positive(first, name="first") ** 2)
+        allowed = None if most is None else to_text(checked_amount(most, "most") ** 2)
+        given = None if first is None else to_text(checked_amount(first, "first") ** 2)
         asked = {"plan": plan.to_json(), "view": view_to_json(view), "first": given, "most": allowed}
         title = question_words(plan, view)[:LONGEST_NAME] if name is None else name
         known = self._named(title)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from dpnb.accounting.exact import Number, exact, from_text, positive, shown_up, to_text
+from dpnb.accounting.exact import Number, exact, from_text, shown_up, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.answer.crossing import Crossing
@@ -31,9 +31,11 @@ from dpnb.query.aggregations import Count, Plain, Sum, Units
 from dpnb.query.guard import guarded
 from dpnb.query.identity import question_of
 from dpnb.query.linear import LinearQuery
+from dpnb.query.own_settings import own_settings
 from dpnb.query.plan import Plan, question_words
 from dpnb.query.schema import whole_number
 from dpnb.session import live
+from dpnb.session.arguments import checked_amount
 from dpnb.session.mechanisms.mechanism import Mechanism, own_question
 from dpnb.session.questions import Questions
 from dpnb.session.releases import Releases
@@ -142,12 +144,12 @@ def terms_from(
         most = whole_number(hits)
         if most is None:
             raise InvalidValueError(f"hits: must be a whole number of at least 1; got {hits!r}")
-        terms = Terms(positive(epsilon, name="epsilon"), most, counts_only, values)
+        terms = Terms(checked_amount(epsilon, "epsilon"), most, counts_only, values)
         return ScanTerms(line, terms, terms.loss)
     declared = whole_number(questions)
     if declared is None or declared < 1:
         raise InvalidValueError(f"questions: must be a whole number of at least 1; got {questions!r}")
-    return ScanTerms(line, None, GDP(positive(mu or 0, name="mu")), declared)
+    return ScanTerms(line, None, GDP(checked_amount(mu or 0, "mu")), declared)
 
 
 def drawn(terms: ScanTerms, source: Source) -> str:
@@ -369,6 +371,7 @@ class Scan(Mechanism):
             )
         return self._questions.tables.compile(plan)
 
+    @own_settings()
     def _answer(self, core: Core, query: LinearQuery, line: Fraction) -> dict[str, Any]:
         """Read the rows and compare: what is released, as the ledger keeps it."""
         (feature,) = query.features

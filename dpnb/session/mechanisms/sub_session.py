@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import exact, positive
+from dpnb.accounting.exact import exact, shown
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.accounting.promise import Promise
 from dpnb.answer.faces import cost_up, floor_percent
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.protocol import Charged
 from dpnb.session.account import Account
-from dpnb.session.arguments import checked_budget
+from dpnb.session.arguments import checked_amount, checked_budget
 from dpnb.session.mechanisms.mechanism import Mechanism
 from dpnb.session.releases import Releases
 from dpnb.session.tree import Launch
@@ -95,12 +95,12 @@ def budget_from(account: Account, way: str, given: Any) -> Budget:
     if way == "budget":
         return checked_budget(given)
     if way == "mu":
-        return Budget.gdp(given)
+        return Budget.gdp(checked_amount(given, "mu"))
     if way == "rho":
-        return Budget.gdp_squared(2 * positive(given, name="rho"))
-    part = positive(given, name="share")
+        return Budget.gdp_squared(2 * checked_amount(given, "rho"))
+    part = checked_amount(given, "share")
     if part > 1:
-        raise InvalidValueError(f"share: must be at most 1, all that is left; got {given!r}")
+        raise InvalidValueError(f"share: must be at most 1, all that is left; got {shown(given)}")
     left = account.promise.left(account.filter, exact(part))
     if not left.mu_squared:
         raise BudgetExceeded("delegate: nothing is left of the budget; nothing was charged")

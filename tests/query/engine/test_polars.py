@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from contracts.engines import SortingEngineContract
+from contracts.engines import QUESTIONS, SCHEMA, TABLE, UNITS, SortingEngineContract, compiled, same
 from dpnb.errors import SchemaError
 from dpnb.query.engine.native import Polars
+from dpnb.query.tables import InMemory, opened
 
 pl = pytest.importorskip("polars")
 
@@ -21,6 +22,16 @@ class TestPolars(SortingEngineContract):
 
     def native(self, table: pd.DataFrame) -> Any:
         return pl.from_pandas(table).lazy()
+
+
+def test_a_division_by_a_reciprocal_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Polars, "divided", lambda engine, column, by: column / by)
+    tables = {"": TABLE}, {"": SCHEMA}, {"": UNITS["row"]}
+    here, there = InMemory.read(*tables), opened({"": pl.from_pandas(TABLE).lazy()}, *tables[1:])
+    for name in ("variance", "whole quotient of multiples"):
+        for query in compiled(QUESTIONS[name], UNITS["row"]):
+            with pytest.raises(AssertionError):
+                same(query, here, there)
 
 
 def test_a_type_that_lists_its_values_is_refused_without_them(tmp_path: Path) -> None:
