@@ -266,9 +266,7 @@ def test_a_saved_notebook_shows_nothing_of_what_engines_say(
     for words in seen:
         assert words in control
     for cell in executed:
-        if cell.source.startswith(MARK) or cell.source.startswith(
-            QUIET
-        ):  # to which the last words of the control may come
+        if cell.source.startswith((MARK, QUIET)):  # to the second the last words of the control may come
             continue
         saved = json.dumps(cell.outputs)
         for words in [SECRET, *seen]:
