@@ -227,6 +227,9 @@ def expected_error_words(preview: Preview) -> str:
     if preview.errors is None:
         return "unknown"
     words = error_words(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
+    if not preview.narrows and preview.known_errors is not None:
+        known = error_words(preview.known_errors, preview.outputs, preview.confidence, preview.error_unit)
+        words += f", no narrower than known already ({known})"
     return words + (f", assumed that {preview.assumed}" if preview.assumed and words != "unknown" else "")
 
 

@@ -56,6 +56,8 @@ class Preview:
         What the expected errors rest on.
     assumed : str or None
         What they assume that is neither released nor public, as the words after "assumed that"; shown beside them.
+    known_errors : float64 array or None
+        Half-widths as they are known by now, of the same shape as `errors`; None where nothing is known or combined.
     notice : str or None
         Says loudly if the session is not real or not private.
     who : str or None
@@ -81,8 +83,19 @@ class Preview:
     refining: str | None
     assumption: str | None
     assumed: str | None
+    known_errors: Cells | None
     notice: str | None
     who: str | None = None
+
+    @property
+    def narrows(self) -> bool:
+        """Whether any interval is expected to be narrower than what is known by now.
+
+        A further look has to share its error probability with the first, so a small one costs and narrows nothing.
+        """
+        if self.errors is None or self.known_errors is None or not self.cost.mu_squared:
+            return True
+        return bool((self.errors < self.known_errors * (1 - 1e-9)).any())
 
     @property
     def expected_error(self) -> float | None:

@@ -95,7 +95,7 @@ Step = tuple[dict[str, str], Preview]
 
 
 def _steps(query: Query, best: Answer | None) -> list[Step]:
-    """From the cheapest to all that is left.
+    """From the cheapest that narrows what is known to all that is left.
 
     Raises
     ------
@@ -108,8 +108,11 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     whole = _preview(query, **last)
     if not whole.fits:
         raise BudgetExceeded(f"{query.words}: what is left cannot hold it, however little is asked for")
+    if not whole.narrows:
+        raise BudgetExceeded(f"{query.words}: all that is left would not narrow its intervals")
     steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
-    return [*((target, step) for target, step in steps if step.fits and step.cost.mu_squared), (last, whole)]
+    offered = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows)
+    return [*offered, (last, whole)]
 
 
 def _goes_on(query: Query) -> bool:

@@ -94,8 +94,10 @@ class Expectations:
         least, here, most = (self._at(sigma, place=place) for place in (0.0, MIDDLE, 1.0))
         if least is None or here is None or most is None or foretold_well([least, most], here, per_cell=True):
             return None
-        times = np.nanmax(np.maximum(here / least, most / here))
-        return f"the values are not extreme, which could change it by up to {times:.1f} times"
+        with np.errstate(all="ignore"):  # of a group about which nothing can be foretold
+            times = np.maximum(here / least, most / here)
+        by = f" by up to {times[np.isfinite(times)].max():.1f} times" if np.isfinite(times).any() else ""
+        return f"the values are not extreme, which could change it{by}"
 
     # --- at one noise scale -----------------------------------------------------------------------------------------
 

@@ -66,6 +66,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         refining=promise.refining,
         assumption=_assumption(question, rows, errors, total, target),
         assumed=None if errors is None else assumed,
+        known_errors=expected.now,
         notice=notice,
         who=_who(before, counted, alone=question.alone),
     )

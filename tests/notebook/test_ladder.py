@@ -132,3 +132,32 @@ def test_looking_at_a_picker_spends_nothing_and_reads_no_rows(
         ladder(query)
     assert session.headroom == 1
     assert len(session.log()) == 0
+
+
+def test_a_refinement_that_does_not_narrow_is_not_offered(session: dpnb.Session) -> None:
+    for query in questions(session):
+        query.release(mu=0.02)
+        known = query.best
+        assert known is not None
+        told = ladder(query)
+        assert len(told["rungs"]) > 5
+        for rung in told["rungs"]:
+            ((kind, amount),) = rung["target"].items()
+            preview = query.preview(**{kind: float(amount)})
+            assert preview.narrows
+            assert "no narrower" not in rung["error"]
+        # A little more than is known costs, and narrows nothing: the control, which the slider would begin with.
+        small = query.preview(mu=0.0205)
+        assert small.cost.mu_squared
+        if query.words in ("count of rows", "median of x"):  # whose error depends on the noise alone
+            assert not small.narrows
+            assert "no narrower than known already" in repr(small)
+            assert "no narrower" in small._repr_html_()
+
+
+def test_refinements_of_which_none_narrows_are_not_offered_at_all(session: dpnb.Session) -> None:
+    query = session.frame["x"].sum()
+    query.release(share="0.97")
+    told = ladder(query)
+    assert told["rungs"] == []
+    assert "would not narrow" in told["refusal"]["message"]
