@@ -24,7 +24,6 @@ matters, give the reader the types.  What is left alone here, ``python -m dpnb c
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal
 
 import narwhals as nw
@@ -32,6 +31,7 @@ import pandas as pd
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
 from dpnb.errors import SchemaError
+from dpnb.query.own_settings import own_settings
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Key, Schema
 
 Kind = Literal[
@@ -154,8 +154,7 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
     SchemaError
         As the table at the top says.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with own_settings():
         for name, column in schema.items():
             refuse_mismatch(name, column, _declared(table, name))
 

@@ -7,7 +7,6 @@ does it, and this only counts what came of them.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpnb.query.column_kinds import Kind
 from dpnb.query.columns import Encoded, Values, by_value
+from dpnb.query.own_settings import own_settings
 from dpnb.query.prepare import Prepared, columns_of, prepare, prepare_all
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Schema, plain
 from dpnb.query.times import TIMES, is_span
@@ -115,8 +115,7 @@ def tally(table: Any, name: str, column: ColumnType) -> Tally:
     SchemaError, ExecutionError
         As `prepare_all`.
     """
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with own_settings():
         prepared = prepare(table, {name: column}, PrivacyUnit())  # where each row is a unit they keep their order
         values = columns_of(table, "", [name])[name]
         counts, missing = _counting(prepared, name), by_value(_missing, values)
