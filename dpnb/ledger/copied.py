@@ -50,9 +50,8 @@ def _copied(path: str, alone: bool) -> sqlite3.Connection:
     try:
         with closing(sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS)) as source:
             source.execute("BEGIN")  # one state of the file, also if a session charges meanwhile
-            source.execute(
-                "PRAGMA page_count"
-            ).fetchone()  # waits for one that does; copying itself would wait for ever
+            # Waits until another session's charge is written, at most so many seconds; `backup` would wait for ever.
+            source.execute("PRAGMA page_count").fetchone()
             source.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_: None)
     except BaseException:
         copied.close()

@@ -13,12 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb.query.blocks import ROWS_AT_ONCE, by_blocks, cores, gathered
-from dpnb.query.schema import plain
+from dpnb.query.schema import EXACT, plain
 
 D = TypeVar("D", bound=np.generic)
-
-EXACT = 2**53
-"""Doubles hold every integer up to here."""
 
 WIDE = (nw.Int128, nw.UInt128)
 """Whole numbers that numpy has no type for."""

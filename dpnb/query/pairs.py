@@ -9,6 +9,7 @@ rows are, or not at all.  Memory is outside the guarantee all the same, as timin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import pairwise
 from typing import TypeVar
 
@@ -73,12 +74,7 @@ class Pairs:
 
     def summed(self, query: LinearQuery, work: Callable[[Prepared], Sums]) -> Sums:
         """The exact sums of what blocks of pairs give."""
-        total: Sums | None = None
-        for part in self.each(query, work):
-            total = part if total is None else added(total, part)
-        if total is None:  # there is always a block
-            raise TypeError("blocks")
-        return total
+        return reduce(added, self.each(query, work))  # there is at least one block
 
     def each(self, query: LinearQuery, work: Callable[[Prepared], T]) -> Iterator[T]:
         """What a function gives of each block of pairs; few blocks exist at a time."""

@@ -18,6 +18,13 @@ Key = bool | int | float | str
 
 Outside = Literal["clamp", "drop"]
 """What becomes of a value outside the bounds: it counts as the nearer bound, or as a null."""
+
+MIDNIGHT, END_OF_DAY = "T00:00:00", "T23:59:59.999999"
+"""What a day alone is completed with."""
+
+EXACT = 2**53
+"""Doubles hold every integer up to here."""
+
 GREATEST, LEAST = 1e100, 1e-100
 """A number in a schema or a question is 0, or its size lies between these: squares, grid steps and the widths of leaves
 are then normal doubles, and no step of an evaluation overflows."""
@@ -153,7 +160,7 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_def
             given = getattr(self, name)
             text = iso_time(given, f"Dates: {name}")
             if name == "last" and len(text) == len("1974-11-01"):
-                text += "T23:59:59.999999" if _is_day_alone(given) else "T00:00:00"
+                text += END_OF_DAY if _is_day_alone(given) else MIDNIGHT
             msgspec.structs.force_setattr(self, name, text)
         _check_outside(self.outside, "Dates")
         if not self.low < self.high:

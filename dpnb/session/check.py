@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpnb.errors import CheckError, DpnbError
+from dpnb.errors import CheckError, SchemaWarning
 from dpnb.ledger import MEMORY
 from dpnb.query.schema import ColumnType
 from dpnb.query.tally import Tally, UnitTally, tally, tally_units
@@ -144,7 +144,7 @@ def _declared(stated: Declaration) -> tuple[Tables, list[str]]:
         session = stated.located(lambda: Session(_empty(stated, arguments), **{**arguments, "ledger": MEMORY}))
     stated.located(lambda: ledger_path(arguments["ledger"], session.name))
     session.ledger.close()
-    return session._tables, [str(one.message) for one in warned if one.category.__module__ == DpnbError.__module__]
+    return session._tables, [str(one.message) for one in warned if issubclass(one.category, SchemaWarning)]
 
 
 def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:

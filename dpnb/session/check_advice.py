@@ -11,7 +11,7 @@ from typing import Any
 
 from dpnb.errors import SchemaError
 from dpnb.query.column_kinds import SHOWN, Kind, matches, remedy
-from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Key
+from dpnb.query.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key
 from dpnb.query.tally import Tally, UnitTally, would_count
 from dpnb.query.unit import PrivacyUnit
 from dpnb.session.declaration import Declaration
@@ -21,8 +21,6 @@ MANY = Fraction(1, 20)
 
 MANY_OUTSIDE = Fraction(1, 5)
 """The same of values outside the bounds, of which some are often meant: narrow bounds make answers less noisy."""
-
-END_OF_DAY = "T23:59:59.999999"
 
 TRUTH = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "t": True, "f": False}
 """Words for truth values, in small letters."""

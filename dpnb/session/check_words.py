@@ -33,7 +33,11 @@ def check_text(made: Check) -> str:
     for title, to_fix in (("To fix", True), ("To know", False)):
         chosen = [one for one in made.advice if one.to_fix is to_fix]
         if chosen:
-            lines += [f"{title}:", *(line for one in chosen for line in _listed(f"{one.place}: {one.text}")), ""]
+            lines += [
+                f"{title}:",
+                *(line for one in chosen for line in _wrapped(f"{one.place}: {one.text}", "- ", "  ")),
+                "",
+            ]
     end = "Nothing has to be fixed." if made.fine else PUBLIC
     return "\n".join([*lines, *_wrapped(end), *_wrapped(ALONE)])
 
@@ -87,12 +91,6 @@ def _declared(column: ColumnType) -> str:
     return f"{len(column.values)} categories" if isinstance(column, Categories) else "text"
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(printable(text), WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _listed(text: str) -> list[str]:
-    return textwrap.wrap(
-        printable(text), WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+    wrapper = textwrap.TextWrapper(WIDTH, first, others, break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(printable(text))

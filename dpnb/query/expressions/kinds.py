@@ -44,6 +44,7 @@ from dpnb.query.expressions.nodes import (
 )
 from dpnb.query.expressions.words import words
 from dpnb.query.schema import (
+    EXACT,
     SIZES,
     Bounded,
     Categories,
@@ -57,9 +58,6 @@ from dpnb.query.schema import (
 
 MOST_KEYS = 10_000_000
 """Groups that one question may have."""
-
-EXACT = 2**53
-"""Doubles hold every integer up to here."""
 
 MOST_DECIMALS = 15
 """To which a number can be rounded, before and after the point."""
