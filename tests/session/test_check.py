@@ -201,7 +201,7 @@ def test_limits_that_depend_on_the_question_are_said_not_to_be_counted(tmp_path:
     assert "2 rows of 1 units (who); 0 rows without a unit; what its other limits leave out depends" in text
 
 
-@pytest.mark.parametrize("listed", ['["nan", "inf", "x"]', '["1", "1.0"]', '["99999999999999999999"]', "[0.1, 1e300]"])
+@pytest.mark.parametrize("listed", ['["nan", "inf", "x"]', '["1", "1.0"]', '["99999999999999999999"]', "[0.1, 1e100]"])
 def test_categories_that_are_none_as_another_type_are_no_error(listed: str, tmp_path: Path) -> None:
     for values in ([1.0, 2.0], ["1", "x"], [True]):
         made = checked(tmp_path, f"x = {{ type = 'categories', values = {listed} }}", {"x": values})
