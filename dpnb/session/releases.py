@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
+from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
 from dpnb.copying import NotCopyable
@@ -286,7 +287,7 @@ class Releases(NotCopyable):
             keys=reading.keys,
             outputs=reading.outputs,
             cells=reading.cells,
-            confidence=float(request.confidence),
+            confidence=decimal_down(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
             about=self._about(looks),
