@@ -18,15 +18,15 @@ ALONE = (
     "notebooks, logs and shared folders."
 )
 PUBLIC = (
-    "Bounds and categories are public: correct what is written wrongly, but do not fit them to these figures, which no "
-    "budget pays for."
+    "Bounds and categories are public: correct mistakes, but do not fit them to these figures, which no budget pays "
+    "for."
 )
 
 HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
 
 
 def check_text(made: Check) -> str:
-    """The whole check; what the table or the file holds is shown without what moves a terminal's cursor."""
+    """The whole check; characters from the table or the file that would move a terminal's cursor are escaped."""
     lines = [*_wrapped(f"Check of {made.declaration}"), *_wrapped(ALONE), ""]
     for table in made.tables:
         lines += [*_table(table), ""]
@@ -56,7 +56,7 @@ def _units(table: CheckedTable) -> str:
         return f"{rows}, each of them a unit"
     said = f"{rows} of {found.units:,} units ({column}); {found.without:,} rows without a unit"
     if table.unit.max_rows is not None:
-        said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows of a unit"
+        said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows per unit"
     if table.unit.limits != Limits():
         said += "; what its other limits leave out depends on the question and is not counted here"
     return said
