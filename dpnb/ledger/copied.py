@@ -1,7 +1,7 @@
 """What a ledger's file holds at one moment, copied into memory: it is read without a trace.
 
-SQLite's own way to read a file that has a write-ahead log, as ledgers of earlier versions have, makes files beside it,
-which then belong to that reader and may keep the sessions out.  So while nobody uses it, it is read as it stands.
+Ledgers of earlier versions have a write-ahead log.  When SQLite reads such a file, it makes files beside it, which then
+belong to the reader and may keep sessions out.  So a file that nobody is using is read as it stands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAL = 2
 """What the header of an SQLite file says there, in WAL mode."""
 
 PAGES_AT_ONCE = 5_000
-"""Copied between two moments at which Python hears an interrupt."""
+"""Pages copied between two moments at which Python handles an interrupt."""
 
 
 def copy_of(path: str) -> sqlite3.Connection:

@@ -109,7 +109,7 @@ def _outside(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:
     return [
         (
             f"{_share(found.outside, found.present)} values are outside {bounds_words(column)} ({found.below:,} below, "
-            f"{found.above:,} above) and {become}; if the bounds are wrong (another unit of measurement, a placeholder such as 9999), "
+            f"{found.above:,} above) and {become}; if the bounds are wrong (another scale, a placeholder like 9999), "
             "correct them from public knowledge, not from these rows",
             found.outside > MANY_OUTSIDE * found.present,
         )
