@@ -237,7 +237,7 @@ BAD: dict[str, tuple[str, str]] = {
         "x = { type = 'bounded', low = 3, high = 0 }",
         "line 5: schema.x: Bounded: low must be below",
     ),
-    "an unknown key": ("x = { type = 'text', max = 3 }", "line 5: 'max' is no key in schema.x"),
+    "an unknown key": ("x = { type = 'text', max = 3 }", "line 5: 'max' is not a key in schema.x"),
 }
 
 

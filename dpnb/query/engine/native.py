@@ -45,9 +45,9 @@ class Engine(ABC):
         self._background = Background()
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
-        """Have the engine do something for some of its frames; an interrupt ends it, and stays an interrupt.
+        """Have the engine do something for some of its frames; an interrupt ends it and is raised as an interrupt.
 
-        Everything that is asked of an engine is asked here: see `dpnb.query.background`.
+        All work of an engine goes through this method: see `dpnb.query.background`.
         """
         del natives
         return self._background.run(work)
@@ -212,7 +212,7 @@ class DuckDB(Engine):
         return _opened(frame.to_native().materialize())
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:  # noqa: D102
-        # A relation tells its connection by a private name alone; without it the work is waited for.
+        # Only a private attribute gives a relation's connection; without it the work is waited for.
         connections = [con for native in natives if (con := getattr(native, "_con", None)) is not None]
 
         def cancel() -> None:

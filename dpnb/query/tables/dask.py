@@ -83,7 +83,7 @@ class InDask(NotCopyable):
         settle()
 
     def files(self) -> None:
-        """None: the workers have read them."""
+        """None, since the workers have already read them."""
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, over all partitions."""
