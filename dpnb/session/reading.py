@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def given(self) -> str | None:
-        """What the intervals hold given, if anything."""
+        """The condition under which the intervals hold, if any."""
         return GIVEN if isinstance(self.query.plan.aggregation, Discovery) else None
 
     @cached_property

@@ -127,7 +127,7 @@ class Releases(NotCopyable):
                 return self.answer_of(charge)
 
     def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
-        """See to it, before anything is charged, that rows can be read; not where an answer is there already."""
+        """Make sure, before anything is charged, that rows can be read; not needed if there is an answer already."""
         known = self.asked_before(plan, view, target)
         if known is None or (known.sigma is not None and known.measurement is None):
             self._questions.tables.ready()
