@@ -1,4 +1,4 @@
-"""Objects that give access to private rows, or to a budget, are never copied or pickled."""
+"""A base class for objects that give access to private rows or a budget: they are never copied or pickled."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["NotCopyable"]
 
 
 class NotCopyable:
-    """Base of objects through which rows can be reached: `copy`, `deepcopy` and `pickle` refuse at once.
+    """Base of objects through which rows can be reached; `copy`, `deepcopy` and `pickle` refuse them at once.
 
-    A copy that fails half-way has already duplicated private arrays, which then are local variables of the traceback
+    A copy that fails half-way has already duplicated private arrays, which are then local variables in the traceback
     and are printed by IPython's verbose mode; one that succeeds would hold rows outside the session.  All copying
     protocols of Python go through the two methods here; `dataclasses.replace` calls the constructor and copies nothing.
     """

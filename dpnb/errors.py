@@ -8,14 +8,14 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """A text with an escape for every character that does not print, such as those that move a terminal's cursor."""
+    """A text with every character that does not print escaped, such as those that move a terminal's cursor."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 class DpnbError(Exception):
     """Base of every error that dpnb raises on purpose.
 
-    A message may quote what somebody else wrote into a ledger or a schema, so it is shown as `printable` has it.
+    A message may quote what somebody else wrote into a ledger or a schema, so its text goes through `printable`.
     """
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class StatementError(DpnbError):
 
 
 class CheckError(DpnbError):
-    """A table cannot be checked against its declaration here; that is the curator's, outside any session."""
+    """A table cannot be checked against its declaration here; only a curator does that, outside any session."""
 
 
 class LedgerError(DpnbError):
@@ -81,4 +81,4 @@ class ExecutionError(DpnbError):
 
 
 class SchemaWarning(UserWarning):
-    """The schema is valid, and some questions that it suggests will be refused."""
+    """The schema is valid, but some questions that it suggests will be refused."""

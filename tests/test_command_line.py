@@ -125,7 +125,7 @@ def test_a_real_kernel_is_refused(files: tuple[Path, Path], declaration: Path) -
     told = ["".join(output.text for output in cell.outputs) for cell in notebook.cells]
     reasons = ["JPY_", "this process is a kernel"] * 2 + ["a kernel, process "] * 2
     for text, reason in zip(told, reasons, strict=False):
-        assert "must be made outside notebooks" in text
+        assert "must be run outside notebooks" in text
         assert "open a terminal of the curator's own" in text
         assert reason in text
         assert "Statement for" not in text

@@ -1,10 +1,10 @@
 """The (epsilon, delta) at which a Gaussian release enters a filter that counts epsilons.
 
 mu-GDP is (epsilon, delta(epsilon))-DP for every epsilon (Dong, Roth and Su 2022, Corollary 2.13), so a point of that
-curve has to be chosen, by mu alone, before the release.  The point chosen is the one at which most equal releases fit:
-with n the largest number (also of a fraction) such that n losses at delta = slack/n are within the filter's bounds, the
-loss enters with that delta, and takes an n-th of what the filter may spend on deltas.  A delta that is proportional to
-mu^2, say, leaves most of the deltas unused when only some ten releases fit.
+curve has to be chosen, by mu alone, before the release.  The chosen point is the one at which the most equal releases
+fit: with n the largest number, not necessarily whole, such that n losses at delta = slack/n are within the filter's
+bounds, the loss enters with that delta, and takes an n-th of what the filter may spend on deltas.  A delta that is
+proportional to mu^2, for example, leaves most of the deltas unused when only about ten releases fit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpnb.accounting.losses import ApproxDP
 __all__ = ["entered", "proportional"]
 
 STEPS = 2**24
-"""In one release: numbers of releases are multiples of 1/STEPS."""
+"""Numbers of releases are multiples of 1/STEPS."""
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +54,7 @@ def entered(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Frac
         return ApproxDP(start.budget.epsilon / n, slack / n)
 
     def fits(steps: int) -> bool:
-        """Whether so many steps of a release are within the bounds; the more, the less."""
+        """Whether so many steps of a release are within the bounds; false beyond the largest number that fits."""
         n = Fraction(steps, STEPS)
         if slack / n >= 1:
             return True
@@ -77,7 +77,7 @@ def proportional(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -
 
 
 def _largest(fits: Callable[[int], bool], guess: int) -> int:
-    """The largest whole number that fits, 0 if not even 1 does; what the guess is decides only how soon it is found."""
+    """The largest whole number that fits, 0 if not even 1 does; the guess only decides how soon it is found."""
     low = high = max(guess, 1)
     step = 1
     while low and not fits(low):
@@ -92,7 +92,7 @@ def _largest(fits: Callable[[int], bool], guess: int) -> int:
 
 
 def _guess(mu: float, epsilon: float, slack: float, start: BasicFilter | RogersFilter) -> int:
-    """In doubles, by bisection over the epsilon of one release: more of it leaves room for fewer releases."""
+    """A guess in doubles, by bisection over the epsilon of one release: the larger it is, the fewer releases fit."""
 
     def log_number(e: float) -> float:
         """The logarithm of how many releases the deltas suffice for."""

@@ -180,12 +180,12 @@ def shown_down(x: float, digits: int = 4) -> str:
 
 
 def percent_up(share: float) -> str:
-    """A finite share of 0 or more in percent, rounded up to hundredths: for what was spent."""
+    """A finite share, at least 0, in percent, rounded up to hundredths: for what was spent."""
     return _percent(share, "0.01", ROUND_CEILING)
 
 
 def percent_down(share: float) -> str:
-    """A finite share of 0 or more in percent, rounded down to tenths: for what remains."""
+    """A finite share, at least 0, in percent, rounded down to tenths: for what remains."""
     return _percent(share, "0.1", ROUND_FLOOR)
 
 

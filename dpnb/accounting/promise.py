@@ -8,7 +8,7 @@ zcdp        rho = mu^2/2 against the rho that implies (epsilon, delta)
 rdp         order mu^2/2 against the budget of one order, the one at which a Gaussian budget reaches furthest.  Several
             orders must all admit, and for Gaussian releases the best one alone admits as much as zCDP's whole curve.
 approx-dp   V = mu^2 against y*, with the whole delta for the conversion, since Gaussian losses carry none
-rogers      (epsilon_m, delta_m) at which most equal releases fit, by mu alone (:mod:`dpnb.accounting.delta_split`);
+rogers      (epsilon_m, delta_m) at which the most equal releases fit (:mod:`dpnb.accounting.delta_split`);
             half of delta is divided among the delta_m
 basic       likewise, with all of delta divided among them
 ==========  ========================================================================================================
@@ -200,8 +200,8 @@ class Promise:
         """
         if self.slack is not None and stored.get("delta_split") != DELTA_SPLIT:
             raise LedgerError(
-                f"filter={self.name!r} chooses the delta of each answer in another way since this ledger was made; "
-                "start a new ledger, whose loss adds to what this one has spent"
+                f"filter={self.name!r} chooses the delta of each answer differently since this ledger was made; start "
+                "a new ledger, whose loss adds to what this one has spent"
             )
         mu0_squared = from_text(stored["mu0_squared"])
         first = {"kind": "gdp", "mu_squared": stored["mu0_squared"], "delta": "0"}  # a ledger of the first format

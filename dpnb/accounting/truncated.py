@@ -30,10 +30,10 @@ __all__ = ["alpha_of_each", "truncated_mean"]
 Floats = NDArray[np.float64]
 
 _STEPS = 60
-"""Each halves the bracket at least, which is at most some 80 standard deviations wide; usually eight suffice."""
+"""Each step at least halves the bracket, which is at most about 80 standard deviations wide; usually 8 suffice."""
 
 _CLOSE = 1e-9
-"""In standard deviations: once Newton's step is as small, what is left is its square."""
+"""In standard deviations: once Newton's step is this small, the error that is left is about its square."""
 
 _ROOM = 1e-8
 """In standard deviations, added outward: far above `_CLOSE` and what rounding can move an end by.
@@ -44,14 +44,16 @@ rate of at least excess/2, at least 2^-22 on the output grid: 1e-9.
 
 
 def alpha_of_each(alpha: float, seen: int) -> float:
-    """What each of several intervals may miss so that all hold at once with 1 - alpha, given which are seen; not above.
+    """What each of several intervals may miss so that all hold at once with 1 - alpha, given which are seen.
+
+    Rounded down.
 
     Parameters
     ----------
     alpha : float
         In (0, 1).
     seen : int
-        How many there are.
+        How many intervals there are.
     """
     return -math.expm1(math.log1p(-alpha) / max(seen, 1)) * (1 - 2.0**-48)
 

@@ -4,11 +4,11 @@ Post-processing, and free.  The intervals combine those of the operands (the MOV
 *Construction of confidence intervals about effect measures*: square-and-add of the distances from estimate to limit,
 and for ratios the roots of the corresponding quadratic, which are Fieller's for symmetric limits), before these were
 cut down to what the quantity can be.  That supposes independent noise, so operands that share a measurement are
-refused.  It is approximate: of a nominal 95%, at least 93% is covered wherever it is simulated, and 92% by sums of
-discovered groups near the threshold (tests/statistical/test_arithmetic.py and test_discovered.py).
+refused.  It is approximate: in all simulations a nominal 95% covers at least 93%, or 92% for sums of discovered groups
+near the threshold (tests/statistical/test_arithmetic.py and test_discovered.py).
 
-An analyst who refines one operand because of the other chooses when to stop, so that a first look's interval no longer
-is one at a fixed time.  As soon as an operand has more than one look, all of them therefore enter with the half-width
+An analyst who refines one operand because of the other chooses when to stop, so a first look's interval is no longer
+one at a fixed time.  As soon as an operand has more than one look, all of them therefore enter with the half-width
 that holds for all looks at once (`anytime`).  There is no proof that square-and-add of such half-widths holds for all
 looks at once too: each operand's own limits do, and what is combined of them is simulated, with analysts who know the
 truth and refine until the result misses it (test_arithmetic.py): of differences and ratios of two refined answers

@@ -32,7 +32,7 @@ LEFT = "text-align:left"
 ACCENT = "var(--jp-brand-color1,#1976d2)"
 PICTURE_WIDTH = 220
 EXACT = Context(prec=400)
-"""Digits enough for every double with twelve behind its point."""
+"""Enough digits for every double with twelve decimals."""
 
 
 def figure(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -42,8 +42,8 @@ def figure(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
     ----------
     value, error : float
     rounding : str
-        Of :mod:`decimal`.  The nearest for an estimate; ends of intervals are rounded outward and half-widths up, so
-        that no interval looks narrower than it is.
+        A mode of :mod:`decimal`.  To the nearest for an estimate; ends of intervals are rounded outward and half-widths
+        up, so that no interval looks narrower than it is.
     """
     if math.isnan(value):
         return "unknown"
@@ -140,7 +140,7 @@ def moment(time: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A confidence as a percentage without empty digits, rounded down: no interval claims more than it has."""
+    """A confidence as a percentage without trailing zeros, rounded down: no interval claims more than it has."""
     sure = Decimal(float.__repr__(float(share)))
     places = max(4, -(1 - sure).adjusted())  # also those of 99.99999%
     return f"{(100 * sure).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR).normalize():f}%"

@@ -50,7 +50,7 @@ class Figures:
     about : str or None
         Whom it is about, if that may not be everybody.
     given : str or None
-        What its intervals hold given, if anything.
+        The condition under which its intervals hold, if any.
     sources : tuple of frozenset
         For each group, the measurements that it rests on.
     anytime : Estimate or None
@@ -222,7 +222,7 @@ class Figures:
             words = f"[{self.words}] {operator} {number:g}"
             constant = Estimate(sure, sure, sure, np.zeros((1, 1)))
             whole = self._part(words, slice(None), slice(None))
-            if operator in "+-":  # only moved, with limits that were cut
+            if operator in "+-":  # only shifted, and limits that were cut stay cut
                 shift = float(number) if operator == "+" else -float(number)
                 return whole._mapped(lambda cells: cells.moved(shift=shift))
             if operator == "/":

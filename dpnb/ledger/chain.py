@@ -1,4 +1,4 @@
-"""The chain of hashes from the promise to the last row, followed as it grows."""
+"""The chain of hashes from the promise to the last row, verified as it grows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLUMNS = ", ".join(row.COLUMNS)
 
 
 class Link(NamedTuple):
-    """A row and its hash; before the first row number 0 and the promise's."""
+    """A row's number and hash; before the first row, 0 and the promise's hash."""
 
     number: int
     hash: str
@@ -25,7 +25,7 @@ def start(path: str, promise: Mapping[str, str], settings: Mapping[str, str]) ->
     Raises
     ------
     LedgerError
-        The promise or the settings are not of texts.
+        The promise or the settings hold something other than texts.
     """
     for texts in (promise, settings):
         if not all(isinstance(text, str) for item in texts.items() for text in item):
@@ -34,22 +34,22 @@ def start(path: str, promise: Mapping[str, str], settings: Mapping[str, str]) ->
 
 
 def followed(file: DurableFile, since: Link) -> Link:
-    """Follow the chain from where it was left to the last row; call in a transaction, since other kernels write.
+    """Verify the chain from where it was left to the last row.  Call in a transaction, since other kernels write.
 
-    So whatever is charged comes after everything that was charged before: a file whose content was replaced, cut off or
-    put back while it was in use is refused.
+    So every charge follows all that came before it: a file whose content was replaced, cut off or restored from a copy
+    while it was in use is refused.
 
     Raises
     ------
     LedgerError
-        It does not lead from there to the last row.
+        The chain does not lead from there to the last row.
     """
     number, previous = since
     last = file.run("SELECT id, hash FROM last")
     if number and last == [since]:
         return since
     if number and file.run("SELECT hash FROM charges WHERE id = ?", number) != [(previous,)]:
-        _altered(file.path, f"row {number} was there and is not, or is another one")
+        _altered(file.path, f"row {number} is gone, or is another one")
     clause, arguments = ("WHERE id > ?", (number,)) if number else ("", ())
     for values in file.each(f"SELECT {_COLUMNS} FROM charges {clause} ORDER BY id", *arguments):  # noqa: S608
         number += 1

@@ -156,7 +156,7 @@ def entry_of(stored: tuple[Any, ...]) -> Entry:
 
 
 def stored_of(values: tuple[Any, ...]) -> dict[str, Any] | None:
-    """A row's columns by name; None if one is not of the type that a ledger writes, which SQLite does not see to."""
+    """A row's columns by name; None if one is not of the type that a ledger writes, which SQLite does not enforce."""
     stored = dict(zip(COLUMNS, values, strict=True))
     texts = {name: value for name, value in stored.items() if not (value is None and name in MAY_BE_EMPTY)}
     number = texts.pop("id")

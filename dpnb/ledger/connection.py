@@ -1,4 +1,4 @@
-"""A connection to a file that somebody else may have written: it runs nothing that the file says, and always ends."""
+"""Connections to a file that somebody else may have written: no code in the file is run, and every statement ends."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import sqlite3
 MEMORY = ":memory:"
 BUSY_SECONDS = 60.0
 STEPS_AT_ONCE = 100_000
-"""Steps of SQLite's virtual machine between two looks at how many there were; some milliseconds."""
+"""Steps of SQLite's virtual machine between two checks of how many there were; some milliseconds."""
 
 LEAST_STEPS = 10**7
-"""That any statement may take; about a second."""
+"""Steps that any statement may take; about a second."""
 
 STEPS_PER_BYTE = 1
-"""Of the file.  Reading a whole ledger takes a tenth of that."""
+"""Further steps per byte of the file.  Reading a whole ledger takes a tenth of that."""
 
 
 class Effort:
-    """How much work one statement takes: bounded, for a damaged file can send SQLite round in circles.
+    """How much work one statement takes; bounded, since a damaged file can send SQLite round in circles.
 
-    Looking at it also gives Python the chance to hear an interrupt, which SQLite then reports as one of its errors.
+    Counting it also lets Python handle an interrupt, which SQLite then reports as one of its own errors.
 
     Parameters
     ----------
     path : str
-        Of the file; in memory there is only what this process wrote, and no bound.
+        Of the file.  There is no bound in memory, which holds only what this process wrote.
     """
 
     def __init__(self, path: str) -> None:
@@ -37,11 +37,11 @@ class Effort:
 
     @property
     def exceeded(self) -> bool:
-        """Whether the statement took more than any statement of ours takes."""
+        """Whether the statement took more than any statement of dpnb takes."""
         return self._path != MEMORY and self._steps > self._limit
 
     def __call__(self) -> bool:
-        """Note some more steps; whether to stop."""
+        """Count some more steps; return whether to stop."""
         self._steps += STEPS_AT_ONCE
         if self.exceeded:
             try:
@@ -52,7 +52,7 @@ class Effort:
 
 
 def harden(connection: sqlite3.Connection, effort: Effort) -> sqlite3.Connection:
-    """Let a connection run no code of the file's and notice damaged pages; nothing is read from the file yet."""
+    """Have a connection run no code from the file and notice damaged pages; nothing is read from the file yet."""
     connection.set_progress_handler(effort, STEPS_AT_ONCE)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")

@@ -1,7 +1,7 @@
 """What a ledger's file holds at one moment, copied into memory: it is read without a trace.
 
-SQLite's own way to read a file that has a write-ahead log, as ledgers of earlier versions have, makes files beside it,
-which then belong to that reader and may keep the sessions out.  So while nobody uses it, it is read as it stands.
+Ledgers of earlier versions have a write-ahead log.  When SQLite reads such a file, it makes files beside it, which then
+belong to the reader and may keep sessions out.  So a file that nobody is using is read as it stands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAL = 2
 """What the header of an SQLite file says there, in WAL mode."""
 
 PAGES_AT_ONCE = 5_000
-"""Copied between two moments at which Python hears an interrupt."""
+"""Pages copied between two moments at which Python handles an interrupt."""
 
 
 def copy_of(path: str) -> sqlite3.Connection:
@@ -50,9 +50,8 @@ def _copied(path: str, alone: bool) -> sqlite3.Connection:
     try:
         with closing(sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS)) as source:
             source.execute("BEGIN")  # one state of the file, also if a session charges meanwhile
-            source.execute(
-                "PRAGMA page_count"
-            ).fetchone()  # waits for one that does; copying itself would wait for ever
+            # Waits until another session's charge is written, at most so many seconds; `backup` would wait for ever.
+            source.execute("PRAGMA page_count").fetchone()
             source.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_: None)
     except BaseException:
         copied.close()

@@ -1,8 +1,9 @@
 """A file in which a transaction that has returned is on disk, and which several threads and kernels may share.
 
-SQLite writes with its rollback journal, so the file alone holds every transaction that has returned.  What lies beside
-it, and for a moment only, is what the file held before.  A copy of the file, or what is left of it after a crash, is
-never behind; with a write-ahead log it may be, and two kernels that do not see the same log spend one budget twice.
+SQLite writes with its rollback journal, so the file alone holds every transaction that has returned.  The journal
+beside it holds, for a moment, what the file held before.  So a copy of the file, or what is left of it after a crash,
+never misses a transaction.  With a write-ahead log it could, and two kernels that do not see the same log would spend
+one budget twice.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dpnb.ledger.own_lock import OwnLock
 APPLICATION_ID = 0x64706E62  # "dpnb"
 CLOSING_SECONDS = 5.0
 JOURNAL = "persist"
-"""Made once, emptied at each commit, which costs less than making it each time, and removed on closing."""
+"""Made once and removed on closing; emptied at each commit, which costs less than making it each time."""
 
 SYNCHRONOUS = "FULL"
 """A commit also survives a power cut that follows at once."""
@@ -92,12 +93,12 @@ class DurableFile:
         return bool(self._pragma("page_count") == 0)
 
     def _check_layout(self) -> None:
-        """Before anything else is read: a view, a trigger or another table might stand where ours are expected."""
+        """Called before anything else is read: a view, a trigger or another table might stand in for ours."""
         application, found = self._pragma("application_id"), self._pragma("user_version")
         if (application, found) != (APPLICATION_ID, self._layout):
             kind = f"one of format {found}" if application == APPLICATION_ID else "another program's"
             if not self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
-                kind = "a file without tables, maybe what is left of a ledger that was copied or lost in part"
+                kind = "a file without tables, perhaps what is left of a ledger that was copied or lost in part"
             raise LedgerError(
                 f"ledger {self.path!r}: must be a dpnb ledger of format {self._layout}; it is {kind}; give another "
                 "file name, or restore it from a copy that has every charge"
@@ -124,7 +125,7 @@ class DurableFile:
         self._connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache; no effect elsewhere
 
     def create(self) -> bool:
-        """Make the tables, unless another kernel was quicker; call inside `transaction`; whether it made them."""
+        """Make the tables, unless another kernel was quicker; return whether it did.  Call inside `transaction`."""
         if self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
             self._check_layout()
             return False
@@ -135,7 +136,7 @@ class DurableFile:
         return True
 
     def touch(self) -> None:
-        """Write something that is there already; call inside `transaction`."""
+        """Write a value that the file already holds.  Call inside `transaction`."""
         self._connection.execute(f"PRAGMA user_version = {self._layout}")
 
     # --- use ----------------------------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ class DurableFile:
         if self._identity is not None and self._pragma("journal_mode") != JOURNAL:
             raise LedgerError(
                 f"ledger {self.path!r}: must be written with the journal mode {JOURNAL!r}, and another program has "
-                "changed that; nothing was written; make the session again, which changes it back"
+                "changed that; nothing was written; make the session again, which restores the mode"
             )
 
     def _check_still_ours(self) -> None:
@@ -193,7 +194,7 @@ class DurableFile:
         Raises
         ------
         LedgerError
-            It has more than one name: SQLite's journal has only one, and a copy is too easily taken for another ledger.
+            It has more than one name: SQLite's journal belongs to one name only, so kernels could spend it twice.
         """
         if self.path == MEMORY or self._copied:
             return None
@@ -231,9 +232,9 @@ class DurableFile:
         if code in _BUSY:
             return f"another kernel has held it for {BUSY_SECONDS:.0f} seconds; interrupt or restart that kernel"
         if code == sqlite3.SQLITE_INTERRUPT:
-            return "reading it takes more work than a ledger of its size can; restore it from a copy"
+            return "reading it takes more work than any ledger of its size needs; restore it from a copy"
         if self._copied and Path(f"{self.path}-journal").exists():
-            return "a crash has cut a charge short; open its session once, which puts that right"
+            return "a crash has cut a charge short; open its session once, which repairs it"
         if self._copied:
             return "give the path of a dpnb ledger that you may read"
         return "give the path of a dpnb ledger, or of a file that does not exist yet in a folder you can write to"
@@ -277,7 +278,7 @@ _open: weakref.WeakSet[DurableFile] = weakref.WeakSet()
 
 
 def _abandon() -> None:
-    """In a fork, keep every connection for ever: closing one would undo what a thread of the first process writes."""
+    """In a fork, never close a connection: that would undo what a thread of the first process is writing."""
     for file in _open:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(file._connection))
 

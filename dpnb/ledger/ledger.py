@@ -53,7 +53,7 @@ class Ledger:
     """
 
     _followed: Link | None
-    """How far the chain was followed."""
+    """How far the chain has been verified; None while the file is being made."""
 
     def __init__(
         self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
@@ -103,7 +103,7 @@ class Ledger:
         self._entries: list[Entry] = []  # of rows 1, 2, ...; they are read once, whoever counts them
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
-        self._reserved: Link | None = None  # how far the chain will have been followed once a transaction is committed
+        self._reserved: Link | None = None  # the end of the chain once a transaction is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class Ledger:
                 )
 
     def _verify(self) -> None:
-        """Follow the chain from the promise to the last row."""
+        """Verify the chain from the promise to the last row, as every transaction does."""
         with self.transaction():
             self._file.touch()  # a file that cannot be written fails now, not at a charge
 
@@ -218,7 +218,7 @@ class Ledger:
         with self.lock:
             try:
                 with self._file.transaction():
-                    if self._followed is not None:  # else the file is just being made
+                    if self._followed is not None:  # else the file is being made
                         self._followed = chain.followed(self._file, self._followed)
                     yield
                 self._followed = self._reserved or self._followed

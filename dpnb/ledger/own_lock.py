@@ -12,8 +12,8 @@ from dpnb.errors import LedgerError
 class OwnLock:
     """A re-entrant lock; in a fork of its process it refuses at once.
 
-    A fork has one thread only.  Where another one held the lock at the moment of the fork nobody ever releases it, so
-    the process is checked before the lock is waited for.
+    A fork has only one thread.  If another thread held the lock at the moment of the fork, nothing would ever release
+    it, so the process is checked before waiting for the lock.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class OwnLock:
         self.release()
 
     def acquire(self, timeout: float = -1) -> bool:
-        """Wait for it, for ever or for so many seconds; whether it was got."""
+        """Wait for it, without limit or for so many seconds; return whether it was acquired."""
         if not self.is_ours:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
             raise LedgerError(

@@ -1,4 +1,4 @@
-"""What a ledger's rows hold is read, or the ledger is refused."""
+"""Either what a ledger holds can be read, or the ledger is refused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dpnb.errors import LedgerError
 
 @contextmanager
 def readable(what: str) -> Iterator[None]:
-    """Refuse a ledger if the block, which makes something of what it holds, fails in whatever way.
+    """Refuse a ledger if the block, which interprets what it holds, fails in any way.
 
     Parameters
     ----------
     what : str
-        Is read.
+        What is read, for the error.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def readable(what: str) -> Iterator[None]:
         yield
     except LedgerError:
         raise
-    except Exception as error:  # noqa: BLE001  (of a file that anybody may have written nothing can be taken for granted)
+    except Exception as error:  # noqa: BLE001  (anybody may have written the file)
         raise LedgerError(
             f"ledger: {what} must read as dpnb wrote it, got {type(error).__name__} while reading it; restore the file "
             "from a copy that has every charge"

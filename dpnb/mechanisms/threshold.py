@@ -11,7 +11,7 @@ each, and thresholding is post-processing. P(not E) <= 1 - Phi((T - 1)/sigma)^G 
 mixture with weight 1 - delta of something that is mu-GDP against D's output, and D's own is trivially such a mixture
 with the same weight.
 
-What a named group's noisy number says of it, given that it was named: `dpnb.answer.estimates.discovered`.
+For what a noisy number says about a group, given that it was named, see `dpnb.answer.estimates.discovered`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
 
 
 def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> int:
-    """From which multiple of the output grid on a group is named.
+    """The least multiple of the output grid at which a group is named.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def named(
     Parameters
     ----------
     counts : int64 array
-        Units of every group that has one, all at least 1: intervals rest on it.
+        Units of every group that has any, so at least 1; intervals rely on that.
     sigma, groups, delta
         As for `threshold_for`.
     source : Source

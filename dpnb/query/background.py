@@ -1,8 +1,8 @@
-"""Work of an engine in threads, one piece at a time, so that an interrupt is heard and leaves nothing behind.
+"""Work of an engine in threads, one piece at a time, so that an interrupt takes effect and leaves nothing running.
 
-An engine hears an interrupt late, not at all, or by an error of its own, and what it was doing may go on.  So the
-thread that asks only waits.  When it is interrupted it leaves the work behind and has it cancelled, and what is asked
-next waits first until that has ended: nothing is charged that would only meet an engine which is still busy.
+An engine notices an interrupt late, not at all, or as an error of its own, and its work may go on.  So the thread that
+asks only waits.  When interrupted, it leaves the work behind and has it cancelled, and the next question first waits
+until that work has ended, so that nothing is charged only to meet an engine that is still busy.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dpnb.stages import Stage, at
 T = TypeVar("T")
 
 LOOKS = 0.1
-"""Seconds after which an interrupt is heard at the latest, and between two attempts to cancel."""
+"""Seconds after which an interrupt is noticed at the latest, and between two attempts to cancel."""
 
 _here = threading.local()
 
 
 class Stopped(Exception):  # noqa: N818
-    """The work was left behind; nobody hears this."""
+    """The work was left behind; nothing handles this exception."""
 
 
 def is_stopped() -> bool:
@@ -35,15 +35,15 @@ def is_stopped() -> bool:
 
 
 def refuse_stopped() -> None:
-    """End work that was left behind; to be called between its steps."""
+    """End work that was left behind; called between its steps."""
     if is_stopped():
         raise Stopped
 
 
 class Background:
-    """Where the work of one engine is done.
+    """The thread in which the work of one engine is done.
 
-    One piece at a time, also if several threads ask: a connection of DuckDB refuses a second call, and an interrupt
+    One piece at a time, even if several threads ask: a connection of DuckDB refuses a second call, and an interrupt
     reaches everything that polars is doing in the process.
     """
 
@@ -52,13 +52,13 @@ class Background:
         self._left: list[_Piece] = []
 
     def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None) -> T:
-        """What is worked out in a thread of its own, after whatever an interrupt has left behind.
+        """The result of `work`, done in a thread of its own after what an interrupt has left behind has ended.
 
         Parameters
         ----------
         work : callable
         cancel : callable, optional
-            Ends, in another thread and again and again until it has ended, what the engine is doing for `work`.
+            Ends what the engine is doing for `work`; called from another thread, repeatedly until it has ended.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class _Piece:
     def result(self) -> Any:
         """Do it and wait for it."""
         self._thread.start()
-        while not self._found.done():  # the system may give a signal to another thread, and it does not wake this one
+        while not self._found.done():  # a signal may go to another thread, and does not wake this one
             wait([self._found], timeout=LOOKS)
         return self._found.result()
 
@@ -128,12 +128,12 @@ class _Piece:
         while not self.ended:
             wait([self._found], timeout=LOOKS)
             if self._canceller is not None:
-                with suppress(RuntimeError):  # it was interrupted before it was begun
+                with suppress(RuntimeError):  # it was interrupted before it had started
                     self._canceller.join(LOOKS)
 
     @property
     def ended(self) -> bool:
-        """Whether the engine is free; only then, since a late attempt to cancel would meet what comes next."""
+        """Whether the engine is free and nobody is cancelling: a late attempt to cancel would hit the next piece."""
         return self._work_ended and not (self._canceller is not None and self._canceller.is_alive())
 
     @property
@@ -145,7 +145,7 @@ class _Piece:
         try:
             refuse_stopped()  # it may begin late
             self._found.set_result(self._work())
-        except BaseException as error:  # noqa: BLE001  (of whoever waits for it)
+        except BaseException as error:  # noqa: BLE001  (for the thread that waits for it)
             self._found.set_exception(error)
 
     def _cancelled(self) -> None:

@@ -1,13 +1,13 @@
 """What a column holds, as far as its container declares it, and which columns of a schema can match that.
 
-A column whose declared type cannot hold what the schema says would count nothing: every answer about it would be a
-confident zero.  So a session refuses it when it is made, but only where the container itself declares the type, never
-where a library chose the type by looking at the values: there the refusal would tell what some row holds.
+If a column's declared type cannot hold what the schema says, none of its values count, and every answer about it is
+zero with a narrow interval.  So a session refuses it when it is made, but only where the container itself declares the
+type, never where a library chose the type by looking at the values: there the refusal would tell what some row holds.
 
 ===================================  ==========================================================================
 container                            types
 ===================================  ==========================================================================
-Arrow, polars, DuckDB, Spark         declared; of a dictionary that of its values, which Arrow declares too
+Arrow, polars, DuckDB, Spark         declared; for a dictionary, that of its values, which Arrow declares too
 pandas, Arrow-backed types,          declared: pandas uses them only where it is told to
 ``Int64``, ``boolean``, ``string``
 pandas, numpy types and ``object``   follow from the rows
@@ -18,13 +18,12 @@ Dask                                 follow from the rows of a sample
 ===================================  ==========================================================================
 
 A reader that is asked to guess types from the rows of a text file (``polars.read_csv``, ``duckdb.read_csv``,
-``pandas.read_csv(dtype_backend=...)``) makes declared types of its guesses, and nothing here can tell.  Where that
-matters, give the reader the types.  What is left alone here, ``python -m dpnb check`` shows to the curator.
+``pandas.read_csv(dtype_backend=...)``) declares the types that it guessed, which cannot be noticed here.  Where that
+matters, give the reader the types.  What is not refused here, ``python -m dpnb check`` shows to the curator.
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal
 
 import narwhals as nw
@@ -32,6 +31,7 @@ import pandas as pd
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
 from dpnb.errors import SchemaError
+from dpnb.query.own_settings import own_settings
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Key, Schema
 
 Kind = Literal[
@@ -43,11 +43,11 @@ Kind = Literal[
 NUMBERS: tuple[Kind, ...] = ("whole numbers", "numbers", "decimal numbers")
 
 SHOWN = 3
-"""Categories that a remedy writes out."""
+"""How many categories a remedy lists."""
 
 
 def kind_of(dtype: Any) -> Kind | None:
-    """What a type of narwhals' says that the values are; None where it leaves that open.
+    """The kind of values that a type of narwhals declares; None if it leaves that open.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def matches(column: ColumnType, kind: Kind) -> bool:
 
 
 def _equal(key: Key, kind: Kind) -> bool:
-    """Whether a value of some kind can be equal to a category, as Python has it: 1, 1.0 and True are."""
+    """Whether a value of some kind can be equal to a category; as in Python, 1, 1.0 and True are equal."""
     if isinstance(key, str):
         return kind == "texts"
     if kind == "truth values":
@@ -130,7 +130,7 @@ def _listed(keys: list[Any]) -> str:
 
 
 def refuse_mismatch(name: str, column: ColumnType, kind: Kind | None) -> None:
-    """Refuse a column that cannot match what its container declares; by kind, since a type may list its values.
+    """Refuse a column that cannot match its declared kind; the error names no type, since a type may list its values.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def refuse_mismatch(name: str, column: ColumnType, kind: Kind | None) -> None:
         if isinstance(column, Categories):
             words = _listed(list(column.values)).removeprefix("dpnb.")
         raise SchemaError(
-            f"column {name!r}: {words} matches nothing in a column that its table declares to hold {kind}; "
+            f"column {name!r}: {words} matches no value of a column that the table declares to hold {kind}; "
             f"{remedy(column, kind)}"
         )
 
@@ -154,8 +154,7 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
     SchemaError
         As the table at the top says.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with own_settings():
         for name, column in schema.items():
             refuse_mismatch(name, column, _declared(table, name))
 
@@ -173,7 +172,7 @@ def _declared(table: Any, name: str) -> Kind | None:
     series = table[name]
     if isinstance(series.dtype, pd.ArrowDtype):
         return _of_arrow(series.dtype.pyarrow_dtype)
-    # The types for which a value that is missing is `pandas.NA` are those that pandas does not choose by itself.
+    # pandas does not choose by itself the types whose missing value is `pandas.NA`.
     declares = not isinstance(series.dtype, pd.CategoricalDtype) and getattr(series.dtype, "na_value", None) is pd.NA
     return kind_of(nw.from_native(series, series_only=True).dtype) if declares else None
 

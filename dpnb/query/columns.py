@@ -13,12 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb.query.blocks import ROWS_AT_ONCE, by_blocks, cores, gathered
-from dpnb.query.schema import plain
+from dpnb.query.schema import EXACT, plain
 
 D = TypeVar("D", bound=np.generic)
-
-EXACT = 2**53
-"""Doubles hold every integer up to here."""
 
 WIDE = (nw.Int128, nw.UInt128)
 """Whole numbers that numpy has no type for."""
@@ -49,14 +46,14 @@ Values: TypeAlias = NDArray[Any] | Encoded
 
 
 UNUSUAL = (complex, np.complexfloating, np.longdouble)
-"""Numbers that a whole column becomes as soon as one of its values is such a one."""
+"""Types of numbers to which one value can convert its whole column."""
 
 
 def value_of(value: Any) -> Any:
-    """A single value in the form that it has where no other value of its column forces a wider type on it.
+    """A single value in the form that it has if no other value of its column forces a wider type on it.
 
-    A complex number without an imaginary part is its real part, and a wide float is the nearest double, or the integer
-    that no double holds.
+    A complex number without an imaginary part becomes its real part.  A wide float becomes the nearest double, or an
+    integer if it is one that a double may not hold.
     """
     value = plain(value)
     if not isinstance(value, UNUSUAL):

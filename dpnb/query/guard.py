@@ -13,7 +13,7 @@ T = TypeVar("T")
 def guarded(work: Callable[[], T], message: str, *, interrupted: str = "", told: type[DpnbError] | tuple[()] = ()) -> T:
     """Run `work`; whatever it raises becomes one constant `ExecutionError`, and an interrupt a plain interrupt.
 
-    This holds for every `BaseException`: a panic of polars is none of `Exception`, and neither is the `SystemExit` of a
+    This holds for every `BaseException`: a panic of polars is not an `Exception`, and neither is a `SystemExit` from a
     function that the curator's plan calls; both may quote a value.
 
     The new exception is raised outside the handler, so it has no cause, no context and no traceback frame in which
@@ -34,7 +34,7 @@ def guarded(work: Callable[[], T], message: str, *, interrupted: str = "", told:
     ExecutionError
         With `message`, whatever went wrong.
     KeyboardInterrupt
-        Made here, with `interrupted` alone, whatever the one that came said.
+        A new one, with `interrupted` alone, whatever the original said.
     """
     kind: type[BaseException] = ExecutionError
     said: tuple[Any, ...] = (message,)

@@ -3,8 +3,8 @@
 A unit has at most k rows in one table and m in the other, hence at most k m pairs, and a pair holds rows of that unit
 alone; so a unit's contribution is bounded as in a table with k m rows a unit.
 
-Pairs multiply what one unit can take of time and memory, and both are outside the guarantee. So that neither follows
-one unit by much, a table is in a join once, a unit has few pairs, and pairs are formed a block at a time
+Pairs multiply the time and memory that one unit can cost, and both are outside the guarantee.  So that neither depends
+much on one unit, a table can be in a join only once, a unit has few pairs, and pairs are formed one block at a time
 (`dpnb.query.pairs`).
 """
 
@@ -55,7 +55,7 @@ def schema_of(source: Source, schemas: dict[str, Schema]) -> Schema:
 
 
 def tables_of(source: Source) -> tuple[str, ...]:
-    """The tables of the session that rows of a table, join or part are made of, by their names."""
+    """Names of the session's tables from which the rows of a table, join or part come."""
     while isinstance(source, PartOf):
         source = source.source
     if isinstance(source, Joined):
@@ -75,8 +75,8 @@ def refuse_repeats(source: Source) -> None:
         if names.count(name) > 1:
             what = f"table {name!r}" if name else "the table"
             raise PlanError(
-                f"merge: {what} would be in the join more than once, and each table of a session, or a part of it, can "
-                "be in a join once; filter the table, or add columns by .assign(), instead of joining it with itself"
+                f"merge: {what} would be in the join more than once, but a table of the session, or a part of it, can "
+                "be in a join only once; filter it, or add columns with .assign(), instead of joining it with itself"
             )
 
 

@@ -1,14 +1,16 @@
 """A join of tables in memory: pairs of rows are formed for each question, a block of whole units at a time.
 
-The pairs of one unit may be many times its rows, so what a question needs must not follow them.  They are never kept;
-a block has a fixed size, which one unit exceeds by no more pairs than it may have; and before the first block is formed
-as much memory is asked for as the largest blocks can need, so that a question fails for lack of memory whatever the
-rows are, or not at all.  Memory is outside the guarantee all the same, as timing is: see `dpnb.query.tables.memory`.
+One unit may have many times more pairs than rows, so the memory of a question must not depend on them.  Pairs are never
+kept.  A block has a fixed size, which its last unit exceeds by no more pairs than a unit may have.  Before the first
+block is formed, as much memory is requested as the largest blocks can need, so that whether a question fails for lack
+of memory does not depend on the rows.  Memory is outside the guarantee all the same, as timing is: see
+`dpnb.query.tables.memory`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import pairwise
 from typing import TypeVar
 
@@ -27,12 +29,12 @@ from dpnb.query.unit_vectors import Floats, Sums, added
 from dpnb.stages import Stage, at
 
 PAIRS_AT_ONCE = 2**15
-"""Pairs of a block, and as many more as its last unit has."""
+"""Pairs at which a block ends; its last unit may exceed this."""
 
 BLOCKS_AT_ONCE = 4
 
 COLUMNS_AT_ONCE = 48
-"""About how many columns of eight bytes a block needs in passing, besides two for each of its own and for each sum."""
+"""About how many temporary columns of eight bytes a block needs, besides two for each of its own and for each sum."""
 
 T = TypeVar("T")
 
@@ -72,16 +74,11 @@ class Pairs:
         return join(self._left.of_units(units), self._right.of_units(units), self._schemas, self._source)
 
     def summed(self, query: LinearQuery, work: Callable[[Prepared], Sums]) -> Sums:
-        """The exact sums of what blocks of pairs give."""
-        total: Sums | None = None
-        for part in self.each(query, work):
-            total = part if total is None else added(total, part)
-        if total is None:  # there is always a block
-            raise TypeError("blocks")
-        return total
+        """The exact sums of the results of a function on blocks of pairs."""
+        return reduce(added, self.each(query, work))  # there is at least one block
 
     def each(self, query: LinearQuery, work: Callable[[Prepared], T]) -> Iterator[T]:
-        """What a function gives of each block of pairs; few blocks exist at a time."""
+        """The results of a function on each block of pairs; few blocks exist at a time."""
         with at(Stage.JOINING):
             self._ask_for_memory(query)
             blocks = self._blocks()
@@ -89,7 +86,7 @@ class Pairs:
                 yield from by_blocks(lambda block: work(self.of_units(block)), blocks[first : first + BLOCKS_AT_ONCE])
 
     def _blocks(self) -> list[slice]:
-        """Blocks of whole units, at least one, of fewer than `PAIRS_AT_ONCE` pairs and those of the last unit."""
+        """Blocks of whole units, at least one, each of fewer than `PAIRS_AT_ONCE` pairs before its last unit."""
         units = len(self.names)
         total = np.cumsum(self.counts(units))
         pairs = int(total[-1]) if units else 0
@@ -120,6 +117,6 @@ def groups(
 
 
 def _decided(active: Active, found: Iterator[tuple[Integers, Floats]], pairs: Pairs) -> Active | None:
-    """Ask once who takes part, of all blocks; what then tells the same of one block."""
+    """Decide once, over all blocks, who takes part; the result gives that decision for one block."""
     kept = taking_part(active, *together(list(found)), len(pairs.names))
     return None if kept is None else lambda owners, _: kept[owners]

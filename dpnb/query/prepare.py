@@ -6,7 +6,6 @@ categories, rows without a unit) does not count, and is never an error, a warnin
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,6 +24,7 @@ from dpnb.query.columns import Encoded, Values, by_value, column_of
 from dpnb.query.contribution import Integers, name_number, ranks, starts_of
 from dpnb.query.guard import guarded
 from dpnb.query.numbering import ShortIntegers, by_unit, distinct_units, number_units, unit_names
+from dpnb.query.own_settings import own_settings
 from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text, plain
 from dpnb.query.unit import PrivacyUnit
 from dpnb.query.values import Codes, codes_of, floats, seconds, texts
@@ -207,26 +207,24 @@ def columns_of(table: Any, of: str, wanted: list[str]) -> dict[str, Values]:
             which = f"the table {of!r}" if of else "the table"
             fault = f"is in {which} more than once" if name in names else f"is not in {which}"
             raise SchemaError(f"column {name!r}: {fault}; schema and privacy_unit name columns of the table")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with own_settings():
         frame = guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
         return guarded(lambda: {name: column_of(frame.get_column(name)) for name in wanted}, READING_FAILED)
 
 
 @at(Stage.PREPARING)
+@own_settings()
 def _prepare_all(
     columns: dict[str, dict[str, Values]], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
 ) -> dict[str, Prepared]:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        if sum(_rows(values) for values in columns.values()) > MOST_ROWS:
-            raise OverflowError
-        numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
-        tables = {}
-        for name in list(columns):  # and what is no longer needed is let go: two copies may not fit the memory
-            table = _table(columns.pop(name), schemas[name], *numbered.pop(name))
-            tables[name] = _with_first_rows(table, units[name])
-        return tables
+    if sum(_rows(values) for values in columns.values()) > MOST_ROWS:
+        raise OverflowError
+    numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
+    tables = {}
+    for name in list(columns):  # and what is no longer needed is let go: two copies may not fit the memory
+        table = _table(columns.pop(name), schemas[name], *numbered.pop(name))
+        tables[name] = _with_first_rows(table, units[name])
+    return tables
 
 
 def _table(

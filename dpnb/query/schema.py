@@ -18,12 +18,19 @@ Key = bool | int | float | str
 
 Outside = Literal["clamp", "drop"]
 """What becomes of a value outside the bounds: it counts as the nearer bound, or as a null."""
+
+MIDNIGHT, END_OF_DAY = "T00:00:00", "T23:59:59.999999"
+"""The time that completes a day alone, at its beginning and at its end."""
+
+EXACT = 2**53
+"""Doubles hold every integer up to here."""
+
 GREATEST, LEAST = 1e100, 1e-100
-"""A number in a schema or a question is 0, or its size lies between these: squares, grid steps and the widths of leaves
-are then normal doubles, and no step of an evaluation overflows."""
+"""A number in a schema or a question is 0, or its absolute value lies between these: squares, grid steps and the widths
+of leaves are then normal doubles, and no step of an evaluation overflows."""
 
 SIZES = f"0, or between {LEAST:g} and {GREATEST:g} in size"
-"""Which numbers these are, in words."""
+"""The same in words."""
 
 NARROWEST_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
@@ -43,7 +50,7 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
         What becomes of a value outside the bounds.  With ``"clamp"`` it counts as the nearer bound: means are then of
         clamped values, and in a histogram such values pile up in the first and the last bin.  With ``"drop"`` it
         counts as a null, as if the row had nothing in this column; the row still counts where the column is not used.
-        It is part of the promise: a ledger serves one of the two.
+        The choice is part of the promise, so a ledger serves only one of the two.
 
     Raises
     ------
@@ -117,8 +124,8 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
     It may be compared with texts that the analyst already knows, and its groups may be given, or discovered under
     privacy.  A number counts as its decimal text; nothing else counts.
 
-    Integers above 2**53 need a column of a type that keeps them, such as ``Int64`` or ``int64[pyarrow]`` of pandas:
-    beside a null or a fraction pandas makes doubles of them, whose texts are others.
+    Integers above 2**53 need a column type that keeps them, such as ``Int64`` or ``int64[pyarrow]`` of pandas: beside a
+    null or a fraction pandas converts them to doubles, whose texts differ.
     """
 
 
@@ -131,17 +138,17 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_def
         ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is taken
         too.  A time zone is converted to UTC.  A day alone (a text without a time, or a `datetime.date`) is the whole
         day: as `first` it means its first instant, as `last` its last microsecond.  To end at midnight give the time
-        too, as in ``"1974-11-01T00:00:00"``: that is also what a ledger was promised for which an older version of
-        dpnb was given a day alone.
+        too, as in ``"1974-11-01T00:00:00"``.  That is also what a day alone meant in ledgers made by older versions of
+        dpnb.
     outside : {"clamp", "drop"}
-        What becomes of a moment outside.  With ``"clamp"`` it counts as the nearer end: later moments than `last` pile
-        up in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had nothing in this column.
-        It is part of the promise: a ledger serves one of the two.
+        What becomes of a moment outside.  With ``"clamp"`` it counts as the nearer end: moments after `last` pile up
+        in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had nothing in this column.
+        The choice is part of the promise, so a ledger serves only one of the two.
 
     Raises
     ------
     SchemaError
-        A bound is no date, they are reversed or equal, or `outside` is neither word.
+        A bound is not a date, they are reversed or equal, or `outside` is neither word.
     """
 
     first: str
@@ -153,7 +160,7 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_def
             given = getattr(self, name)
             text = iso_time(given, f"Dates: {name}")
             if name == "last" and len(text) == len("1974-11-01"):
-                text += "T23:59:59.999999" if _is_day_alone(given) else "T00:00:00"
+                text += END_OF_DAY if _is_day_alone(given) else MIDNIGHT
             msgspec.structs.force_setattr(self, name, text)
         _check_outside(self.outside, "Dates")
         if not self.low < self.high:
@@ -166,7 +173,7 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_def
 
     @property
     def high(self) -> float:
-        """The last point in time, in seconds since 1970; never in the second after it, as a double far off may be."""
+        """The last point in time, in seconds since 1970; rounding to a double never moves it to the next second."""
         second = seconds_of(self.last.partition(".")[0])
         return min(seconds_of(self.last), math.nextafter(second + 1, second))
 
@@ -225,7 +232,7 @@ def iso_time(value: object, what: str) -> str:
 
 
 def _is_day_alone(value: object) -> bool:
-    """Whether something that :func:`iso_time` takes says a day and no time."""
+    """Whether a value that :func:`iso_time` takes has a day and no time."""
     if isinstance(value, str):
         try:
             date.fromisoformat(value)
@@ -279,7 +286,7 @@ def plain(value: Any) -> Any:
 
 def _check_outside(given: object, what: str) -> None:
     if not isinstance(given, str) or given not in get_args(Outside):
-        raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {given!r}; 'clamp' is usual")
+        raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {given!r}; the default is 'clamp'")
 
 
 def _finite(value: Any, name: str) -> float:

@@ -1,13 +1,12 @@
 """What the rows of a table count as, in figures for its curator alone.
 
-Reads rows, and what it gives is not private: it is for the curator's own terminal and for nothing else.  What a value
-counts as is not decided here: values are read by `dpnb.query.values` and counted by `dpnb.query.prepare`, as a session
-does it, and this only counts what came of them.
+The figures are computed from rows without noise: they are for the curator's own terminal and for nothing else.  What a
+value counts as is not decided here: as in a session, `dpnb.query.values` reads values and `dpnb.query.prepare` prepares
+them, and this module only counts the results.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpnb.query.column_kinds import Kind
 from dpnb.query.columns import Encoded, Values, by_value
+from dpnb.query.own_settings import own_settings
 from dpnb.query.prepare import Prepared, columns_of, prepare, prepare_all
 from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Schema, plain
 from dpnb.query.times import TIMES, is_span
@@ -30,10 +30,10 @@ from dpnb.query.values import codes_of, floats, seconds
 Rows = NDArray[np.bool_]
 
 SHOWN = 3
-"""Values that do not count of which the most frequent are kept."""
+"""How many examples of values that do not count are kept, the most frequent ones."""
 
 SEEN = 1000
-"""Values that are looked at for their kind, where all of them count."""
+"""How many values are examined for their kind, if all of them count."""
 
 LONGEST = 40
 """Characters of a value that are shown."""
@@ -51,13 +51,13 @@ class Tally:
     below, above : int
         Numbers or moments outside the bounds.
     dropped : int
-        Of these the ones that do not count.
+        Of these, the ones that do not count.
     missing : int
         Nulls, NaN and the like.
     unusable : int
-        What else does not count: no number, no date, no text, no declared category.
+        Other values that do not count: not a number, date, text or declared category, as the column needs.
     kind : str or None
-        What most of the unusable values are, or of all values if all count.
+        The kind of most unusable values, or of most values if all of them count.
     examples : tuple of (str, int)
         The most frequent unusable values as Python writes them, and how often they occur.
     absent : tuple
@@ -94,7 +94,7 @@ class UnitTally:
     ----------
     rows : int
     units : int
-        That have a row.
+        Units that have a row.
     without : int
         Rows whose unit is missing, which do not count.
     beyond : int
@@ -115,8 +115,7 @@ def tally(table: Any, name: str, column: ColumnType) -> Tally:
     SchemaError, ExecutionError
         As `prepare_all`.
     """
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with own_settings():
         prepared = prepare(table, {name: column}, PrivacyUnit())  # where each row is a unit they keep their order
         values = columns_of(table, "", [name])[name]
         counts, missing = _counting(prepared, name), by_value(_missing, values)
@@ -138,7 +137,7 @@ def tally(table: Any, name: str, column: ColumnType) -> Tally:
 
 
 def would_count(table: Any, name: str, column: Categories) -> int:
-    """How many values would count, were other categories declared.
+    """How many values would count if these categories were declared.
 
     Raises
     ------
@@ -228,7 +227,7 @@ def _kind_of_value(value: Any) -> Kind | None:
 
 
 def _frequent(values: list[Any]) -> tuple[tuple[str, int], ...]:
-    """The most frequent values as Python writes them, without what moves a terminal's cursor."""
+    """The most frequent values as Python writes them, so that none moves a terminal's cursor."""
     return tuple(Counter(map(_written, values)).most_common(SHOWN))
 
 

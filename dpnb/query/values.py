@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb.query.blocks import by_blocks, even_blocks
-from dpnb.query.columns import EXACT, Values, by_value, value_of
-from dpnb.query.schema import Categories, encodable, iso_time, seconds_of, text_of
+from dpnb.query.columns import Values, by_value, value_of
+from dpnb.query.schema import EXACT, Categories, encodable, iso_time, seconds_of, text_of
 from dpnb.query.times import TIMES, is_span, microseconds
 
 Codes = NDArray[np.signedinteger[Any]]

@@ -27,16 +27,16 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 LEAST_AMOUNT, GREATEST_AMOUNT = Fraction(1, 10**100), Fraction(10**100)
-"""Of a loss, a share or an error that is asked for: the square of a noise scale is then a usual double."""
+"""Limits of a loss, a share or an error that is asked for; the square of a noise scale is then a usual double."""
 
 
 def checked_amount(value: Any, name: str) -> Fraction:
-    """How much is asked for: a loss, a share of one, or an error.
+    """An amount that is asked for: a loss, a share of one, or an error.
 
     Raises
     ------
     InvalidValueError
-        It is no number, or not between 1e-100 and 1e100.
+        It is not a number between 1e-100 and 1e100.
     """
     number = positive(value, name=name)
     if not LEAST_AMOUNT <= number <= GREATEST_AMOUNT:
@@ -99,15 +99,15 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
     Raises
     ------
     InvalidValueError
-        A number is no positive whole number, or more than count of `size` units.
+        It is not a positive whole number, or larger than the number of rows of `size` units that can count.
     SchemaError
-        It is not given as the tables are.
+        It is not given in the form in which the tables are.
     """
     if rows is None:
         return {}
     several = "" not in units
     if several != isinstance(rows, Mapping):
-        what = "a mapping of tables to whole numbers, since there are several" if several else "one whole number"
+        what = "a mapping of table names to whole numbers" if several else "one whole number"
         raise SchemaError(f"public_rows: must be {what}; got {rows!r}")
     given = rows if isinstance(rows, Mapping) else {"": rows}
     found = {}
@@ -120,8 +120,8 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
         most = units[name].max_rows
         if most is not None and size is not None and number > most * size:
             raise InvalidValueError(
-                f"public_rows: at most {most:,} of each of {size:,} units (public_size) count; got {rows!r}; give the "
-                "number of rows that count, or another public_size"
+                f"public_rows: must be at most {most:,} per unit, of {size:,} units (public_size); got {rows!r}; give "
+                "the number of rows that count, or another public_size"
             )
         found[name] = number
     return found
@@ -162,12 +162,12 @@ def ledger_path(ledger: object, name: str) -> str:
 
 
 def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
-    """Say when a session is made that nothing of the budget is set aside to discover the values of its texts."""
+    """Warn, when a session is made, that the budget sets nothing aside to discover the values of its texts."""
     texts = [repr(name) for columns in schemas.values() for name, kind in columns.items() if isinstance(kind, Text)]
     if texts and not budget.discovery_delta:
         warnings.warn(
             f"schema: {', '.join(dict.fromkeys(texts))} declared as Text, and the budget has no discovery_delta, so "
-            "that .discover() will be refused and only groups with given keys can be asked about; give "
+            ".discover() will be refused and only groups with given keys can be asked about; give "
             "dpnb.Budget(..., discovery_delta=1e-7), or declare the public values with dpnb.Categories([...])",
             SchemaWarning,
             stacklevel=_level_of_caller(),
@@ -175,7 +175,7 @@ def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
 
 
 def _level_of_caller() -> int:
-    """The `stacklevel` with which a warning of the calling function points at the first line outside dpnb."""
+    """The `stacklevel` with which a warning from the calling function points to the first line outside dpnb."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         level, frame = level + 1, frame.f_back

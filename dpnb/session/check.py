@@ -2,7 +2,7 @@
 
 For the curator alone, in a terminal.  What a session refuses to tell an analyst, since it follows from the rows, such
 as that no row has any of the declared categories, the curator has to know before the first question: every answer
-about such a column is a confident zero.
+about such a column would be zero with a narrow interval.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpnb.errors import CheckError, DpnbError
+from dpnb.errors import CheckError, SchemaWarning
 from dpnb.ledger import MEMORY
 from dpnb.query.schema import ColumnType
 from dpnb.query.tally import Tally, UnitTally, tally, tally_units
@@ -27,7 +27,7 @@ from dpnb.session.session import Session
 from dpnb.session.table_files import files_of, read_tables
 from dpnb.session.tables import Tables
 
-FROM_ROWS = "what it shows is computed from the rows and a notebook keeps it for the analyst"
+FROM_ROWS = "what it shows is computed from the rows, and a notebook would keep it for the analyst"
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +39,7 @@ class CheckedColumn:
     name : str
     column : ColumnType
     tally : Tally or None
-        None for a column that the table does not have once.
+        None if the table does not have exactly one column of this name.
     """
 
     name: str
@@ -58,7 +58,7 @@ class CheckedTable:
     file : str
     unit : PrivacyUnit
     units : UnitTally or None
-        None where a table does not have the privacy unit's column once.
+        None if a table does not have exactly one column for the privacy unit.
     columns : tuple of CheckedColumn
     """
 
@@ -87,12 +87,12 @@ class Check:
 
     @property
     def fine(self) -> bool:
-        """Whether nothing should be fixed."""
+        """Whether there is nothing to fix."""
         return not any(one.to_fix for one in self.advice)
 
 
 def check(declaration: str, tables: Sequence[str]) -> Check:
-    """Compare the tables with what is declared of them; no ledger is opened, and nothing is charged or written.
+    """Compare the tables with their declaration; no ledger is opened, and nothing is charged or written.
 
     Parameters
     ----------
@@ -137,14 +137,14 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
 
 
 def _declared(stated: Declaration) -> tuple[Tables, list[str]]:
-    """What a session makes of the declaration, by making one of tables without rows; and what it warns of."""
+    """What a session makes of the declaration, found by making one on tables without rows; and its warnings."""
     arguments = stated.arguments()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         session = stated.located(lambda: Session(_empty(stated, arguments), **{**arguments, "ledger": MEMORY}))
     stated.located(lambda: ledger_path(arguments["ledger"], session.name))
     session.ledger.close()
-    return session._tables, [str(one.message) for one in warned if one.category.__module__ == DpnbError.__module__]
+    return session._tables, [str(one.message) for one in warned if issubclass(one.category, SchemaWarning)]
 
 
 def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:
@@ -162,13 +162,13 @@ def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:
 
 
 def _once(frame: Any) -> set[str]:
-    """Names of the columns that a table has once."""
+    """Names that exactly one column of a table has."""
     names = [name for name in frame.columns if isinstance(name, str)]
     return {name for name in names if names.count(name) == 1}
 
 
 def _units(frames: Mapping[str, Any], whole: Mapping[str, set[str]], declared: Tables) -> dict[str, UnitTally]:
-    """Whose rows there are, in the tables that have what is declared of them."""
+    """Whose the rows are, in tables that have the declared columns."""
     there = {
         name: {column: kind for column, kind in schema.items() if column in whole[name]}
         for name, schema in declared.schemas.items()

@@ -11,37 +11,35 @@ from typing import Any
 
 from dpnb.errors import SchemaError
 from dpnb.query.column_kinds import SHOWN, Kind, matches, remedy
-from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Key
+from dpnb.query.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key
 from dpnb.query.tally import Tally, UnitTally, would_count
 from dpnb.query.unit import PrivacyUnit
 from dpnb.session.declaration import Declaration
 
 MANY = Fraction(1, 20)
-"""A share of the values above which what does not count should be fixed, and is not only to be known."""
+"""Share of values that do not count above which the advice is to fix them, not only to know of them."""
 
 MANY_OUTSIDE = Fraction(1, 5)
-"""The same of values outside the bounds, of which some are often meant: narrow bounds make answers less noisy."""
-
-END_OF_DAY = "T23:59:59.999999"
+"""The same for values outside the bounds; some are often intended, since narrow bounds make answers less noisy."""
 
 TRUTH = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "t": True, "f": False}
-"""Words for truth values, in small letters."""
+"""Words for truth values, in lower case."""
 
 WRITTEN = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"))
-"""How truth values are written as texts, also with capital letters."""
+"""How truth values are written as texts; capitalized and in upper case too."""
 
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """One thing to do, or to know.  For the curator alone.
+    """One thing to fix, or to know.  For the curator alone.
 
     Parameters
     ----------
     place : str
-        Of what is declared, as file and line.
+        File and line of the declaration.
     text : str
     to_fix : bool
-        Whether something should be fixed, or is only to be known.
+        Whether something should be fixed; False for what is only good to know.
     """
 
     place: str
@@ -78,12 +76,12 @@ def about_units(stated: Declaration, name: str, unit: PrivacyUnit, found: UnitTa
     if found.without:
         text = (
             f"privacy_unit {unit.column!r}: is missing in {_share(found.without, found.rows)} rows{of}, which do not "
-            "count; fill it in, or leave these rows out"
+            "count; fill it in, or remove these rows"
         )
         advice.append(Advice(stated.place("privacy_unit"), text, found.without > MANY * found.rows))
     if found.beyond:
         text = (
-            f"max_rows_per_unit: {_share(found.beyond, found.rows)} rows{of} are beyond {unit.max_rows:,} a unit and "
+            f"max_rows_per_unit: {_share(found.beyond, found.rows)} rows{of} are beyond {unit.max_rows:,} per unit and "
             "do not count; a larger limit counts more of them and makes every answer noisier"
         )
         advice.append(Advice(stated.place("max_rows_per_unit", name), text, to_fix=False))
@@ -94,7 +92,7 @@ def _unusable(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:
     if not found.unusable:
         return []
     what = {Bounded: "finite numbers", Dates: "dates"}.get(type(column), "texts")
-    said = f"{_share(found.unusable, found.present)} values are no {what} and do not count: {_examples(found)}"
+    said = f"{_share(found.unusable, found.present)} values are not {what} and do not count: {_examples(found)}"
     if isinstance(column, Dates) and found.kind == "texts":
         fix = "write them as 1974-11-01 or 1974-11-01T08:30, for example with pandas.to_datetime(column, format=...)"
     elif found.kind is not None and not found.counts and not matches(column, found.kind):
@@ -111,8 +109,8 @@ def _outside(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:
     return [
         (
             f"{_share(found.outside, found.present)} values are outside {bounds_words(column)} ({found.below:,} below, "
-            f"{found.above:,} above) and {become}; if the bounds are wrong (another unit, a default such as 9999), "
-            "correct them by what is known in public, not by these rows",
+            f"{found.above:,} above) and {become}; if the bounds are wrong (another scale, a placeholder like 9999), "
+            "correct them from public knowledge, not from these rows",
             found.outside > MANY_OUTSIDE * found.present,
         )
     ]
@@ -130,8 +128,8 @@ def _as_text(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:
         return []
     return [
         (
-            "its numbers are written as texts; they count, but a session refuses them where the container declares a "
-            "column of texts (Parquet, polars, DuckDB, Spark); make them numbers in the table",
+            "its numbers are written as texts; they count, but a session refuses them where the container declares "
+            "texts (Parquet, polars, DuckDB, Spark); make them numbers in the table",
             False,
         )
     ]
@@ -143,18 +141,18 @@ def _as_text(column: ColumnType, found: Tally) -> list[tuple[str, bool]]:
 def _categories(frame: Any, name: str, column: Categories, found: Tally) -> list[tuple[str, bool]]:
     said = []
     if found.unusable:
-        undeclared = f"{_share(found.unusable, found.present)} values are none of the categories: {_examples(found)}"
+        undeclared = f"{_share(found.unusable, found.present)} values match none of the categories: {_examples(found)}"
         other = _better(frame, name, column, found)
         fix = other or _hint(column, found)
         said.append((f"{undeclared}; {fix}", other is not None or found.unusable > MANY * found.present))
     if found.absent and found.counts:
         missing = ", ".join(map(_toml, found.absent[:SHOWN])) + (", ..." if len(found.absent) > SHOWN else "")
-        said.append((f"no row has {missing}; check the spelling, unless that may be", False))
+        said.append((f"no row has {missing}; check the spelling, unless that is expected", False))
     return said
 
 
 def _better(frame: Any, name: str, column: Categories, found: Tally) -> str | None:
-    """The same categories as values of another type, if more would count so."""
+    """The same categories as values of another type, if more values would then count."""
     best, fix = found.counts, None
     for words, keys in _as_other_types(column.values):
         try:
@@ -169,7 +167,7 @@ def _better(frame: Any, name: str, column: Categories, found: Tally) -> str | No
 
 
 def _as_other_types(keys: Sequence[Key]) -> list[tuple[Kind, tuple[Key, ...]]]:
-    """The categories as values of each type that they could be of."""
+    """The categories as values of each type that they could have."""
     made: list[tuple[Kind, tuple[Key, ...]]] = [
         ("texts", tuple(map(str, keys))),
         ("texts", tuple(f"{key:.1f}" if isinstance(key, int) else str(key) for key in keys)),
@@ -190,7 +188,7 @@ def _as_other_types(keys: Sequence[Key]) -> list[tuple[Kind, tuple[Key, ...]]]:
 
 
 def _hint(column: Categories, found: Tally) -> str:
-    """What to do about values that are no category of any type."""
+    """What to do about values that match no category as any type."""
     declared = {str(key).strip().casefold(): key for key in column.values}
     for text, _ in found.examples:
         near = get_close_matches(text.strip("'\"").strip().casefold(), declared, 1, 0.8)
@@ -198,7 +196,7 @@ def _hint(column: Categories, found: Tally) -> str:
             return f"{text} is not {_toml(declared[near[0]])}: write them alike"
     if found.kind is not None and not found.counts and not matches(column, found.kind):
         return remedy(column, found.kind)
-    return "declare them too if they are publicly known to occur, or leave them out on purpose"
+    return "declare them too if they are publicly known to occur, or leave them undeclared on purpose"
 
 
 def _toml(key: Key) -> str:

@@ -18,22 +18,26 @@ ALONE = (
     "notebooks, logs and shared folders."
 )
 PUBLIC = (
-    "Bounds and categories are public: correct what is written wrongly, but do not fit them to these figures, which no "
-    "budget pays for."
+    "Bounds and categories are public: correct mistakes, but do not fit them to these figures, which no budget pays "
+    "for."
 )
 
 HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
 
 
 def check_text(made: Check) -> str:
-    """The whole check; what the table or the file holds is shown without what moves a terminal's cursor."""
+    """The whole check; characters from the table or the file that would move a terminal's cursor are escaped."""
     lines = [*_wrapped(f"Check of {made.declaration}"), *_wrapped(ALONE), ""]
     for table in made.tables:
         lines += [*_table(table), ""]
     for title, to_fix in (("To fix", True), ("To know", False)):
         chosen = [one for one in made.advice if one.to_fix is to_fix]
         if chosen:
-            lines += [f"{title}:", *(line for one in chosen for line in _listed(f"{one.place}: {one.text}")), ""]
+            lines += [
+                f"{title}:",
+                *(line for one in chosen for line in _wrapped(f"{one.place}: {one.text}", "- ", "  ")),
+                "",
+            ]
     end = "Nothing has to be fixed." if made.fine else PUBLIC
     return "\n".join([*lines, *_wrapped(end), *_wrapped(ALONE)])
 
@@ -52,7 +56,7 @@ def _units(table: CheckedTable) -> str:
         return f"{rows}, each of them a unit"
     said = f"{rows} of {found.units:,} units ({column}); {found.without:,} rows without a unit"
     if table.unit.max_rows is not None:
-        said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows of a unit"
+        said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows per unit"
     if table.unit.limits != Limits():
         said += "; what its other limits leave out depends on the question and is not counted here"
     return said
@@ -87,12 +91,6 @@ def _declared(column: ColumnType) -> str:
     return f"{len(column.values)} categories" if isinstance(column, Categories) else "text"
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(printable(text), WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _listed(text: str) -> list[str]:
-    return textwrap.wrap(
-        printable(text), WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+    wrapper = textwrap.TextWrapper(WIDTH, first, others, break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(printable(text))

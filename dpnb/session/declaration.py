@@ -1,4 +1,4 @@
-"""What a curator states of a session, but for its table, in a TOML file.
+"""The TOML file in which a curator states a session, without its table.
 
 The keys are the keyword arguments of `Session`; columns and the budget are written as tables::
 
@@ -15,9 +15,9 @@ The keys are the keyword arguments of `Session`; columns and the budget are writ
     mdvis = { type = "bounded", low = 0, high = 77 }
     coins = { type = "categories", values = [0, 25, 50, 95, 100] }
 
-Every rule is that of the argument or class of the same name; an error begins with the file and the line.  A ledger
-that is named by a relative path, or not at all, is beside the file, so that it is the same one from wherever the file
-is opened.
+The rules are those of the argument or class of the same name; an error begins with the file and the line.  A relative
+path of a ledger, and the default one, start from the file's folder, so that the ledger is the same wherever the file is
+opened from.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from dpnb.session.toml_lines import Keys, lines_of
 T = TypeVar("T")
 
 NOT_STATED = "not_private_test_seed"
-"""The one argument that is for tests, and so for a test's own code."""
+"""The one argument that is for tests only, so that no file states it."""
 
 COLUMN_TYPES = {str(kind.__struct_config__.tag): kind for kind in get_args(ColumnType)}
 
 PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-"""What `tomllib` says of where a file is no TOML."""
+"""How `tomllib` says where a file is not valid TOML."""
 
 SAID_OF_COLUMN = re.compile(r"""column ('[^']*'|"[^"]*")""")
 QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -69,7 +69,7 @@ class Declaration:
     stated : dict
         As it reads in TOML.
     known : dict of str to bool
-        The keys that there may be; of each whether it is needed.
+        The allowed keys, and whether each is required.
     """
 
     path: str
@@ -83,12 +83,12 @@ class Declaration:
 
     @property
     def several(self) -> bool:
-        """Whether the schema is of several tables: mappings of names to columns."""
+        """Whether the schema has several tables: mappings of names to columns."""
         schema = self.stated.get("schema")
         return isinstance(schema, dict) and any(map(_is_table, schema.values()))
 
     def place(self, *keys: str) -> str:
-        """File and line of a key, or of what it is missing in."""
+        """File and line of a key; if it is missing, of what should hold it."""
         while keys and keys not in self._lines:
             keys = keys[:-1]
         return f"{self.path}, line {self._lines[keys]}" if keys else self.path
@@ -106,18 +106,18 @@ class Declaration:
         Raises
         ------
         SchemaError, InvalidValueError
-            An argument breaks a rule: with the file and the line before what is said elsewhere.
+            An argument breaks a rule; the usual message, after the file and the line.
         """
         arguments = self.arguments()
         if self.several and not unread.several and unread.tables[""] is not None:
             names = ", ".join(map(repr, self.stated["schema"]))
             raise self._fault(
-                SchemaError, ("schema",), f"schema: is of the tables {names}; got one table; pass a dict of these names"
+                SchemaError, ("schema",), f"schema: has the tables {names}; got one table; pass a dict with these names"
             )
         return self.located(lambda: make(unread, **arguments))
 
     def located(self, work: Callable[[], T]) -> T:
-        """What `work` gives; an error about an argument says on which line that is stated."""
+        """The result of `work`; an error about an argument says on which line that is stated."""
         try:
             return work()
         except (SchemaError, InvalidValueError) as error:
@@ -126,7 +126,7 @@ class Declaration:
         raise self._fault(kind, keys, said) if keys else kind(said)
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `Session`, but for the table; their values are checked where they are used.
+        """The arguments of `Session`, without the table; their values are checked where they are used.
 
         Raises
         ------
@@ -202,23 +202,23 @@ class Declaration:
         return kind(f"{self.place(*keys)}: {said}")
 
     def _refuse_keys(self, given: Mapping[str, Any], known: Mapping[str, bool], at: Keys) -> None:
-        """Refuse keys that are unknown, and miss those that are needed; `known` says of each whether it is."""
+        """Refuse unknown keys and missing ones; `known` says which are required."""
         listed = ", ".join(known)
         where = f" in {'.'.join(at)}" if at else ""
         for key in given:
             if key not in known:
-                why = "is for tests, in Python" if key == NOT_STATED else "is no key"
+                why = "is only for tests, in Python" if key == NOT_STATED else "is not a key"
                 raise self._fault(
                     InvalidValueError,
                     (*at, key),
-                    f"{key!r} {why}{where}{_near(key, known)}; there are {listed}; correct it or take it out",
+                    f"{key!r} {why}{where}{_near(key, known)}; the keys are {listed}; correct it or remove it",
                 )
         for key, needed in known.items():
             if needed and key not in given:
-                raise self._fault(InvalidValueError, at, f"{key!r} is missing{where}; add it; there are {listed}")
+                raise self._fault(InvalidValueError, at, f"{key!r} is missing{where}; add it; the keys are {listed}")
 
     def _keys_of(self, said: str) -> Keys:
-        """Which key an error is about that begins with the name of an argument or a column; () if none."""
+        """The key that an error is about, if its text begins with an argument or a column; otherwise ()."""
         found = SAID_OF_COLUMN.match(said)
         if found is not None:
             quoted = QUOTED.findall(said)
@@ -242,12 +242,12 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
     ----------
     path : str or path
     session : callable
-        `Session`, whose arguments but for the first are what the file may state.
+        `Session`; the file may state its arguments except for the first.
 
     Raises
     ------
     InvalidValueError
-        There is no such file, or it is no TOML.
+        There is no such file, or it is not TOML.
     """
     given: object = path
     if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
@@ -256,7 +256,7 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
     try:
         text = Path(name).read_bytes().decode()
     except (OSError, ValueError) as error:
-        fault = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        fault = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         text = None
     if text is None:
         raise InvalidValueError(f"{name}: must be a TOML file that can be read; {fault}; check the path and the file")
@@ -265,7 +265,7 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
         known.pop(NOT_STATED, None)
         return Declaration(name, text, tomllib.loads(text), known)
     except RecursionError:
-        where, fault = "", "it is nested too deep"
+        where, fault = "", "it is nested too deeply"
     except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         said = str(error)
         place = PLACE.search(said)
@@ -275,16 +275,16 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
 
 
 def _parameters(make: Callable[..., Any]) -> dict[str, bool]:
-    """The parameters of a callable; of each whether it is needed."""
+    """The parameters of a callable, and whether each is required."""
     return {name: one.default is one.empty for name, one in inspect.signature(make).parameters.items()}
 
 
 def _is_table(given: object) -> bool:
-    """Whether an entry of the schema is a table of columns, and no column."""
+    """Whether an entry of the schema is a table of columns, not a column."""
     return isinstance(given, dict) and bool(given) and all(isinstance(one, dict) for one in given.values())
 
 
 def _near(word: object, known: Iterable[str]) -> str:
-    """A question that names the known word that was perhaps meant."""
+    """A question that suggests the most similar known word, if any."""
     near: Sequence[str] = get_close_matches(word, list(known), 1) if isinstance(word, str) else ()
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,9 +1,9 @@
-"""The errors that an answer would have, and how far off such a forecast may be: made without the table.
+"""Forecasts of the errors that an answer would have, and how far off they may be; made without the table.
 
-Three kinds of forecasts.  The error of a sum, a count or a quantile (in rank) depends on the noise alone.  That of a
-mean, given the number of rows, lies between two bounds that are a factor of 1.41 apart, wherever the mean is: the
-middle of them is foretold.  Everything else is foretold at the sums that earlier looks at the question told; how much
-that may be off is seen by moving these sums by some noise.
+There are three kinds of forecasts.  The error of a sum, a count or a quantile (in rank) depends on the noise alone.
+That of a mean, given the number of rows, lies between two bounds that are a factor of 1.41 apart, wherever the mean is;
+the forecast is between them.  All others are forecast at the sums that earlier looks at the question gave; how far off
+that may be is found by moving these sums by some noise.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from dpnb.session.questions import Question
 
 MOVES = 8
-"""Directions in which the known sums are moved, each also backwards."""
+"""Directions in which the known sums are moved, both forwards and backwards."""
 
 MOVED = 2.0
-"""By so many noise scales.  What depends on many sums is moved by as many of its own in a usual direction, and by about
-twice as many in the farthest of sixteen: to be off by more has a chance of a few in 10,000."""
+"""Noise scales by which they are moved.  What depends on many sums moves by as many of its own noise scales in a usual
+direction, and by about twice as many in the farthest of sixteen: a larger error has a chance of a few in 10,000."""
 
 MIDDLE = 0.53
-"""Where between the least and the largest half-width that a mean may have one is foretold, on a log scale: where the
-largest would miss a target by 1.2 times as soon as the least would cost 1.5 times what it needs.  With the largest the
-root of 2 times the least, either may still be off by 1.9%."""
+"""Where the forecast for a mean lies between the least and the largest half-width, on a log scale.  There the largest
+half-width misses a target by 1.2 times just when the least costs 1.5 times what it needs; with the largest sqrt(2)
+times the least, 1.9% is left on either side."""
 
 NOT_ALL = "everybody takes part, though some may be left out"
 
@@ -63,7 +63,7 @@ class Expectations:
     schema: Schema
 
     def errors(self) -> Errors:
-        """Its errors as they are, and as they would be."""
+        """The errors as they are, and as they would be."""
         question, view = self.question, self.question.view
         outputs = outputs_of(view)
         keys = question.query.keys
@@ -82,7 +82,7 @@ class Expectations:
         )
 
     def assumed(self, sigma: float) -> str | None:
-        """What an expected error assumes; None where it rests on what is released or public."""
+        """What an expected error assumes; None if it rests on what is released or public."""
         if self._linear:
             return None
         if self.question.alone:
@@ -113,7 +113,7 @@ class Expectations:
 
     @property
     def _own(self) -> bool:
-        """Whether it is foretold at the sums of earlier looks at the question itself."""
+        """Whether the forecast is made at the sums of earlier looks at the question itself."""
         return self._known is not None and (self.rows is None or self.rows.own)
 
     @cached_property
@@ -130,7 +130,7 @@ class Expectations:
         return half_widths(self.question.query, self.question.view, ones, ones, self.schema) is not None
 
     def rows_are_enough(self) -> bool:
-        """Whether the number of rows would be all that has to be known."""
+        """Whether it would be enough to know the number of rows."""
         ones = np.ones(self.question.query.cells)
         ends = [
             half_widths(self.question.query, self.question.view, ones, ones * 1e-9, self.schema, rows=ones, place=place)
@@ -180,7 +180,7 @@ class Expectations:
         return self._widths(sigmas, radii, sums=sums, place=place)
 
     def _widest_named(self, sigma: float) -> Cells:
-        """The largest half-width of a discovered group, shape (1, 1); of how many there are nobody knows anything."""
+        """The largest half-width of a discovered group, shape (1, 1); nobody knows how many groups there are."""
         question = self.question
         threshold = threshold_for(sigma, question.query.l2_sensitivity_squared, question.discovery_delta)
         return np.array([[widest(sigma, threshold, binary_down(self.target.alpha))]])
@@ -191,7 +191,7 @@ class Expectations:
             yield self._at(sigma)
             return
         assumed = self.rows is not None and self.rows.assumed is not None and not self._own
-        if self.question.alone or assumed:  # of fewer units, and nobody may know of how many
+        if self.question.alone or assumed:  # fewer units take part, and nobody may know how many
             yield None
             return
         for sums in self._moved():

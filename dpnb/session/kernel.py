@@ -54,9 +54,9 @@ def refuse_in_kernel(command: str, why: str, error: type[DpnbError]) -> None:
     command : str
         Of ``python -m dpnb``.
     why : str
-        What is wrong with a notebook that shows it.
+        Why a notebook must not show it.
     error : type
-        To be raised.
+        The error to raise.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def refuse_in_kernel(command: str, why: str, error: type[DpnbError]) -> None:
     around = kernel_around()
     if around is not None:
         raise error(
-            f"{command}: must be made outside notebooks, for {why}; {around}; open a terminal of the curator's own, "
+            f"{command}: must be run outside notebooks, because {why}; {around}; open a terminal of the curator's own, "
             f"outside Jupyter, and run python -m dpnb {command} there"
         )
 

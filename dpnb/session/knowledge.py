@@ -36,11 +36,11 @@ from dpnb.query.unit import Limits, PrivacyUnit
 Floats = NDArray[np.float64]
 
 CLEAR = 30.0
-"""A released count that exceeds its noise scale this many times tells how much a target costs.
+"""A released count that exceeds its noise scale this many times is good enough to price a target.
 
-With counts N and noise of scale s, a target that is aimed at the noisy count n costs (N/n)^2 of what it needs and comes
-out at n/N of what was asked.  From n >= 30 s follows a cost above 1.5 times, or a miss by more than 1.2 times, only if
-the noise exceeds 5 s (n/N > 1.2 needs N < n/1.2) or 6.7 s (N/n > sqrt(1.5)): less than once in three million counts.
+With a true count N and noise of scale s, a target priced with the noisy count n costs (N/n)^2 of what it needs, and its
+half-width comes out at n/N of what was asked.  With n >= 30 s a cost above 1.5 times, or a miss by more than 1.2 times,
+needs noise beyond 6.7 s (N/n > sqrt(1.5)) or 5 s (n/N > 1.2, so N < n/1.2): less than once in three million counts.
 """
 
 SOME = 2.0
@@ -54,13 +54,13 @@ class Rows:
     Parameters
     ----------
     each : float64 array, shape (cells,)
-        Rows of each group; NaN where the figures do not tell it clearly enough.
+        Rows of each group; NaN where the figures do not show it clearly enough.
     source : str
         Where the figures come from, in words.
     assumed : str or None
-        What is assumed and neither released nor public; None where a target may rest on the figures.
+        What is assumed without being released or public; None if a target may rest on the figures.
     own : bool
-        The figures are from earlier looks at the question itself.
+        Whether the figures are from earlier looks at the question itself.
     """
 
     each: Floats
@@ -71,7 +71,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class PublicFigures:
-    """What the curator says in public about the size of the data.
+    """What the curator has made public about the size of the data.
 
     Parameters
     ----------
@@ -85,10 +85,10 @@ class PublicFigures:
     rows: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, query: LinearQuery, unit: PrivacyUnit) -> Rows | None:
-        """The rows of a question of a whole table; None where a filter or a choice of groups leaves an unknown part.
+        """The rows of a question about a whole table; None if a filter or a choice of groups leaves an unknown part.
 
-        Rows of which each is a unit, or of units that count with one row each, are as many as the units; otherwise that
-        is an assumption.  So is that groups are equally large, and that a tighter limit changes nothing.
+        Where each row is a unit, or one row of each unit counts, there are as many rows as units; elsewhere that is an
+        assumption.  It is also assumed that groups are equally large, and that a tighter limit changes nothing.
         """
         plan = query.plan
         if plan.where is not None or plan.keys is not None or not isinstance(plan.source, str):
@@ -139,7 +139,7 @@ def known_rows(
     """Rows that the errors of a question depend on; None when they depend on none or nobody knows.
 
     Tried in this order: the count inside earlier looks at the question itself, a released count of the column, a
-    released count of rows, the public figures; where none of them is clear, the first of them that tells anything.
+    released count of rows, the public figures; if none of them is clear, the first that says anything at all.
 
     Parameters
     ----------
@@ -174,13 +174,13 @@ def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
 
 
 def _columns(needed: Single) -> tuple[Expression, ...]:
-    """Of which a row that counts has a value."""
+    """The columns in which a row must have a value to count."""
     columns = needed.columns if isinstance(needed, Moments) else (getattr(needed, "column", None),)
     return tuple(column for column in columns if column is not None)
 
 
 def _released(query: LinearQuery, counted: Plan, known: Known, *, own: bool) -> Rows | None:
-    """The counts that a question's looks tell, if they stand clear of the noise."""
+    """The counts that a question's looks give, if they stand clear of the noise."""
     other, refinement = known(counted)
     if not refinement.looks:
         return None
@@ -222,9 +222,9 @@ def refuse_unknown(plan: Plan, view: AnyView, rows: Rows | None, *, enough: bool
     question = question_words(plan, view)
     if isinstance(plan.aggregation, Discovery):
         raise UnknownErrorSize(
-            f"within: how wide intervals must be that hold all at once, for {question}, depends on how many are named, "
-            "which nobody knows beforehand; leave out simultaneous=True, or choose the budget with mu=, rho=, epsilon= "
-            "or share="
+            f"within: the width of simultaneous intervals for {question} depends on how many groups are named, which "
+            "nobody knows beforehand; leave out simultaneous=True, or choose the budget with mu=, rho=, epsilon= or "
+            "share="
         )
     if alone:
         raise UnknownErrorSize(
@@ -234,7 +234,9 @@ def refuse_unknown(plan: Plan, view: AnyView, rows: Rows | None, *, enough: bool
     needed = rows_needed(plan, view)
     told = rows is not None and rows.assumed is None and bool(np.isfinite(rows.each).all())
     if needed is None or not enough or told or (rows is not None and rows.own):
-        look = "take a first look with" if not looks else "its looks so far do not tell it clearly enough; refine it by"
+        look = (
+            "take a first look with" if not looks else "its looks so far do not show it clearly enough; refine it with"
+        )
         raise UnknownErrorSize(
             f"within: the error of the {question} depends on the answer itself; {look} mu=, rho=, epsilon= or share=, "
             "and ask for within= then"
@@ -246,7 +248,7 @@ def refuse_unknown(plan: Plan, view: AnyView, rows: Rows | None, *, enough: bool
     group, smallest = (" in each group", "the smallest group") if plan.by else ("", "it")
     assumed = f" (assumed that {rows.assumed})" if rows is not None and not looks else ""
     raise UnknownErrorSize(
-        f"within: the error of the {question} depends on how many rows there are{group}, which no released count tells "
+        f"within: the error of the {question} depends on how many rows there are{group}, which no released count shows "
         f"clearly enough{assumed}; release the {count.words} first, with a noise scale of at most 1/{CLEAR:.0f} of "
         f"{smallest}{public}, or choose the budget with mu=, rho=, epsilon= or share="
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dpnb.session.session import Session
 
 _lock = [threading.RLock()]
-"""In a list, so that a fork can take another one: a thread that it has not may hold this one."""
+"""In a list, so that a fork can replace it: a thread that the fork does not have may hold it."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _lock.__setitem__(0, threading.RLock()))
 _sessions: list[weakref.ref[Session]] = []

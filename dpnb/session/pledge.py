@@ -13,13 +13,12 @@ import msgspec
 
 from dpnb.accounting.individual import OnExhausted
 from dpnb.errors import LedgerError
-from dpnb.query.schema import Bounded, Categories, Dates, Outside, Schema, Text
+from dpnb.query.schema import MIDNIGHT, Bounded, Categories, Dates, Outside, Schema, Text
 from dpnb.query.unit import PrivacyUnit
 from dpnb.session.tables import Tables
 
 PRIVATE = "private"
 INDIVIDUAL = "individual, "
-MIDNIGHT = "T00:00:00"
 
 
 @dataclass(frozen=True)

@@ -126,8 +126,8 @@ class Query(NotCopyable):
             Half-width of the interval, in the answer's units (of quantiles: in rows of rank), for every group.  Or for
             each group or statistic its own, as in ``within={"free": 0.1, "95": 0.3}``; the others are as they come.
             For sums, counts and quantiles it is kept exactly.  For what depends on the data (means, ratios,
-            regressions) it needs a public or released number of rows, or an earlier look: it is refused where it might
-            come out more than 1.2 times as wide, or cost more than 1.5 times what it needs.
+            regressions) it needs a public or released number of rows, or an earlier look: it is refused if it might
+            come out more than 1.2 times as wide as asked, or cost more than 1.5 times what that needs.
         confidence : Number
             Of each interval by itself.
         simultaneous : bool

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpnb.accounting.exact import binary_down
+from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated import alpha_of_each
 from dpnb.answer.estimates import Estimate, estimate
 from dpnb.answer.estimates.discovered import GIVEN, named_groups
@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def given(self) -> str | None:
-        """What the intervals hold given, if anything."""
+        """The condition under which the intervals hold, if any."""
         return GIVEN if isinstance(self.query.plan.aggregation, Discovery) else None
 
     @cached_property
@@ -73,7 +73,7 @@ class Reading:
     @property
     def error(self) -> str:
         """Half-widths of the intervals, in words."""
-        return error_words(self.cells.half_width, self.outputs, float(self.request.confidence))
+        return error_words(self.cells.half_width, self.outputs, decimal_down(self.request.confidence))
 
     @cached_property
     def _alpha(self) -> Fraction:

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
+from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
 from dpnb.answer.answer import Answer
 from dpnb.copying import NotCopyable
@@ -126,7 +127,7 @@ class Releases(NotCopyable):
                 return self.answer_of(charge)
 
     def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
-        """See to it, before anything is charged, that rows can be read; not where an answer is there already."""
+        """Make sure, before anything is charged, that rows can be read; not needed if there is an answer already."""
         known = self.asked_before(plan, view, target)
         if known is None or (known.sigma is not None and known.measurement is None):
             self._questions.tables.ready()
@@ -286,7 +287,7 @@ class Releases(NotCopyable):
             keys=reading.keys,
             outputs=reading.outputs,
             cells=reading.cells,
-            confidence=float(request.confidence),
+            confidence=decimal_down(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
             about=self._about(looks),

@@ -1,7 +1,7 @@
 """The files that a version of the table was read from: noted in the ledger, so that changed ones need a new version.
 
-What is noted is a digest of device, inode and time of change.  It is a row of the ledger on a branch of its own: no
-request, so it costs nothing, and no log, odometer or statement shows it.
+What is noted is a digest of device, inode and time of change.  It is a row of the ledger on a branch of its own.  It
+is not a request, so it costs nothing, and no log, odometer or statement shows it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dpnb.ledger import Ledger
 from dpnb.ledger.charge import digest
 
 BRANCH = " files"
-"""Of nothing that was launched, so that nothing on it is counted anywhere."""
+"""Nothing is launched on this branch, so nothing on it is counted anywhere."""
 
 
 class SameFiles:
@@ -26,7 +26,7 @@ class SameFiles:
     version : str
         Of the tables.
     now : callable
-        Gives the digest of the files as they are; None where there are none that can be told.
+        Gives the digest of the files as they are now; None if no files can be identified.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class SameFiles:
             self._refuse(row.request)
 
     def refuse_changed(self) -> None:
-        """Refuse to go on with files that have changed since.
+        """Refuse to go on if the files have changed since the session was made.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class SameFiles:
     def _refuse(self, other: str | None) -> None:
         if other != self._kept:
             raise InvalidValueError(
-                f"version: must be a new one when a file of the table changes, is replaced, copied or moved; "
-                f"{self._version!r} was first used with this ledger when the files were others; nothing was charged; "
-                "make the session with another version="
+                f"version: must be a new one once a file of the table has been changed, replaced, copied or moved; "
+                f"this ledger first used {self._version!r} with other files; nothing was charged; make the session "
+                "with another version="
             )

@@ -68,17 +68,17 @@ class Session(Launches):
         Or a lazy frame of polars, a relation of DuckDB or a data frame of Spark, which stay where they are and are read
         anew by every question, or a data frame of Dask, which is prepared on its workers: see `dpnb.query.tables`.
         Several tables have names and share the privacy unit and the budget.  What a value counts as depends on that
-        value alone, but a library may have changed it before: pandas makes doubles of integers beside a null or a
-        fraction, and integers above 2**53 are then others.  Columns of such integers need a nullable or an Arrow type
-        (``Int64``, ``int64[pyarrow]``), which keeps them.
+        value alone, but a library may have changed it before: pandas converts integers beside a null or a
+        fraction to doubles, and integers above 2**53 then differ.  Columns of such integers need a nullable or an Arrow
+        type (``Int64``, ``int64[pyarrow]``), which keeps them.
     name : str
         Of the table; letters, digits, ``.``, ``_`` and ``-``.
     budget : Budget
         The promise, over everything this ledger ever releases.
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that may be asked about; for several tables a mapping of their names to such mappings.  One that
-        cannot match what its container declares of it is refused (see `dpnb.query.column_kinds`); whether the rest
-        matches the rows, ``python -m dpnb check`` tells the curator.
+        cannot match what the table's container declares is refused (see `dpnb.query.column_kinds`); whether the others
+        match the rows, ``python -m dpnb check`` shows the curator.
     privacy_unit : str, optional
         The column that says whose a row is; left out, each row is a unit.
     max_rows_per_unit : int, optional
@@ -126,18 +126,18 @@ class Session(Launches):
     Raises
     ------
     SchemaError, InvalidValueError
-        An argument breaks a rule, an engine's plan of the table shows that its rows need not be the same each time, or
-        files of the table have changed under an old version.
+        An argument breaks a rule, an engine's plan of the table shows that its rows may differ each time, or files of
+        the table have changed under an old version.
     LedgerError
         The ledger was made for another promise or is no ledger.
 
     Notes
     -----
     How long a question takes and how much memory it needs are outside the guarantee: both can depend on the rows.
-    Memory is kept from following one unit by much, for somebody who can set a limit to it, or read how much is used,
-    could otherwise learn a value of one person exactly: a table is in a join once, a unit has at most 10,000 pairs of
-    rows in a join, and pairs are formed a block at a time and not kept (`dpnb.query.pairs`).  What is left is of the
-    size of one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
+    Memory depends little on one unit, since somebody who can limit it, or read how much is used, could otherwise learn
+    a value of one person exactly: a table can be in a join only once, a unit has at most 10,000 pairs of rows in a
+    join, and pairs are formed one block at a time and not kept (`dpnb.query.pairs`).  What remains is of the size of
+    one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
     """
 
     told_of = ""
@@ -271,8 +271,8 @@ class Session(Launches):
         Parameters
         ----------
         path : str or path
-            Of the file, which states the arguments of `Session` but for the table: see `dpnb.session.declaration`.
-            A ledger without an absolute path is beside it.
+            The file, which states the arguments of `Session` without the table: see `dpnb.session.declaration`.
+            Relative paths of ledgers start from its folder.
         table : data frame, or mapping of str to data frame
             As for `Session`.
         rehearse : bool
@@ -281,7 +281,7 @@ class Session(Launches):
         Raises
         ------
         SchemaError, InvalidValueError
-            The file states what breaks a rule; the message begins with file and line.
+            Something in the file breaks a rule; the message begins with the file and the line.
         LedgerError
             As for `Session`.
         """
@@ -432,7 +432,7 @@ class Session(Launches):
 
     @property
     def _is_open(self) -> bool:
-        """Whether `__init__` went through: a debugger shows a session whose arguments were refused too."""
+        """Whether `__init__` finished: a debugger also shows a session whose arguments were refused."""
         return "_mechanisms" in vars(self)
 
 

@@ -28,7 +28,7 @@ from dpnb.session.stored import plan_of, request_of
 from dpnb.session.table_files import files_of, read_tables
 from dpnb.session.tables import Tables, Unread
 
-ALONE = "what it shows is for one person alone and a notebook keeps it for the analyst"
+ALONE = "what it shows is for one person alone, and a notebook would keep it for the analyst"
 
 FIRST_VERSION = "1"
 """Of a table, unless the curator says otherwise."""

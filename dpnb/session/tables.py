@@ -32,7 +32,7 @@ MOST_COMPILED = 16
 
 
 class Unread(NotCopyable):
-    """The tables that a caller passed, until they are read: tracebacks and debuggers print no row of them.
+    """The tables that a caller passed, wrapped until they are read so that tracebacks and debuggers print no row.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Tables(NotCopyable):
         self._files = SameFiles(ledger, version, self.opened.files)
 
     def ready(self) -> None:
-        """See to it, before anything is charged, that rows can be read, and of unchanged files.
+        """Make sure, before anything is charged, that rows can be read and that their files are unchanged.
 
         Raises
         ------

@@ -35,12 +35,13 @@ WITHIN_MARGIN = 1 - 1e-9
 """The interval that comes out must not be wider than asked for by the last digits of a double."""
 
 LEAST_ALPHA = Fraction(1, 10**100)
-"""What intervals may miss at least: shared by very many intervals it is still a number that doubles hold."""
+"""The least probability of a miss: shared by very many intervals it is still a usual double."""
+
 MOST_MISSED = 1.2
-"""A half-width that comes may be at most this many times what was asked; what may be more is refused."""
+"""A half-width may come out at most this many times as wide as asked; if it could be wider, it is refused."""
 
 MOST_PAID = 1.5
-"""At most this many times what a target needs may be paid for it; a cost is inverse to the half-width's square."""
+"""A target may cost at most this many times what it needs; the cost is inverse to the half-width's square."""
 
 KINDS = ("mu", "rho", "epsilon", "share", "within")
 """Ways of saying how well an answer is to be known."""
@@ -163,7 +164,7 @@ def target_from(
     RequestError
         Not exactly one target, or a share above 1 or a confidence outside (0, 1).
     InvalidValueError
-        A number is not finite and positive, or its size is not usual.
+        A number is not finite and positive, or is outside 1e-100 to 1e100.
     """
     targets: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
     chosen = {kind: target for kind, target in targets.items() if target is not None}
@@ -219,7 +220,7 @@ class Errors:
     at : callable
         Half-widths once the sums are known with a noise scale; None where nobody can know.
     spread : callable
-        For a noise scale, what they may turn out to be instead.
+        For a noise scale, what the half-widths may turn out to be instead.
     """
 
     words: str
@@ -302,7 +303,7 @@ def _within(target: Target, known: GDP, errors: Errors, unknown: Callable[[], No
         return known
     # A scale at which one unit is told apart about as well as by mu = 1.
     low = high = math.sqrt(errors.sensitivity_squared)
-    best = errors.at(low * 1e-9)  # with hardly any noise: what is not told then is not told by what is known
+    best = errors.at(low * 1e-9)  # with hardly any noise: what is unknown then is not determined by what is known
     if best is None or not np.isfinite(best[np.isfinite(wanted)]).all():
         unknown()
     if enough(errors.at(high)):
@@ -327,9 +328,9 @@ def _within(target: Target, known: GDP, errors: Errors, unknown: Callable[[], No
 
 
 def foretold_well(spread: Iterable[Cells | None], wanted: Cells | None, *, per_cell: bool = False) -> bool:
-    """Whether none of the half-widths that may come misses what is wanted, or was paid too much for, by too much.
+    """Whether no half-width that may come out misses what is wanted, or costs more than it needs, by too much.
 
-    What counts is the one that is the widest, relative to what is wanted of it; with `per_cell` each of them.
+    What counts is the widest one, relative to what is wanted; with `per_cell` each of them.
     """
     if wanted is None:
         return False

@@ -1,4 +1,4 @@
-"""On which line of a TOML file each key is stated, which `tomllib` does not tell."""
+"""The line of a TOML file on which each key is stated, which `tomllib` does not report."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Keys = tuple[str, ...]
 def lines_of(text: str) -> dict[Keys, int]:
     """The line, from 1, on which the statement begins that first names each key.
 
-    A statement of TOML, which is a header, a pair of key and value, or nothing but a comment, ends where a line ends
-    and can be read by itself.  So lines are put together until `tomllib` can read them: what is a line inside a text or
-    a list is for it to know.
+    A statement of TOML (a header, a key with its value, or nothing but a comment) ends at the end of a line and can be
+    read by itself.  So lines are put together until `tomllib` can read them; it knows which lines are inside a text or
+    a list.
 
     Parameters
     ----------
     text : str
-        That `tomllib` reads.
+        TOML that `tomllib` can read.
     """
     lines: dict[Keys, int] = {}
     table: Keys = ()

@@ -1,6 +1,6 @@
 """The line in a terminal, written over and over in its place; a script whose errors go elsewhere shows nothing.
 
-It has a descriptor of its own, for while an engine works that of standard error leads nowhere.
+It has a descriptor of its own, since that of standard error leads nowhere while an engine works.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Own:
 def _own(out: TextIO) -> Out:
     try:
         return _Own(os.dup(out.fileno()))
-    except (AttributeError, OSError):  # it has none, which `io.UnsupportedOperation` says too
+    except (AttributeError, OSError):  # it has none; `io.UnsupportedOperation` is an OSError
         return out
 
 

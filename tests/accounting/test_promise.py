@@ -118,7 +118,7 @@ def test_figures_written_under_another_split_of_delta_are_refused(name: str) -> 
     made = promise(name, BUDGET)
     stored = made.to_json()
     del stored["delta_split"]
-    with pytest.raises(LedgerError, match="chooses the delta of each answer in another way"):
+    with pytest.raises(LedgerError, match="chooses the delta of each answer differently"):
         made.with_figures(stored)
 
 

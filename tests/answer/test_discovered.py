@@ -177,7 +177,7 @@ def test_intervals_that_hold_at_once_have_no_error_beforehand(session: dpnb.Sess
     preview = found.preview(mu=0.1, simultaneous=True)
     assert preview.expected_error is None
     assert "the number of groups that are named" in str(preview.assumption)
-    with pytest.raises(UnknownErrorSize, match=r"how many are named.*simultaneous"):
+    with pytest.raises(UnknownErrorSize, match=r"how many groups are named.*simultaneous"):
         found.release(within=30, simultaneous=True)
 
 

@@ -314,7 +314,7 @@ def cut_short(path: Path) -> None:
 
 def test_a_charge_that_was_cut_short_is_undone_at_the_next_opening(path: Path) -> None:
     cut_short(path)
-    with pytest.raises(LedgerError, match="open its session once, which puts that right"):
+    with pytest.raises(LedgerError, match="open its session once, which repairs it"):
         Ledger.copied(path)
     with opened(path) as ledger:
         assert len(ledger.charges()) == 5

@@ -69,7 +69,7 @@ def test_what_gave_confident_zeros_is_found_and_its_fix_counts(tmp_path: Path) -
     assert not made.fine
     fix = 'write the categories as texts, values = ["0", "25", "95"]: then 1,000 of 1,000 count'
     assert fix in said(made, to_fix=True)
-    assert "clinic.toml, line 5: column 'coins': 1,000 of 1,000 values are none" in said(made, to_fix=True)
+    assert "clinic.toml, line 5: column 'coins': 1,000 of 1,000 values match none" in said(made, to_fix=True)
     write(tmp_path, declared.format('["0", "25", "95"]'), {"coins": COINS})
     made = check(arguments[0], arguments[1:])
     assert made.fine
@@ -112,7 +112,7 @@ TO_FIX: dict[str, Case] = {
     "bounds of texts": ('type = "bounded", low = 0, high = 9', ["a", "b"], "cast it to numbers"),
     "bounds of dates": ('type = "bounded", low = 0, high = 9', [pd.Timestamp(0)], "declare dpnb.Dates"),
     "some texts among numbers": (
-        'type = "bounded", low = 0, high = 9', ["1", "n/a", "2"], "1 of 3 values are no finite numbers"
+        'type = "bounded", low = 0, high = 9', ["1", "n/a", "2"], "1 of 3 values are not finite numbers"
     ),
     "bounds that clamp many": (
         'type = "bounded", low = 0, high = 9', [-1, 10, 11, 5], "3 of 4 values are outside 0 to 9 (1 below, 2 above)"
@@ -152,7 +152,7 @@ FINE: dict[str, tuple[str, list[Any], str]] = {
     "categories as truth values": ('type = "categories", values = [0, 1]', [True, False], ""),
     "a rare category": ('type = "categories", values = ["a", "b"]', ["a"] * 99 + ["c"], "'c' (1); declare them too"),
     "a category of no row": ('type = "categories", values = ["a", "b"]', ["a"], 'no row has "b"'),
-    "a rare text": ('type = "bounded", low = 0, high = 9', ["3"] * 99 + ["x"], "1 of 100 values are no finite"),
+    "a rare text": ('type = "bounded", low = 0, high = 9', ["3"] * 99 + ["x"], "1 of 100 values are not finite"),
     "numbers as texts": ('type = "bounded", low = 0, high = 9', ["3", "4"], "are written as texts"),
     "ten in a hundred outside": ('type = "bounded", low = 0, high = 9', [1] * 90 + [10] * 10, "10 of 100 values are"),
 }
@@ -190,7 +190,7 @@ def test_rows_without_a_unit_and_beyond_its_limit_are_counted(tmp_path: Path) ->
     table = {"who": ["a"] * 5 + ["b", "b", None], "x": range(8)}
     made = checked(tmp_path, "x = { type = 'bounded', low = 0, high = 9 }", table, unit)
     assert "line 2: privacy_unit 'who': is missing in 1 of 8 rows" in said(made, to_fix=True)
-    assert "line 3: max_rows_per_unit: 3 of 8 rows are beyond 2 a unit" in said(made, to_fix=False)
+    assert "line 3: max_rows_per_unit: 3 of 8 rows are beyond 2 per unit" in said(made, to_fix=False)
     assert "8 rows of 2 units (who); 1 rows without a unit, 3 beyond 2 rows" in check_text(made).replace("\n", " ")
 
 
@@ -201,7 +201,7 @@ def test_limits_that_depend_on_the_question_are_said_not_to_be_counted(tmp_path:
     assert "2 rows of 1 units (who); 0 rows without a unit; what its other limits leave out depends" in text
 
 
-@pytest.mark.parametrize("listed", ['["nan", "inf", "x"]', '["1", "1.0"]', '["99999999999999999999"]', "[0.1, 1e300]"])
+@pytest.mark.parametrize("listed", ['["nan", "inf", "x"]', '["1", "1.0"]', '["99999999999999999999"]', "[0.1, 1e100]"])
 def test_categories_that_are_none_as_another_type_are_no_error(listed: str, tmp_path: Path) -> None:
     for values in ([1.0, 2.0], ["1", "x"], [True]):
         made = checked(tmp_path, f"x = {{ type = 'categories', values = {listed} }}", {"x": values})
@@ -220,7 +220,7 @@ def test_several_tables_are_given_by_their_names(tmp_path: Path, capsys: pytest.
     declaration = str(tmp_path / "clinic.toml")
     files = [f"paid={tmp_path / 'paid.parquet'}", f"seen={tmp_path / 'seen.csv'}"]
     made = check(declaration, files)
-    assert "line 9: column 'x': 2 of 2 values are none of the categories" in said(made, to_fix=True)
+    assert "line 9: column 'x': 2 of 2 values match none of the categories" in said(made, to_fix=True)
     assert "line 3: max_rows_per_unit: 1 of 2 rows of table 'seen' are beyond 1" in said(made, to_fix=False)
     assert main(["check", declaration, *files]) == 1
     assert "Table paid" in capsys.readouterr().out
@@ -237,7 +237,7 @@ BAD: dict[str, tuple[str, str]] = {
         "x = { type = 'bounded', low = 3, high = 0 }",
         "line 5: schema.x: Bounded: low must be below",
     ),
-    "an unknown key": ("x = { type = 'text', max = 3 }", "line 5: 'max' is no key in schema.x"),
+    "an unknown key": ("x = { type = 'text', max = 3 }", "line 5: 'max' is not a key in schema.x"),
 }
 
 

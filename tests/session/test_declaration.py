@@ -200,9 +200,9 @@ FAULTS: dict[str, Change] = {
     "a key twice": ("public_size = 100", 'name = "b"', 4, "must be TOML"),
     "a number of many digits": ("public_size = 100", f"public_size = {'9' * 5000}", None, "must be TOML"),
     "an unknown key": ("max_rows_per_unit", "max_row_per_unit", 3, "did you mean 'max_rows_per_unit'"),
-    "a key far from all": ("public_size", "zzz", 4, "'zzz' is no key; there are name, budget"),
-    "a seed of tests": ("public_size", "not_private_test_seed", 4, "is for tests"),
-    "a table": ("public_size", "table", 4, "'table' is no key"),
+    "a key far from all": ("public_size", "zzz", 4, "'zzz' is not a key; the keys are name, budget"),
+    "a seed of tests": ("public_size", "not_private_test_seed", 4, "is only for tests"),
+    "a table": ("public_size", "table", 4, "'table' is not a key"),
     "no name": ('name = "clinic"\n', "", None, "'name' is missing; add it"),
     "a bad name": ('"clinic"', '"a/b"', 1, "name: must be letters"),
     "a name that is a date": ('"clinic"', "1982-01-01", 1, "name: must be letters"),
@@ -224,11 +224,11 @@ FAULTS: dict[str, Change] = {
     "no delta": ("delta = 1e-6\n", "", 10, "'delta' is missing in budget"),
     "a large discovery_delta": ("1e-7", "1e-5", 13, "discovery_delta must be"),
     "an unknown measure": ("epsilon = 1.0", "epsilom = 1.0", 11, "did you mean 'epsilon'"),
-    "two measures": ("epsilon = 1.0", "mu = 1.0", 12, "'delta' is no key in budget"),
+    "two measures": ("epsilon = 1.0", "mu = 1.0", 12, "'delta' is not a key in budget"),
     "bounds reversed": ("low = 0", "low = 20", 16, "schema.visits: Bounded: low must be below high"),
     "a bound that is nan": ("high = 10", "high = nan", 16, "schema.visits: Bounded: high must be a finite"),
     "no bound": ("low = 0, ", "", 16, "'low' is missing in schema.visits"),
-    "an unknown key of a column": ("low = 0, ", "lower = 0, ", 16, "'lower' is no key in schema.visits; did you"),
+    "an unknown key of a column": ("low = 0, ", "lower = 0, ", 16, "'lower' is not a key in schema.visits; did you"),
     "an unknown type": ('"bounded"', '"bound"', 16, "schema.visits.type: must be one of .* mean 'bounded'"),
     "a type that is a number": ('"bounded"', "3", 16, "must be one of"),
     "no type": ('type = "text"', "", 18, 'schema.street: must be a table with a type, one of "bounded"'),
@@ -274,7 +274,7 @@ def test_without_lines_these_tests_fail(file: Path, monkeypatch: pytest.MonkeyPa
 SEVERAL_FAULTS: dict[str, Change] = {
     "a limit of another table": ("paid = 1", "payed = 1", 5, "max_rows_per_unit: 'payed' is none of the tables"),
     "a column of the second table": ("paid.income", "paid.incomes", 11, "column 'incomes': is not in the table 'paid'"),
-    "a column without a type": ("low = 0\n", "low = 0\nx = 1\n", 14, "'x' is no key in schema.paid.income"),
+    "a column without a type": ("low = 0\n", "low = 0\nx = 1\n", 14, "'x' is not a key in schema.paid.income"),
     "no type": ('type = "bounded"\n', "", 11, "schema.paid.income: must be a table with a type"),
     "a column beside tables": ("[schema.seen]", '[schema.age]\ntype = "text"\n[schema.seen]', 8, "schema"),
     "another table": ("[schema.paid.income]", "[schema.bills.income]", 8, "tables: must be those of the schema"),
@@ -298,9 +298,7 @@ def test_the_table_has_to_be_of_the_shape_that_is_stated(file: Path) -> None:
     with pytest.raises(SchemaError, match="line 15: schema: must map each table's name"):
         dpnb.Session.from_toml(file, tables())
     file.write_text(SEVERAL, encoding="utf-8")
-    with pytest.raises(
-        SchemaError, match="line 8: schema: is of the tables 'seen', 'paid'; got one table; pass a dict"
-    ):
+    with pytest.raises(SchemaError, match="line 8: schema: has the tables 'seen', 'paid'; got one table; pass a dict"):
         dpnb.Session.from_toml(file, table())
     file.write_text(GOOD, encoding="utf-8")
     with pytest.raises(SchemaError, match=r"^table: must be a pandas DataFrame"):
@@ -315,7 +313,7 @@ def test_a_file_that_cannot_be_read_is_refused(path: Any) -> None:
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    for content, says in ((b"\xff\xfe", "UTF-8"), (b"a = " + b"[" * 100_000, "nested too deep|TOML")):
+    for content, says in ((b"\xff\xfe", "UTF-8"), (b"a = " + b"[" * 100_000, "nested too deeply|TOML")):
         path.write_bytes(content)
         with pytest.raises(InvalidValueError, match=says):
             dpnb.Session.from_toml(path, table())

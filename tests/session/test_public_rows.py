@@ -171,7 +171,7 @@ def test_several_tables_have_their_rows_by_table(tmp_path: Path) -> None:
     rehearsed = dpnb.Session.rehearse(**given, public_rows={"wages": 4000})
     counted = rehearsed.table("wages").count().release(mu=1)
     assert abs(counted.estimate - 4000) < 6 * counted.noise_scale
-    for wrong, words in ((100, "a mapping of tables"), ({"other": 5}, "'other' is none of the tables")):
+    for wrong, words in ((100, "a mapping of table names"), ({"other": 5}, "'other' is none of the tables")):
         with pytest.raises(SchemaError, match=words):
             dpnb.Session(tables, **given, public_rows=wrong)
 
@@ -187,7 +187,7 @@ def test_public_rows_are_a_positive_whole_number(wrong: object) -> None:
 def test_public_rows_contradict_neither_the_tables_nor_the_units() -> None:
     with pytest.raises(SchemaError, match="one whole number"):
         opened(public_rows={"wages": 100})
-    with pytest.raises(InvalidValueError, match="at most 1 of each of 545 units"):
+    with pytest.raises(InvalidValueError, match="at most 1 per unit, of 545 units"):
         opened(max_rows_per_unit=1, public_rows=MEN * YEARS)
     assert opened(max_rows_per_unit=1, public_rows=MEN).public_rows == {"": MEN}
 

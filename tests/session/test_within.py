@@ -186,7 +186,7 @@ def test_a_look_that_is_mostly_noise_is_refused_as_a_ground_for_a_target(name: s
     made = session()
     query = ask(made.frame)
     query.release(mu="0.02")
-    with pytest.raises(UnknownErrorSize, match="do not tell it clearly enough"):
+    with pytest.raises(UnknownErrorSize, match="do not show it clearly enough"):
         query.release(within=within)
     assert made.spent == GDP("0.02")
 

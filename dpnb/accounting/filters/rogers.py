@@ -159,7 +159,7 @@ class RogersFilter:
         )
 
     def holds(self, epsilon: Fraction, times: Fraction) -> bool:
-        """Whether K of so many losses of one epsilon, also of a part of a loss, would be within the bound by itself."""
+        """Whether K of so many losses of one epsilon, not necessarily a whole number, is within the bound."""
         means = math.ceil(times * _in_smallest(mean_loss(epsilon)))
         return self.terms.fits(times * epsilon**2, means, _ZERO)
 

@@ -2,15 +2,15 @@
 
 A group is named because its noisy number of units reached a threshold, so the noise of named groups is not normal: it
 is truncated at the threshold (`dpnb.accounting.truncated`).  Intervals cover given that the group was named, however
-far below the threshold its number is, and so on average over the named groups too; estimates are as often too high as
-too low.
+far below the threshold its true number is, and so on average over the named groups too; estimates are as often too high
+as too low.
 
 A noisy number is a multiple j of the output grid h, made by rounding, and is named from the multiple k on.  So the
 number of units plus real noise was at least (k - 1/2) h, which is the threshold here, and lay between (j - 1/2) h and
 (j + 1/2) h, each of which gives one end of the interval.
 
-A named group has at least one unit: only groups that a unit is in get noise at all.  The ends are whole numbers,
-rounded outward.
+A named group has at least one unit: only groups with a unit get noise at all.  The ends are whole numbers, rounded
+outward.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ GIVEN = "given that the groups were named"
 """What the intervals of discovered groups, and of what is computed from them, rest on."""
 
 REACH = 8.0
-"""Of the lower limits that arithmetic uses, in standard deviations below one unit.
+"""How far below one unit the lower limits that arithmetic uses may lie, in standard deviations.
 
-A limit that is cut at one unit tells nothing of the noise, and one that is not cut at all is without bound where a
-noisy number has only just reached the threshold.
+A limit that is cut at one unit says nothing about the noise, and one that is not cut at all has no bound if a noisy
+number has only just reached the threshold.
 """
 
 
@@ -43,7 +43,7 @@ def named_groups(measurement: Measurement, least: int, alpha: float) -> Estimate
     measurement : Measurement
         Of the named groups alone.
     least : int
-        From which multiple of the output grid on a group is named; see `dpnb.mechanisms.threshold.least_named`.
+        The least multiple of the output grid that is named; see `dpnb.mechanisms.threshold.least_named`.
     alpha : float
         What each interval may miss, in (0, 1).
     """
@@ -79,5 +79,5 @@ def widest(sigma: float, threshold: float, alpha: float) -> float:
     one = (1 - threshold) / sigma
     low = truncated_mean(excess, math.log(alpha / 2), least=one)[0]
     high = truncated_mean(excess, math.log1p(-alpha / 2), least=one)[1]
-    # Both ends rise with the excess, so between two places it is at most the later's high over the earlier's low.
+    # Both ends rise with the excess, so between two places the width is at most the later high less the earlier low.
     return sigma * float((high[1:] - low[:-1]).max()) / 2 + 1

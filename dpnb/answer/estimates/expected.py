@@ -66,7 +66,7 @@ def half_widths(
     rows : float64 array, shape (cells,), optional
         Rows of each group, where the error depends on them: released, or public.
     place : float
-        0 for the least that a half-width may be given the number of rows, 1 for the largest; on a log scale.
+        0 for the least half-width that is possible given the number of rows, 1 for the largest; on a log scale.
     """
     with np.errstate(all="ignore"):
         return _half_widths(query, view, sigma, radius, schema, known, rows, place)
@@ -89,7 +89,7 @@ def _half_widths(
         widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema, at)
         if widths is None and known is not None:
             found_there = estimate(query, view, known, sigma, radius, schema)
-            _, low, high = found_there.uncut  # an interval that is cut because nothing can be told is no forecast
+            _, low, high = found_there.uncut  # an interval that is cut because nothing is known is no forecast
             widths = np.where(np.isfinite(high - low), found_there.half_width, np.inf)
             if isinstance(view, Columns):
                 own = [named.view is single and named.part == place for named in view.columns].index(True)

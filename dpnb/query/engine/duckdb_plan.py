@@ -31,13 +31,13 @@ def nodes(native: Any) -> Iterator[dict[str, Any]]:
 
 
 def stability(native: Any) -> dict[str, str]:
-    """What DuckDB says of functions by name; of several of one name the least stable."""
+    """The stability that DuckDB states for functions, by name; the least stable if several have one name."""
     found = _asked(native, "select lower(function_name), stability from duckdb_functions() where stability is not null")
     return dict(sorted(found, key=lambda row: (row[1] == "VOLATILE", row[1] != "CONSISTENT")))
 
 
 def file_patterns(native: Any) -> list[str]:
-    """Files that a relation reads, as they are written in it."""
+    """Files that a relation reads, as its query names them."""
     found: list[str] = []
     for node in nodes(native):
         if node.get("type") == "BASE_TABLE":
@@ -61,7 +61,7 @@ def _named(native: Any) -> dict[str, str]:
 
 
 def _parsed(native: Any, query: str) -> Any:
-    """The tree of a query, or of that by which a view is made; nothing where it cannot be read."""
+    """The tree of a query, or of the query in a CREATE VIEW; nothing if it cannot be parsed."""
     start = 0
     while start >= 0:
         text = query[start:].rstrip("; \n").replace("'", "''")

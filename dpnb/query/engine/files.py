@@ -1,4 +1,4 @@
-"""Which files a table is read from, and what tells that they are the same ones, unchanged.
+"""Which files a table is read from, and what identifies them as the same files, unchanged.
 
 Device, inode and time of change; never the size, which depends on the rows.  Only a digest of these is ever kept.
 """
@@ -18,19 +18,19 @@ from urllib.parse import unquote, urlsplit
 from dpnb.query.engine import duckdb_plan
 
 Paths = Callable[[], Iterable[str]]
-"""The files of a table, looked up again: a pattern may stand for more of them by now."""
+"""Looks up the files of a table each time: by now a pattern may match more of them."""
 
 
 def paths_of(native: Any, engine: str) -> Paths:
-    """What gives the files of a table; none where the engine does not tell, or they are on another machine."""
+    """What looks up the files of a table; it finds none if the engine does not list them or they are elsewhere."""
     try:
         return _FINDERS[engine](native)
-    except Exception:  # noqa: BLE001  (a plan that cannot be looked into shows nothing)
+    except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
         return list
 
 
 def digest_of(files: Mapping[str, Paths]) -> str | None:
-    """What tells whether the files of some tables are the same and unchanged; None where there are no files."""
+    """A digest that identifies the unchanged files of some tables; None if there are no files."""
     marks = {name: _marks(paths) for name, paths in files.items()}
     if not any(marks.values()):
         return None
@@ -45,13 +45,13 @@ def _marks(paths: Paths) -> list[tuple[int, ...]]:
 
 
 def _mark(path: str) -> tuple[int, ...]:
-    """Both times, since on Windows the first is that of its making."""
+    """With both times, since on Windows the first is the time of creation."""
     stat = os.stat(path)
     return stat.st_dev, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns
 
 
 def _expanded(paths: Iterable[str]) -> list[str]:
-    """The files that are here of some paths and patterns."""
+    """The files on this machine that some paths and patterns match."""
     found = []
     for path in paths:
         local = os.path.expanduser(unquote(urlsplit(path).path) if path.startswith("file:") else path)
@@ -71,7 +71,7 @@ def _polars_paths(native: Any) -> list[str]:
     waiting, found = [tree.get_node()], []
     while waiting:
         tree.set_node(waiting.pop())
-        with suppress(NotImplementedError):  # of operations that nobody has made visible
+        with suppress(NotImplementedError):  # polars does not expose every operation
             found += [str(path) for path in getattr(tree.view_current_node(), "paths", ())]
         waiting += tree.get_inputs()
     return found

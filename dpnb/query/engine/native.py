@@ -5,7 +5,6 @@ Nothing here may fail on account of what a row holds: an engine's own message wo
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ import narwhals as nw
 from dpnb.query.background import Background, refuse_stopped
 from dpnb.query.contribution import LIMB_BITS, MULTIPLIER, PRIME, name_number
 from dpnb.query.engine.spark_jobs import TaggedJobs, heard_by_python
+from dpnb.query.own_settings import own_settings
 
 Frame = nw.LazyFrame[Any]
 T = TypeVar("T")
@@ -45,9 +45,9 @@ class Engine(ABC):
         self._background = Background()
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
-        """Have the engine do something for some of its frames; an interrupt ends it, and stays an interrupt.
+        """Have the engine do something for some of its frames; an interrupt ends it and is raised as an interrupt.
 
-        Everything that is asked of an engine is asked here: see `dpnb.query.background`.
+        All work of an engine goes through this method: see `dpnb.query.background`.
         """
         del natives
         return self._background.run(work)
@@ -58,8 +58,7 @@ class Engine(ABC):
 
     def opened(self, native: Any) -> Frame:
         """The native frame as narwhals sees it."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of plugins that could be installed
+        with own_settings():  # narwhals warns of plugins that could be installed
             return _opened(native)
 
     def rows(self, native: Any) -> int:
@@ -93,8 +92,7 @@ class Engine(ABC):
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
         """The rows of a small result."""
         refuse_stopped()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with own_settings():
             return frame.collect().rows(named=True)
 
     @abstractmethod
@@ -214,7 +212,7 @@ class DuckDB(Engine):
         return _opened(frame.to_native().materialize())
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:  # noqa: D102
-        # A relation tells its connection by a private name alone; without it the work is waited for.
+        # Only a private attribute gives a relation's connection; without it the work is waited for.
         connections = [con for native in natives if (con := getattr(native, "_con", None)) is not None]
 
         def cancel() -> None:

@@ -1,4 +1,4 @@
-"""The jobs that Spark does for one request, so that these and no others are cancelled when it is interrupted."""
+"""The jobs of Spark for one request, tagged so that an interrupt cancels these and no others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 class TaggedJobs:
-    """Jobs that bear a tag.
+    """Jobs with a tag.
 
     Parameters
     ----------
     natives : iterable of pyspark.sql.DataFrame
-        Whose sessions do them.
+        The frames whose sessions run the jobs.
     """
 
     def __init__(self, natives: Iterable[Any]) -> None:
@@ -27,7 +27,7 @@ class TaggedJobs:
         self._tag = f"dpnb-{time.monotonic_ns()}"
 
     def of(self, work: Callable[[], T]) -> T:
-        """Have the jobs of some work bear the tag, in the thread that does it."""
+        """Tag the jobs of some work, in the thread that does it."""
         for add, _, _ in self._calls:
             add(self._tag)
         try:
@@ -37,7 +37,7 @@ class TaggedJobs:
                 remove(self._tag)
 
     def cancel(self) -> None:
-        """End them, from any thread."""
+        """Cancel the jobs, from any thread."""
         for _, _, cancel in self._calls:
             cancel(self._tag)
 
@@ -46,7 +46,7 @@ Call = Callable[[str], Any]
 
 
 def _calls(session: Any) -> tuple[Call, Call, Call]:
-    """What gives a thread's jobs a tag, what no longer does, and what cancels those that have it."""
+    """Three calls: start tagging a thread's jobs, stop tagging them, and cancel the jobs with the tag."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         return session.addTag, session.removeTag, session.interruptTag
     context = session.sparkContext  # the tags of a session are known to one thread alone
@@ -55,9 +55,9 @@ def _calls(session: Any) -> tuple[Call, Call, Call]:
 
 @contextmanager
 def heard_by_python() -> Iterator[None]:
-    """Put Python's own handler of interrupts in place of PySpark's for a while, which cancels everybody's jobs.
+    """Use Python's own handler of interrupts instead of PySpark's, which cancels everybody's jobs.
 
-    It also talks to the JVM in the middle of whatever else does, and its answer may then be taken for another.
+    PySpark's also calls the JVM in the middle of other calls, whose answers may then be mixed up.
     """
     before = signal.getsignal(signal.SIGINT)
     ours = threading.current_thread() is threading.main_thread()

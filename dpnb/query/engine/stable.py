@@ -1,9 +1,9 @@
 """Whether a table gives the same rows whenever it is read, as far as the engine's plan of it shows.
 
-A question may read a table more than once, and under individual accounting what units have paid is worked out from the
-table again.  So what is random, or follows from the order in which rows happen to come, is refused when the session is
-made.  What a plan does not show cannot be refused: functions written in Python, ties in an order, the first value of a
-group in polars and Spark, columns that number rows, and rows that somebody changes.
+A question may read a table more than once, and under individual accounting what units have paid is computed again from
+the table.  So a plan that is random, or depends on the order in which rows happen to come, is refused when the session
+is made.  What a plan does not show cannot be refused: functions written in Python, ties in an order, the first value
+of a group in polars and Spark, columns that number rows, and rows that somebody changes.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ def refuse_unstable(name: str, native: Any, engine: str) -> None:
     """
     try:
         found = _FINDERS[engine](native)
-    except Exception:  # noqa: BLE001  (a plan that cannot be looked into shows nothing)
+    except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
         return
     if found is not None:
         which = f"table {name!r}" if name else "table"
         raise SchemaError(
-            f"{which}: must give the same rows whenever it is read; its plan has {found}; put what it gives into a "
-            "file or table once and pass that, or give the order of every row"
+            f"{which}: must give the same rows whenever it is read; its plan has {found}; write its result into a "
+            "file or table once and pass that, or order every row"
         )
 
 
-# --- plans as text: an operation a line, what it works on below it and further in -----------------------------------
+# --- plans as text: one operation per line, its inputs below it and indented further --------------------------------
 
 
 def _polars(native: Any) -> str | None:
@@ -90,7 +90,7 @@ def _spark(native: Any) -> str | None:
 
 
 def _fewer(line: str, below: list[Line]) -> bool:
-    """Whether rows are equal by fewer columns than they have: one of them is kept, whichever came first."""
+    """Whether rows are compared by fewer columns than they have: of equal rows the first to come is kept."""
     names = re.findall(r"\w+#\d+", line)
     there = re.findall(r"\w+#\d+", below[0][1]) if below else []
     return not set(there) <= set(names)
@@ -102,7 +102,7 @@ def _line(line: str) -> Line:
 
 
 def _below(lines: list[Line], place: int) -> list[str]:
-    """What an operation works on."""
+    """The lines of an operation's inputs."""
     indent, found = lines[place][0], []
     for deep, text in lines[place + 1 :]:
         if deep <= indent:
@@ -120,7 +120,7 @@ _BY_PLACE = {
 }
 _NOW = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
 _SETTINGS = {"current_setting", "current_schema", "current_schemas", "current_database", "in_search_path"}
-"""They change, but not by themselves."""
+"""Functions whose results change, but not by themselves."""
 
 
 def _duckdb(native: Any) -> str | None:

@@ -1,10 +1,10 @@
 """What an expression gives for a row, with bounds by interval arithmetic.
 
 Bounds hold for every row and every step, to the last bit.  Doubles are added, subtracted, multiplied and divided with
-correct rounding, which keeps the order of the exact results, so what the bounds give bounds what values within them
-give.  Whatever else a library may round in a way of its own (`is_rounded`) is brought back into its bounds by the
-evaluation.  Every bound and constant is 0 or of a usual size (`dpnb.query.schema.of_usual_size`), or the expression is
-refused.  So no step overflows, divides by zero, or is undefined, whatever a row holds.
+correct rounding, which keeps the order of the exact results, so the results for the bounds are bounds for the results.
+Where libraries round in ways of their own (`is_rounded`), the evaluation clips the result to its bounds.  Every bound
+and constant is 0 or of a usual size (`dpnb.query.schema.of_usual_size`), or the expression is refused.  So no step
+overflows, divides by zero, or is undefined, whatever a row holds.
 
 Bounds need not be tight.
 """
@@ -44,6 +44,7 @@ from dpnb.query.expressions.nodes import (
 )
 from dpnb.query.expressions.words import words
 from dpnb.query.schema import (
+    EXACT,
     SIZES,
     Bounded,
     Categories,
@@ -58,11 +59,8 @@ from dpnb.query.schema import (
 MOST_KEYS = 10_000_000
 """Groups that one question may have."""
 
-EXACT = 2**53
-"""Doubles hold every integer up to here."""
-
 MOST_DECIMALS = 15
-"""To which a number can be rounded, before and after the point."""
+"""Decimals to which a number can be rounded, before and after the point."""
 
 OPEN_END = sys.float_info.max
 """An edge of a cut that stands for infinity."""
@@ -238,7 +236,7 @@ def keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
 
 
 def is_rounded(node: Expression) -> bool:
-    """Whether libraries round the step each in a way of its own, so that its result can be just outside its bounds."""
+    """Whether libraries round the step in ways of their own, so that its result can lie just outside its bounds."""
     match node:
         case Arithmetic("//" | "%", _, _) | Round():
             return True

@@ -1,8 +1,8 @@
 """The last check of a compiled plan: everything that rows are divided, shifted or scaled by is a usual number.
 
-Interval arithmetic (`dpnb.query.expressions.kinds`) has refused what would lead to anything else.  This does not rest
-on it: whatever a plan is of, and however its features were made, each figure is finite, normal and positive as the
-double as which it is used, or the plan is refused before anything is charged.
+Interval arithmetic (`dpnb.query.expressions.kinds`) should have refused everything else, but this check does not rely
+on it: whatever a plan asks and however its features were made, each figure is finite, normal and positive as the double
+that is used, or the plan is refused before anything is charged.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _is_sound(figure: float | Fraction) -> bool:
 
 
 def _bounds(feature: Feature) -> Iterator[tuple[str, float]]:
-    """Numbers to which rows are clamped, or which are taken off them."""
+    """Numbers to which rows are clamped, or which are subtracted from them."""
     if isinstance(feature, Value | Nodes):
         yield "lower bound", feature.low
         yield "upper bound", feature.high
@@ -89,6 +89,6 @@ def _figures(feature: Feature) -> Iterator[Figure]:
 
 
 def _scales(design: Design) -> Iterator[Figure]:
-    """By what columns are divided, to bring them to -1 to 1."""
+    """What columns are divided by, to scale them to -1 to 1."""
     for reach in (*design.reaches, design.outcome[1]):
         yield "half of a range", reach

@@ -1,4 +1,4 @@
-"""Engines work without a word: what they print or log may quote a row, or tell how far a question is.
+"""Keep engines quiet: what they print or log may quote a row, or show how far a question has come.
 
 A notebook shows, and saves, what reaches descriptors 1 and 2 of its kernel, from whichever process, thread or library.
 
@@ -6,8 +6,8 @@ A notebook shows, and saves, what reaches descriptors 1 and 2 of its kernel, fro
 ``loggers``  the loggers of engines, from the first session on
 ``engines``  what writes elsewhere: the Java machine of Spark, the workers of Dask, progress bars
 
-Nothing is kept in a file: in one kernel no file would be the curator's alone.  Whoever wants to know why a question
-failed runs the table's own plan in the engine, in a terminal.
+Nothing is kept in a file: no file of a kernel would be the curator's alone.  To find out why a question failed, run the
+table's own plan in the engine, in a terminal.
 """
 
 from dpnb.query.quiet.engines import quietly

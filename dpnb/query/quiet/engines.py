@@ -1,4 +1,4 @@
-"""What an engine says elsewhere than in this process, or by other ways than its streams, is switched off for good."""
+"""Output of engines outside this process, or not by its standard streams, is switched off for good."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _THIS = uuid.uuid4().hex
 
 
 def quietly(work: Work[T], engine: str, frames: Sequence[Any], run: Callable[[Work[T]], T] = lambda work: work()) -> T:
-    """Have an engine do something, so that nothing which it says is seen.
+    """Have an engine do something, with none of its output shown.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def quietly(work: Work[T], engine: str, frames: Sequence[Any], run: Callable[[Wo
     engine : str
         One of polars, duckdb, pyspark and dask.
     frames : sequence of native frames
-        That it is asked about.
+        The frames that it works on.
     run : callable
-        Does the work, maybe in a thread that goes on when this one is interrupted.
+        Does the work, perhaps in a thread that goes on when this one is interrupted.
     """
 
     def there() -> T:
@@ -45,12 +45,12 @@ def quietly(work: Work[T], engine: str, frames: Sequence[Any], run: Callable[[Wo
 
 @contextmanager
 def _polars(frames: Sequence[Any]) -> Iterator[None]:
-    yield  # a panic, and a function of the curator's, write to the streams alone
+    yield  # a panic and the curator's own functions write to the streams alone
 
 
 @contextmanager
 def _duckdb(frames: Sequence[Any]) -> Iterator[None]:
-    """In a notebook DuckDB shows how far a question is in a widget of its own."""
+    """In a notebook DuckDB shows its progress in a widget of its own."""
     for frame in frames:
         frame.query("dpnb", "set enable_progress_bar = false")
     yield
@@ -58,7 +58,7 @@ def _duckdb(frames: Sequence[Any]) -> Iterator[None]:
 
 @contextmanager
 def _spark(frames: Sequence[Any]) -> Iterator[None]:
-    """The Java machine got the kernel's descriptors when it was started, and a progress bar writes to them."""
+    """The Java virtual machine inherited the kernel's descriptors, and a progress bar writes to them."""
     import pyspark
 
     known: Any = getattr(pyspark, "SparkContext", None)  # a client of Spark Connect may have none
@@ -68,8 +68,10 @@ def _spark(frames: Sequence[Any]) -> Iterator[None]:
         progress = context._jsc.sc().progressBar()
         if progress.isDefined():
             progress.get().stop()
-    if java is not None and getattr(gateway, "proc", None) is not None:  # started from here, and not the other way
-        # On Unix Java does not close descriptors 1 and 2, but has them lead to /dev/null.
+    if (
+        java is not None and getattr(gateway, "proc", None) is not None
+    ):  # started by Python, and not the other way round
+        # On Unix Java does not close descriptors 1 and 2, but redirects them to /dev/null.
         java.System.out.close()
         java.System.err.close()
     for frame in frames:
@@ -95,7 +97,7 @@ def _dask(frames: Sequence[Any]) -> Iterator[None]:
 
 
 def _quiet_workers() -> None:
-    """Of the client that is asked, also those that come later; again for each client."""
+    """Silence the workers of the current client, and those that join it later; once for each client."""
     import distributed
 
     try:
@@ -120,14 +122,14 @@ _clients: set[str] = set()
 
 
 def quiet_worker(asking: Process, seen: set[streams.Identity]) -> None:
-    """Have a worker say nothing where the process that asks would show it.
+    """Keep a worker from writing where the asking process would show it.
 
     Parameters
     ----------
     asking : Process
-        That process.
+        The asking process.
     seen : set of Identity
-        Where its standard streams lead: a worker that it has started writes there too.
+        Where the standard streams of that process lead: a worker that it has started writes there too.
     """
     loggers.silence()
     if asking == (_THIS, os.getpid()):

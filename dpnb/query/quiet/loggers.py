@@ -1,4 +1,4 @@
-"""The loggers of engines, which say nothing from the first session on: they quote values, and may do so late."""
+"""The loggers of engines, silent from the first session on: they quote values, and may do so late."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import logging
 import sys
 
 OF_ENGINES = ("pyspark", "py4j", "distributed", "dask")
-"""With all loggers below them."""
+"""Silenced with all loggers below them."""
 
 OF_QUERIES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""By which PySpark repeats the message of a failed query, with the value that it failed on."""
+"""Loggers with which PySpark repeats the message of a failed query, and the value that it failed on."""
 
 SHARED = ("asyncio", "tornado.application", "tornado.general", "concurrent.futures")
-"""Which the kernel uses too."""
+"""Loggers that the kernel uses too."""
 
 DASKS_THREAD = "IO loop"
-"""In which a client of Dask, and a cluster in this process, wait for messages."""
+"""The thread in which a client of Dask, and a cluster in this process, wait for messages."""
 
 NEVER = sys.maxsize
 """No record has this level."""
@@ -34,7 +34,7 @@ def silence() -> None:
     if "pyspark" in sys.modules:
         from pyspark.logger import PySparkLogger
 
-        # Their class takes arguments that others do not, so they must not be made by `getLogger` below.
+        # Their class takes arguments that others do not, so `getLogger` below must not be the one to make them.
         for name in OF_QUERIES:
             PySparkLogger.getLogger(name)
     for name in OF_ENGINES:

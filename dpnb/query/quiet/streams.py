@@ -1,8 +1,8 @@
-"""Both standard streams of this process lead nowhere while an engine works.
+"""Discard what is written to both standard streams of this process while an engine works.
 
-The descriptors themselves are exchanged, and not only ``sys.stdout`` and ``sys.stderr``: libraries that are not written
-in Python (a panic of polars, say) write to descriptor 2, and processes that are started meanwhile inherit both.  This
-holds for every thread of the process, so it is done around engines alone, and ends with the last of several questions.
+The descriptors themselves are replaced, and not only ``sys.stdout`` and ``sys.stderr``: code that is not written in
+Python (a panic of polars, say) writes to descriptor 2, and processes that are started meanwhile inherit both.  This
+affects every thread of the process, so it is done around engines alone, and ends with the last of several questions.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Identity = tuple[int, int]
 
 
 class _Work:
-    """That something is being worked on.
+    """A piece of work during which the streams are kept.
 
     Parameters
     ----------
     waited_for : bool
-        False once it may have been left behind, by an interrupt.
+        False if an interrupt may leave it behind.
     """
 
     def __init__(self, waited_for: bool) -> None:
@@ -52,21 +52,21 @@ _nowhere: TextIO = io.TextIOWrapper(io.BufferedWriter(_Sink()), "utf-8", "backsl
 _lock = threading.RLock()
 _going_on: weakref.WeakSet[_Work] = weakref.WeakSet()  # weak, so that an interrupt at the wrong moment leaves none
 _descriptors: dict[int, int] = {}
-"""Copies of those that were exchanged."""
+"""Copies of the descriptors that were replaced, by their numbers."""
 _streams: dict[str, Any] = {}
 _logging: list[int] = []
 
 
 @contextmanager
 def kept(*, waited_for: bool = True) -> Iterator[None]:
-    """During the block nothing that this process prints, logs or warns of is seen.
+    """Show nothing that this process prints, logs or warns of during the block.
 
     Parameters
     ----------
     waited_for : bool
-        False in a thread that goes on when an interrupt leaves its work behind.  Until it ends the descriptors lead
-        nowhere, but Python's own streams are given back to whoever has interrupted it; where they are the descriptors,
-        as in a terminal, both are.
+        False in a thread that goes on when an interrupt leaves its work behind.  Until it ends the descriptors stay
+        replaced, but Python's own streams are restored after the interrupt; where these write to the descriptors, as in
+        a terminal, both are restored.
     """
     work = _Work(waited_for)
     try:
@@ -78,7 +78,7 @@ def kept(*, waited_for: bool = True) -> Iterator[None]:
     finally:
         try:
             _end(work)
-        except KeyboardInterrupt:  # it came between two steps: take all of them again
+        except KeyboardInterrupt:  # it came between two steps: repeat all of them
             _end(work)
             raise
 
@@ -94,13 +94,13 @@ def identities() -> set[Identity]:
 
 
 def identity(descriptor: int) -> Identity:
-    """Of what a descriptor of this process leads to."""
+    """The identity of what a descriptor of this process leads to."""
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino
 
 
 def lead_nowhere(descriptors: tuple[int, ...]) -> None:
-    """What is written to these descriptors is lost from now on."""
+    """Discard what is written to these descriptors from now on."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         for descriptor in descriptors:
@@ -119,14 +119,14 @@ def _end(work: _Work) -> None:
 
 
 def _exchange(waited_for: bool) -> None:
-    """Every step is noted before it is taken, so that what was done by then can be taken back."""
+    """Replace the streams.  Each step is recorded first, so that those taken can be undone."""
     _flush()
     for descriptor in DESCRIPTORS:
         if descriptor not in _descriptors:
             try:
                 _descriptors[descriptor] = os.dup(descriptor)
             except OSError as error:
-                if error.errno != errno.EBADF:  # a process may have none; otherwise nothing is asked
+                if error.errno != errno.EBADF:  # a process may have none; any other error ends the question
                     raise
                 continue
             lead_nowhere((descriptor,))
@@ -144,7 +144,7 @@ def _exchange(waited_for: bool) -> None:
 def _give_back() -> None:
     for name in NAMES:
         if name in _streams:
-            if getattr(sys, name) is _nowhere:  # and nobody has put another in its place
+            if getattr(sys, name) is _nowhere:  # unless somebody has put another in its place
                 setattr(sys, name, _streams[name])
             del _streams[name]
     if _logging:
@@ -153,7 +153,7 @@ def _give_back() -> None:
 
 
 def _restore() -> None:
-    _flush()  # what has gone to a descriptor, and waits in a buffer
+    _flush()  # what was meant for a descriptor and waits in a buffer
     for descriptor, copy in list(_descriptors.items()):
         os.dup2(copy, descriptor)
         del _descriptors[descriptor]

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from dpnb.errors import DpnbError, SchemaError
 from dpnb.query.column_kinds import refuse_mismatches
 from dpnb.query.engine.native import ENGINES
 from dpnb.query.guard import guarded
+from dpnb.query.own_settings import own_settings
 from dpnb.query.prepare import READING_FAILED
 from dpnb.query.tables.dask import InDask
 from dpnb.query.tables.engine import InEngine
@@ -71,8 +71,7 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> Tables
 def _engine_of(table: Any) -> nw.Implementation | None:
     """The engine in which a frame's rows are; None for a table in memory."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of plugins that could be installed
+        with own_settings():  # narwhals warns of plugins that could be installed
             frame = nw.from_native(table, pass_through=True)
     except Exception:  # noqa: BLE001  (a column is there twice, say: `prepare_all` says so, and quotes nothing)
         return None

@@ -7,7 +7,6 @@ workers.  What one unit adds depends on no other, so the sums of the partitions 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -84,7 +83,7 @@ class InDask(NotCopyable):
         settle()
 
     def files(self) -> None:
-        """None: the workers have read them."""
+        """None, since the workers have already read them."""
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a question, over all partitions."""
@@ -209,8 +208,7 @@ def _brought_together(frame: Any, unit: PrivacyUnit, count: int) -> Any:
 
 
 def _with_number(frame: Any, unit: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with own_settings():
         names = unit_names(column_of(nw.from_native(frame, eager_only=True).get_column(unit)))
         codes, numbers = number_units(names)
     return frame.assign(**{NUMBER: np.append(numbers, 0)[codes]})

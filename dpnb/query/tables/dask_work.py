@@ -1,4 +1,4 @@
-"""What the workers of Dask do for one request, so that it can be cancelled when an interrupt has left it behind."""
+"""The work of Dask's workers for one request, so that it can be cancelled when an interrupt leaves it behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpnb.query.quiet import quietly
 T = TypeVar("T")
 
 PAUSE = 5 * LOOKS
-"""Seconds between two questions to the workers whether they are done with what was cancelled."""
+"""Seconds between two checks whether the workers are done with what was cancelled."""
 
 _background = Background()
 _here = threading.local()
@@ -45,7 +45,7 @@ def settle() -> None:
 
 
 def stays(tasks: Iterable[Any]) -> list[Any]:
-    """Have tasks done whose results stay on the workers; to be called in work that is run here."""
+    """Have tasks done whose results stay on the workers; called only by work that `run` does."""
     import dask
 
     refuse_stopped()
@@ -55,7 +55,7 @@ def stays(tasks: Iterable[Any]) -> list[Any]:
 
 
 def _futures(kept: list[Any]) -> list[Any]:
-    """What the scheduler knows of tasks; nothing where there is none, as with Dask's threads in this process."""
+    """The scheduler's futures of tasks; none if there is no scheduler, as with Dask's threads in this process."""
     try:
         from distributed.client import futures_of
     except ImportError:
@@ -64,7 +64,7 @@ def _futures(kept: list[Any]) -> list[Any]:
 
 
 def _wait_for_workers(started: list[Any]) -> None:
-    """Wait for the tasks that had begun: a worker ends them before it takes others, whether they are wanted or not."""
+    """Wait for the tasks that had begun: a worker finishes even cancelled ones before it takes others."""
     if not started:
         return
     keys, client = [future.key for future in started], started[0].client

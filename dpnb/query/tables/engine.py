@@ -74,7 +74,7 @@ class InEngine(Sources[EngineTable]):
         self.engine.settle()
 
     def files(self) -> str | None:
-        """What tells whether the files that are read are the same and unchanged; None where there are none to tell."""
+        """A digest that identifies the files that are read, unchanged; None if there are none to identify."""
         return digest_of(self._paths)
 
     @cached_property

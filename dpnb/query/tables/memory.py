@@ -1,9 +1,9 @@
 """Tables in memory: columns prepared once, questions answered by `dpnb.query.execute`.
 
-Memory, like timing, is outside the guarantee: the size of a session follows its tables, and how much a question needs
-in passing may follow how many rows its filter leaves.  It is blunted so that nobody reads one unit's values from it: a
-unit has few pairs in a join, and pairs are formed a block at a time and not kept (`dpnb.query.pairs`); without a join,
-what a question needs of one unit is some arrays of that unit's rows.
+Memory, like timing, is outside the guarantee: a session is as large as its tables, and the temporary memory of a
+question may depend on how many rows its filter leaves.  To keep anybody from reading one unit's values from it, a unit
+has few pairs in a join, and pairs are formed one block at a time and not kept (`dpnb.query.pairs`); without a join, a
+unit accounts for a few arrays as long as its rows.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class InMemory(Sources[Prepared | Pairs]):
         """Refuse nothing: a unit is a place in an array."""
 
     def settle(self) -> None:
-        """Nothing is left behind: this thread does all of the work."""
+        """Do nothing: the asking thread does all the work itself."""
 
     def files(self) -> None:
-        """None: nothing is read again."""
+        """None, since nothing is read again."""
 
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a question; see `execute`."""

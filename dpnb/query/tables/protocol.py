@@ -41,11 +41,11 @@ class Tables(Protocol):
         ...
 
     def settle(self) -> None:
-        """Wait until what an interrupt left behind has ended: before anything is charged that needs rows."""
+        """Wait until what an interrupt left behind has ended; called before any charge that needs rows."""
         ...
 
     def files(self) -> str | None:
-        """What tells whether the files that are read are the same and unchanged; None where there are none to tell."""
+        """A digest that identifies the files that are read, unchanged; None if there are none to identify."""
         ...
 
     def sums(self, query: LinearQuery) -> Sums:

@@ -1,6 +1,6 @@
 """Tables by their names, and the joins and parts of them that were asked about.
 
-Each is made once and kept; what is made of a join holds no rows: a plan of the engine, or `dpnb.query.pairs.Pairs`.
+Each is made once and kept; a join holds no rows, but is a plan of the engine or `dpnb.query.pairs.Pairs`.
 """
 
 from __future__ import annotations

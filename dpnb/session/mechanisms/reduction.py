@@ -113,7 +113,7 @@ class NoiseReduction(Mechanism):
         Raises
         ------
         RequestError
-            It is no rule; nothing was charged.
+            It is not a rule; nothing was charged.
         BudgetExceeded
             The filter refuses even the first look.
         MechanismClosed
