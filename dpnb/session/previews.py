@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.individual import WorstCase
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
@@ -52,7 +53,7 @@ def preview(questions: Questions, plan: Plan, view: AnyView, target: Target, not
         target=total,
         cost=cost,
         cost_share=share,
-        confidence=float(target.confidence),
+        confidence=decimal_down(target.confidence),
         errors=errors,
         error_unit=RANK if in_rank(view) else unit_words(plan.aggregation, view),
         names=() if discovery else tuple(group.name for group in plan.by),
