@@ -24,6 +24,7 @@ import dpnb
 from dpnb import stages
 from dpnb.ledger import Ledger
 from dpnb.query import prepare
+from dpnb.query.pairs import Pairs
 from dpnb.query.tables import memory
 from dpnb.session import live, releases
 from dpnb.session.individual import Individuals
@@ -72,7 +73,7 @@ CASES = {
     "after the answer": Case("writing the answer", Ledger, "release", states=("released", "released")),
     "groups": Case("searching groups", memory, "present_groups", question="discovery"),
     "groups' noise": Case("drawing noise", releases, "named", question="discovery"),
-    "a join": Case("joining tables", memory, "join", question="join"),
+    "a join": Case("joining tables", Pairs, "of_units", question="join"),
     "a part": Case(
         "taking the rows of a part", memory, "part", question="part", states=("released",) * 2 + ("failed",)
     ),

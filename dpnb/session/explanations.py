@@ -82,6 +82,12 @@ _ERRORS: dict[type[errors.DpnbError], Explained] = {
         "What one person has spent is for that person alone, so the curator makes it outside notebooks, from a ledger "
         "that accounts for each by themselves, for somebody who is in the table; nothing was charged.",
     ),
+    errors.CheckError: Explained(
+        "check",
+        "Check of a table",
+        "What a check shows is computed from the rows without noise, so the curator runs it outside notebooks, with a "
+        "declaration and a table that can be read; nothing was charged.",
+    ),
     errors.LedgerError: Explained(
         "ledger",
         "Ledger",

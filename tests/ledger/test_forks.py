@@ -39,6 +39,7 @@ def outcome(act: Callable[[], object], patience: float = PATIENCE) -> int:
     child = os.fork()
     if child == 0:
         code = OTHER
+        gc.freeze()  # what other tests have loaded need not survive a fork: leave its finalizers alone
         try:
             act()
             code = ANSWERED

@@ -38,7 +38,7 @@ def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path,
     assert "fixed beforehand" in text
     assert state.snapshot(session)["spent"] in text
     times = session._account.comparison.standings[filter_].times(session._account.comparison.last)
-    assert f"{times:,} more questions like the last one (mu 0.04)" in text
+    assert f"{times:,} more question{'' if times == 1 else 's'} like the last one (mu 0.04)" in text
 
 
 def test_promise_without_an_epsilon_is_explained_by_two_normal_draws(tmp_path: Path) -> None:

@@ -25,10 +25,11 @@ def quick_sessions() -> Iterator[None]:
     read, prepared = Tables.read, {}
     compile_, compiled = Tables.compile, {}
 
-    def read_once(tables: Tables, table: Any) -> None:
-        if id(table) not in prepared:
-            read(tables, table)
-        tables._opened = prepared.setdefault(id(table), tables._opened)
+    def read_once(tables: Tables, unread: Any) -> None:
+        key = tuple(map(id, unread.tables.values()))
+        if key not in prepared:
+            read(tables, unread)
+        tables._opened = prepared.setdefault(key, tables._opened)
 
     def compile_once(tables: Tables, plan: Plan, only: Any = None) -> Any:
         key = plan, only, tables.divisible

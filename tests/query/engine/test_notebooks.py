@@ -189,10 +189,12 @@ def cast(name):
 
 def executor():
     java = spark.sparkContext._gateway.proc.pid
-    for line in os.popen("ps -e -o pid= -o ppid= -o args=").read().splitlines():
-        pid, parent, command = line.split(None, 2)
-        if int(parent) == java and "ExecutorBackend" in command:
-            return int(pid)
+    while True:  # a failing task may have ended the last one, and the next has not begun
+        for line in os.popen("ps -e -o pid= -o ppid= -o args=").read().splitlines():
+            pid, parent, command = line.split(None, 2)
+            if int(parent) == java and "ExecutorBackend" in command:
+                return int(pid)
+        time.sleep(0.1)
 
 # Here, since reading a file's columns is work of Spark's that is none of dpnb's.
 control, secret, good = (cast(f"{name}.parquet") for name in ("control", "secret", "good"))
