@@ -77,14 +77,28 @@ def column_of(series: nw.Series[Any]) -> Values:
     """
     kind = series.dtype
     # Objects stay as they are, unasked: an odd one may raise when a library looks for nulls.
-    if kind.is_float() or kind.is_temporal() or kind == nw.Object:
+    if kind.is_float() or kind == nw.Object:
         return series.to_numpy()
+    if kind.is_temporal():
+        return _whole_or_each(series, lambda: series.to_numpy())
     if kind in (nw.String, nw.Categorical, nw.Enum):
         encoded = _encoded(series)
         if encoded is not None:
             return encoded
     number = kind == nw.Boolean or (kind.is_integer() and kind not in WIDE)
-    return series.to_numpy() if number and not series.null_count() else objects(series.to_list())
+    if number and not series.null_count():
+        return series.to_numpy()
+    return _whole_or_each(series, lambda: objects(series.to_list()))
+
+
+def _whole_or_each(series: nw.Series[Any], work: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """A column at once; where Arrow has a value that Python has none for, one by one, and None for such a value."""
+    try:
+        return work()
+    except Exception:
+        if find_spec("pyarrow") is None:
+            raise
+    return objects([_one_decoded(value) for value in series.to_arrow()])
 
 
 def _encoded(series: nw.Series[Any]) -> Encoded | None:
@@ -134,7 +148,7 @@ def _decoded(values: Any) -> list[Any]:
 def _one_decoded(value: Any) -> Any:
     try:
         return value.as_py()
-    except UnicodeDecodeError:
+    except Exception:  # noqa: BLE001  (no text, a year after 9999, nanoseconds: it does not count)
         return None
 
 

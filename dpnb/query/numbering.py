@@ -51,9 +51,12 @@ def _unit_names(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _unit_name(value: Any) -> Any:
-    if isinstance(value, TIMES):
-        return time_name(value)
-    return value_of(value) if isinstance(value, UNUSUAL) else value
+    try:
+        if isinstance(value, TIMES):
+            return time_name(value)
+        return value_of(value) if isinstance(value, UNUSUAL) else value
+    except Exception:  # noqa: BLE001  (an odd object that does not say what it is: it names nobody)
+        return None
 
 
 def number_units(values: Values) -> tuple[ShortIntegers, Integers]:

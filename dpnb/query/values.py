@@ -26,6 +26,10 @@ NEAR = 2**16
 """How far apart numbers may be of which each has a place in a table."""
 
 
+MOST_DAYS = 2**63 // (86_400 * 10**6)
+"""From 1970 on that 64 bits count in microseconds."""
+
+
 class _Remembered(dict[Any, int]):
     """What a function gives for each value, worked out once."""
 
@@ -74,8 +78,9 @@ def _float(value: Any) -> float:
 def seconds(values: NDArray[Any]) -> NDArray[np.float64]:
     """Moments in seconds since 1970; NaN for what is none."""
     if values.dtype.kind == "M":
-        moments = values.astype("datetime64[us]").astype(np.int64) / 1e6
-        return np.where(np.isnat(values), np.nan, moments)
+        days = values.astype("datetime64[D]").astype(np.int64)
+        near = (days > -MOST_DAYS) & (days < MOST_DAYS)  # numpy would wrap round what is beyond; neither is NaT
+        return np.where(near, values.astype("datetime64[us]").astype(np.int64) / 1e6, np.nan)
     if values.dtype.kind in "OUS":
         return np.fromiter((_second(value) for value in values), np.float64, len(values))
     return np.full(len(values), np.nan)

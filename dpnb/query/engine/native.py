@@ -172,10 +172,16 @@ class DuckDB(Engine):
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:  # noqa: D102
         from duckdb import ColumnExpression as Column
         from duckdb import FunctionExpression as Function
+        from duckdb import SQLExpression as Sql
         from duckdb import StarExpression as Star
 
-        since = (Function("epoch_us", Column(column)).alias(to) for column, to in columns.items())
-        return _opened(frame.to_native().select(Star(), *since))
+        # A date, or a moment in coarser steps, may lie beyond what microseconds count: converting it is an error.
+        types = frame.collect_schema()
+        cast = {to: name for name, to in columns.items() if types[name] == nw.Date or _is_coarse(types[name])}
+        moments = (Sql(f'try_cast("{name}" AS TIMESTAMP)').alias(to) for to, name in cast.items())
+        since = (Function("epoch_us", Column(to if to in cast else name)).alias(to) for name, to in columns.items())
+        native = frame.to_native().select(Star(), *moments)
+        return _opened(native.select(*map(Column, types), *since))
 
     def dated(self, frame: Frame, column: str, to: str) -> Frame:  # noqa: D102
         from duckdb import ColumnExpression as Column
@@ -264,6 +270,11 @@ class Spark(Engine):
         jobs = TaggedJobs(natives)
         with heard_by_python():
             return self._background.run(lambda: jobs.of(work), jobs.cancel)
+
+
+def _is_coarse(kind: Any) -> bool:
+    """Whether a type is of moments without a zone, in seconds or milliseconds."""
+    return isinstance(kind, nw.Datetime) and kind.time_zone is None and kind.time_unit in ("s", "ms")
 
 
 def _opened(native: Any) -> Frame:
