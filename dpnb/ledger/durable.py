@@ -177,7 +177,8 @@ class DurableFile:
         if self._identity is not None and self._pragma("journal_mode") != JOURNAL:
             raise LedgerError(
                 f"ledger {self.path!r}: must be written with the journal mode {JOURNAL!r}, and another program has "
-                "changed that; nothing was written; make the session again, which restores the mode"
+                "changed that; nothing was written; close every other session and program that uses the file, and make "
+                "the session again, which restores the mode"
             )
 
     def _check_still_ours(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from dpnb.accounting.exact import to_text
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.copying import NotCopyable
 from dpnb.errors import LedgerError
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
@@ -34,7 +35,7 @@ _ENTRY_COLUMNS = ", ".join(row.ENTRY_COLUMNS)
 _INSERT = f"INSERT INTO charges ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
 
 
-class Ledger:
+class Ledger(NotCopyable):
     """A durable list of charges, shared by every kernel that opens the same file.
 
     Parameters
@@ -51,6 +52,8 @@ class Ledger:
     LedgerError
         The file cannot be opened or written, is no ledger, was made for another promise, or was altered.
     """
+
+    _not_copied = "it is the record of a budget that is spent once; open the file again, which gives the same ledger"
 
     _followed: Link | None
     """How far the chain has been verified; None while the file is being made."""

@@ -29,7 +29,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -70,16 +69,15 @@ class Declaration:
         As it reads in TOML.
     known : dict of str to bool
         The allowed keys, and whether each is required.
+    lines : dict of tuple to int
+        On which line each key is.
     """
 
     path: str
     text: str
     stated: dict[str, Any]
     known: dict[str, bool]
-
-    @cached_property
-    def _lines(self) -> dict[Keys, int]:
-        return lines_of(self.text)
+    lines: dict[Keys, int]
 
     @property
     def several(self) -> bool:
@@ -89,9 +87,9 @@ class Declaration:
 
     def place(self, *keys: str) -> str:
         """File and line of a key; if it is missing, of what should hold it."""
-        while keys and keys not in self._lines:
+        while keys and keys not in self.lines:
             keys = keys[:-1]
-        return f"{self.path}, line {self._lines[keys]}" if keys else self.path
+        return f"{self.path}, line {self.lines[keys]}" if keys else self.path
 
     def opened(self, make: Callable[..., T], unread: Unread) -> T:
         """Make a session of the table, as stated.
@@ -222,7 +220,7 @@ class Declaration:
         found = SAID_OF_COLUMN.match(said)
         if found is not None:
             quoted = QUOTED.findall(said)
-            paths = [path for path in self._lines if path[0] == "schema" and repr(path[-1]) == found[1]]
+            paths = [path for path in self.lines if path[0] == "schema" and repr(path[-1]) == found[1]]
             told = [path for path in paths if any(repr(name) in quoted for name in path[1:-1])]
             if paths:
                 return (told or paths)[0]
@@ -263,7 +261,7 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
     try:
         known = dict([*_parameters(session).items()][1:])
         known.pop(NOT_STATED, None)
-        return Declaration(name, text, tomllib.loads(text), known)
+        return Declaration(name, text, tomllib.loads(text), known, lines_of(text))
     except RecursionError:
         where, fault = "", "it is nested too deeply"
     except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits

@@ -14,6 +14,8 @@ from dpnb.query.unit import PrivacyUnit
 
 DEFAULT_UNITS = 1000
 MOST_TEXTS = 20
+MOST_MOCK = 10_000_000
+"""Units, and rows, of a mock table: it is kept in memory, however large the real one is."""
 NOTICE = "REHEARSAL: mock data, not real"
 
 
@@ -40,8 +42,9 @@ def mock_tables(
     for name, schema in schemas.items():
         unit = units[name]
         most = min(unit.max_rows or 5, 5)
-        rows = public_rows.get(name)
+        rows = min(public_rows[name], MOST_MOCK) if name in public_rows else None
         count = public_size or (DEFAULT_UNITS if rows is None else max(1, 2 * rows // (1 + most)))
+        count = min(count, MOST_MOCK if rows is None else max(rows, 1))
         if rows is None:
             sizes = chance.integers(1, most + 1, count)
         else:

@@ -313,7 +313,8 @@ def test_a_file_that_cannot_be_read_is_refused(path: Any) -> None:
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    for content, says in ((b"\xff\xfe", "UTF-8"), (b"a = " + b"[" * 100_000, "nested too deeply|TOML")):
+    deep = (b"a = " + b"[" * 100_000, b"a." * 2_000 + b"b = 1")
+    for content, says in ((b"\xff\xfe", "UTF-8"), *((one, "nested too deeply|TOML") for one in deep)):
         path.write_bytes(content)
         with pytest.raises(InvalidValueError, match=says):
             dpnb.Session.from_toml(path, table())
