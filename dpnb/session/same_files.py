@@ -2,6 +2,9 @@
 
 What is noted is a digest of device, inode and time of change.  It is a row of the ledger on a branch of its own.  It
 is not a request, so it costs nothing, and no log, odometer or statement shows it.
+
+Where no file can be identified, as for a copy of the table in memory, nothing is checked: then the version is the
+curator's word alone.
 """
 
 from __future__ import annotations

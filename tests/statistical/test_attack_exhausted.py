@@ -6,6 +6,7 @@ clock stopped.  Then everything that can be watched must be the same byte for by
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
 import re
@@ -248,6 +249,7 @@ def work(table: pd.DataFrame, mode: str, monkeypatch: pytest.MonkeyPatch) -> lis
         return words(source, number)
 
     with monkeypatch.context() as patch:
+        gc.collect()  # what closes its ledger meanwhile does so with statements of its own
         patch.setattr(sqlite3, "connect", connecting)
         patch.setattr(NotPrivateSeededSource, "words", drawing)
         session = opened(table, mode=mode)
@@ -265,7 +267,9 @@ def work(table: pd.DataFrame, mode: str, monkeypatch: pytest.MonkeyPatch) -> lis
             for _ in range(2):
                 query.release(mu="2")
         _ = repr(session), session.log()
-    return done
+        said = [*done]
+        session.ledger.close()
+    return said
 
 
 @pytest.mark.parametrize("mode", MODES)

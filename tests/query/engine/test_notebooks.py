@@ -190,7 +190,7 @@ def cast(name):
 def executor():
     java = spark.sparkContext._gateway.proc.pid
     while True:  # a failing task may have ended the last one, and the next has not begun
-        for line in os.popen("ps -e -o pid= -o ppid= -o args=").read().splitlines():
+        for line in os.popen("ps -ww -e -o pid= -o ppid= -o args=").read().splitlines():
             pid, parent, command = line.split(None, 2)
             if int(parent) == java and "ExecutorBackend" in command:
                 return int(pid)
