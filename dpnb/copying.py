@@ -12,7 +12,7 @@ class NotCopyable:
 
     A copy that fails half-way has already duplicated private arrays, which are then local variables in the traceback
     and are printed by IPython's verbose mode; one that succeeds would hold rows outside the session.  All copying
-    protocols of Python go through the two methods here; `dataclasses.replace` calls the constructor and copies nothing.
+    protocols of Python go through the methods below; `dataclasses.replace` calls the constructor and copies nothing.
     """
 
     __slots__ = ()

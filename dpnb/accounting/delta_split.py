@@ -27,6 +27,9 @@ __all__ = ["entered", "proportional"]
 STEPS = 2**24
 """Numbers of releases are multiples of 1/STEPS."""
 
+MOST = STEPS * 10**9
+"""Steps that are looked for: a smaller release costs a billionth of the budget, which is more than it needs."""
+
 
 @lru_cache(maxsize=4096)
 def entered(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Fraction) -> ApproxDP:
@@ -77,14 +80,17 @@ def proportional(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -
 
 
 def _largest(fits: Callable[[int], bool], guess: int) -> int:
-    """The largest whole number that fits, 0 if not even 1 does; the guess only decides how soon it is found."""
-    low = high = max(guess, 1)
+    """The largest whole number up to `MOST` that fits, 0 if none does; the guess only decides how soon it is found."""
+    if guess >= MOST and fits(MOST):
+        return MOST
+    low = high = min(max(guess, 1), MOST)
     step = 1
     while low and not fits(low):
         low, high, step = max(low - step, 0), low, 2 * step
     if low == high:
-        while fits(high := low + step):
+        while low < MOST and fits(high := min(low + step, MOST)):
             low, step = high, 2 * step
+        high = max(low, high)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

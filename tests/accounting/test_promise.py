@@ -114,6 +114,15 @@ def test_no_other_split_of_delta_fits_more_equal_releases(name: str, slack: Frac
 
 
 @pytest.mark.parametrize("name", ["basic", "rogers"])
+def test_a_release_of_next_to_nothing_costs_a_billionth(name: str) -> None:
+    made = promise(name, BUDGET)
+    losses = [made.enters(GDP(mu)) for mu in ("1e-12", "1e-30", "1e-100")]
+    assert {loss.parts[1] for loss in losses} == {(made.slack or Fraction(0)) / 10**9}
+    for mu, loss in zip(("1e-12", "1e-30", "1e-100"), losses, strict=True):
+        assert exact(epsilon_from_mu(mu, delta=loss.parts[1])) <= loss.parts[0]
+
+
+@pytest.mark.parametrize("name", ["basic", "rogers"])
 def test_figures_written_under_another_split_of_delta_are_refused(name: str) -> None:
     made = promise(name, BUDGET)
     stored = made.to_json()
