@@ -1,0 +1,66 @@
+"""Open JupyterLab on the quickstart notebook: ``make lab``.
+
+``PORT=`` and ``LAB_FLAGS=`` pass through the Makefile. JupyterLab's own state stays inside the clone's environment, so that
+no settings, workspaces or open tabs come from elsewhere and none are left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import sys
+import webbrowser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = Path(sys.prefix) / "jupyter"
+NOTEBOOK = "examples/01-quickstart.ipynb"
+
+
+def taken(port: int) -> bool:
+    """Whether another program on this machine listens on a port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server itself will bind it
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def main() -> None:
+    """Become the JupyterLab server."""
+    flags = shlex.split(os.environ.get("LAB_FLAGS", ""))
+    port = os.environ.get("PORT", "")
+    if port and not (port.isdecimal() and 0 < int(port) < 65536):
+        sys.exit(f"make lab: PORT={port} is not a port. Name one from 1024 to 65535, or leave PORT out.")
+    if port and taken(int(port)):
+        sys.exit(f"make lab: port {port} is taken. Name another with PORT=, or leave PORT out to use a free one.")
+    if "--no-browser" not in flags:
+        try:
+            webbrowser.get()
+        except webbrowser.Error:
+            print("make lab: no browser is known here; open the address below in one.", flush=True)
+            flags.append("--no-browser")
+
+    settings = HOME / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True, exist_ok=True)
+    # The question whether the Lab may fetch news would cover the page.
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}), encoding="utf-8")
+    places = {f"JUPYTER_{name}_DIR": str(HOME / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+    environment = {**os.environ, **places, "IPYTHONDIR": str(HOME / "ipython")}
+    command = [
+        *(sys.executable, "-m", "jupyterlab", f"--notebook-dir={ROOT}"),
+        # In the address, so that the one which is printed opens the notebook too.
+        f"--LabApp.default_url=/lab/tree/{NOTEBOOK}",
+        *([f"--port={port}", "--ServerApp.port_retries=0"] if port else []),
+        *(["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
+        *flags,
+    ]
+    os.execve(sys.executable, command, environment)
+
+
+if __name__ == "__main__":
+    main()
