@@ -21,7 +21,9 @@ lab: set-up-lab  ## set up, then open JupyterLab on the quickstart notebook (POR
 
 test: lint types layers typescript pytest  ## set up, then check that dpnb works and keeps its promise; six minutes
 
-test-all: lint types layers typescript pytest-all  ## set up, then run every check and every test; half an hour
+# AFTER_TEST=yes leaves out what `make test` has run, but for hypothesis, which then chooses 100 examples instead of 25.
+# PART= names one part of the tests below, for machines that share them.
+test-all: $(if $(AFTER_TEST),,lint types layers typescript) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
 
 lint: set-up-test  ## format and lint rules of Python
 	$(BIN)/ruff format --check .
@@ -36,17 +38,21 @@ layers: set-up-test  ## who may import whom
 typescript: set-up-test  ## lint and unit tests of the Lab extension
 	cd labextension && $(ENV) jlpm lint:check && $(ENV) jlpm test
 
-# tests/conftest.py says which tests stay together, and in which order they begin.
+# tests/conftest.py says which tests stay together, and in which order they begin; CONTRIBUTING.md what the marks mean.
 PYTEST = $(ENV) $(PY) -m pytest --numprocesses=$(or $(PROCESSES),auto) --maxprocesses=4 --dist=loadscope --no-loadscope-reorder
-# Kept apart from what is expensive; CONTRIBUTING.md says what the marks mean.
 QUICK := smoke or not (ui or spark or dask or notebook or statistical or slow)
+LEFT_OUT := hypothesis or not ($(QUICK))
+PART_browser := ui
+PART_engines := not ui and (spark or dask or notebook)
+PART_statistical := statistical and not (ui or spark or dask or notebook)
+PART_rest := not (ui or spark or dask or notebook or statistical)
+CHOSEN = $(if $(AFTER_TEST),($(LEFT_OUT)))$(if $(AFTER_TEST),$(if $(PART), and ))$(if $(PART),($(PART_$(PART))))
 
 pytest: set-up-test  ## the Python and browser tests of `make test` (PYTEST_FLAGS= pass through)
 	DPNB_TEST_LEVEL=quick $(PYTEST) -m "$(QUICK)" $(PYTEST_FLAGS)
 
-# AFTER_TEST=yes leaves out what `make test` has just run; what hypothesis chose 25 examples for runs again with 100.
-pytest-all: set-up-thorough  ## all of them (PYTEST_FLAGS=, AFTER_TEST=yes)
-	$(PYTEST) $(if $(AFTER_TEST),-m "hypothesis or not ($(QUICK))") $(PYTEST_FLAGS)
+pytest-all: set-up-thorough  ## those of `make test-all` (AFTER_TEST=, PART=, PYTEST_FLAGS=)
+	$(PYTEST) $(if $(CHOSEN),-m "$(CHOSEN)") $(PYTEST_FLAGS)
 
 coverage:  ## every test, and which lines of dpnb no test ran; twice as long
 	$(MAKE) pytest-all PYTEST_FLAGS="--cov $(PYTEST_FLAGS)"

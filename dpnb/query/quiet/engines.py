@@ -101,13 +101,13 @@ def _quiet_workers() -> None:
     import distributed
 
     try:
-        client = distributed.default_client()  # type: ignore[no-untyped-call]
+        client = distributed.default_client()
     except ValueError:
         return
     if client.id in _clients:
         return
 
-    class Quiet(distributed.WorkerPlugin):
+    class Quiet(distributed.WorkerPlugin):  # type: ignore[misc]  # whether Dask is installed or not
         name = "dpnb quiet"
         here, seen = (_THIS, os.getpid()), streams.identities()
 

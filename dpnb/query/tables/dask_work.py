@@ -60,7 +60,7 @@ def _futures(kept: list[Any]) -> list[Any]:
         from distributed.client import futures_of
     except ImportError:
         return []
-    return list(futures_of(kept))  # type: ignore[no-untyped-call]
+    return list(futures_of(kept))
 
 
 def _wait_for_workers(started: list[Any]) -> None:
