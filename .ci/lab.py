@@ -1,7 +1,7 @@
 """Open JupyterLab on the quickstart notebook: ``make lab``.
 
-``PORT=`` and ``LAB_FLAGS=`` pass through the Makefile. JupyterLab's own state stays inside the clone's environment, so that
-no settings, workspaces or open tabs come from elsewhere and none are left behind.
+``PORT=`` and ``LAB_FLAGS=`` pass through the Makefile. JupyterLab's own state stays inside the clone's environment, so
+that no settings, workspaces or open tabs come from elsewhere and none are left behind.
 """
 
 from __future__ import annotations

@@ -133,9 +133,11 @@ def test_no_module_imports_the_package_root() -> None:
 
 
 def test_dependencies_have_lower_bounds_and_no_exact_pins() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"].values()
-    requirements = [*project["dependencies"], *(requirement for extra in extras for requirement in extra)]
+    recipe = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = recipe["project"]
+    tables = [*project["optional-dependencies"].values(), *recipe["dependency-groups"].values()]
+    tables += [project["dependencies"], recipe["build-system"]["requires"]]
+    requirements = [requirement for table in tables for requirement in table if isinstance(requirement, str)]
     assert [requirement for requirement in requirements if ">=" not in requirement or "==" in requirement] == []
 
 
