@@ -71,19 +71,9 @@ format: set-up-test  ## put Python and TypeScript into the project's format
 	$(BIN)/ruff check --fix .
 	cd labextension && $(ENV) jlpm lint
 
-# The clone is outside this folder: below an ignored folder such as $(VENV), hatchling gives up .gitignore altogether and
-# packs node_modules too.
-dist: set-up-thorough  ## build a release into dist/, from a clean clone of the last commit
-	rm -rf dist
-	@set -e; clone=$$(mktemp -d); trap 'rm -rf "$$clone"' EXIT; \
-	git clone --quiet . "$$clone"; \
-	$(ENV) $(PY) -m build --no-isolation --outdir dist "$$clone"; \
-	names=$$($(PY) -m zipfile --list dist/*.whl; $(PY) -m tarfile --list dist/*.tar.gz); \
-	case $$names in *build_log*|*.js.map*|*node_modules*) \
-	  echo 'make: dist/ holds a development bundle or its tools: not a release' >&2; exit 1;; esac; \
-	case $$names in *.data/data/share/jupyter/labextensions/dpnb/package.json*) ;; *) \
-	  echo 'make: the wheel in dist/ holds no Lab extension: not a release' >&2; exit 1;; esac
-	@ls -l dist
+# tests/release.py says why it builds from a clean clone, and what it refuses.
+dist: set-up-lab  ## build a release into dist/, from a clean clone of the last commit
+	$(ENV) $(PY) tests/release.py dist
 
 clean:  ## remove what the other targets made, but no ledger
 	rm -rf .venv .venv-oldest dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \

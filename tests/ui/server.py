@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,14 +24,14 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _environment(home: Path) -> dict[str, str]:
-    """This environment with every place where Jupyter and IPython keep their state moved below `home`."""
+def _environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """Those variables with every place where Jupyter and IPython keep their state moved below `home`."""
     places = {
         **{f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA", "RUNTIME")},
         **{f"JUPYTERLAB_{name}_DIR": home / name.lower() for name in ("SETTINGS", "WORKSPACES")},
         "IPYTHONDIR": home / "ipython",
     }
-    return {**os.environ, **{name: str(path) for name, path in places.items()}}
+    return {**variables, **{name: str(path) for name, path in places.items()}}
 
 
 def _silence_news(home: Path) -> None:
@@ -53,12 +53,17 @@ def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> Non
 
 
 @contextmanager
-def running_lab(home: Path, root: Path) -> Iterator[str]:
-    """Run JupyterLab on a free port with `root` as its folder; yields its address."""
+def running_lab(
+    home: Path, root: Path, python: str | Path = sys.executable, variables: Mapping[str, str] = os.environ
+) -> Iterator[str]:
+    """Run JupyterLab on a free port with `root` as its folder; yields its address.
+
+    By default it is the JupyterLab of this environment; else of the one that `python` belongs to.
+    """
     url = f"http://127.0.0.1:{(port := _free_port())}"
     _silence_news(home)
     command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        *(str(python), "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"),
         *(f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"),
         # The tests reach into the page through `jupyterapp`.
@@ -67,7 +72,9 @@ def running_lab(home: Path, root: Path) -> Iterator[str]:
     ]
     log = home / "server.log"
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, env=_environment(home), cwd=root, stdout=sink, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, env=_environment(home, variables), cwd=root, stdout=sink, stderr=subprocess.STDOUT
+        )
         try:
             _wait_until_up(url, process, log)
             yield url
