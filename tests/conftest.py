@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from dpnb.ledger import durable
 
-pytest_plugins = ["leftovers"]
+pytest_plugins = ["leftovers", "offline"]
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"

@@ -1,8 +1,8 @@
 """A test run leaves nothing running, however it ends: a pytest plugin, and the watchman that it starts.
 
 Every process of a run inherits the run's name in its environment, so that it can be found whatever has become of its
-parents.  The watchman is a small process of its own, which no key and no closed terminal reaches.  It waits until pytest
-is gone, which may be by a kill -9, and ends what is still running.
+parents.  The watchman is a small process of its own, which no key and no closed terminal reaches.  It waits until
+pytest is gone, which may be by a kill -9, and ends what is still running.
 """
 
 from __future__ import annotations
@@ -95,12 +95,13 @@ class Leftovers:
         """Start the watchman, name the run, and let what ends a process end it as Ctrl-C does."""
         capture = config.pluginmanager.get_plugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            subprocess.Popen(
+            watchman = subprocess.Popen(
                 [sys.executable, __file__, self.run, str(os.getpid())],
                 env={name: value for name, value in os.environ.items() if name != RUN},
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        watchman.returncode = 0  # it outlives this process, which otherwise warns about it at its end
         os.environ[RUN] = " ".join([*os.environ.get(RUN, "").split(), self.run])
         for name in ("SIGTERM", "SIGHUP"):
             # Under nohup the second is ignored, and stays so.

@@ -25,7 +25,7 @@ from waiting import LIMIT, wait_until
 if sys.platform == "win32":
     pytest.skip("needs process groups and their signals", allow_module_level=True)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPECTED = ("jupyterlab", "ipykernel_launcher", "multiprocessing.forkserver")
