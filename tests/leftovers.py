@@ -24,8 +24,10 @@ from waiting import LIMIT
 RUN = "DPNB_TEST_RUN"
 """The environment variable that names the run; runs within runs, as in test_leftovers.py, add their name to it."""
 
-BY_ITSELF, IN_ORDER = LIMIT / 24, LIMIT / 24
-"""Seconds that a process has to end without being asked, and to end after it was asked."""
+BY_ITSELF = LIMIT / 4
+"""Seconds that processes have to end by themselves after the end of a run that was not interrupted."""
+SOON = LIMIT / 24
+"""Seconds that they have after pytest is gone, and to end after they were asked to."""
 
 
 # ---- processes of a run ----------------------------------------------------------------------------------------------
@@ -65,7 +67,7 @@ def end(run: str, patience: float) -> list[str]:
         for process in left:
             with contextlib.suppress(psutil.Error):
                 strike(process)
-        psutil.wait_procs(left, timeout=IN_ORDER)
+        psutil.wait_procs(left, timeout=SOON)
         left = running(run)  # one more, perhaps: a server starts a kernel that has died once more
         strike = psutil.Process.kill
     return names
@@ -75,7 +77,7 @@ def watch(run: str, parent: int) -> None:
     """Wait until the process that started this one is gone, then end what it has left."""
     while os.getppid() == parent:
         time.sleep(0.2)
-    for name in end(run, BY_ITSELF):
+    for name in end(run, SOON):
         # The terminal may be gone too.
         with contextlib.suppress(OSError):
             print("ended after pytest:", name, file=sys.stderr)
