@@ -73,9 +73,16 @@ def end(run: str, patience: float) -> list[str]:
     return names
 
 
-def watch(run: str, parent: int) -> None:
-    """Wait until the process that started this one is gone, then end what it has left."""
-    while os.getppid() == parent:
+def watch(run: str, pytest_id: int, make_id: int) -> None:
+    """Wait until pytest, which started this process, is gone; then end what it has left.
+
+    Where make or its shell started pytest (a process id of 0: nobody did), pytest ends with them.
+    """
+    while os.getppid() == pytest_id:
+        with contextlib.suppress(psutil.Error):
+            if make_id and psutil.Process(pytest_id).ppid() != make_id:
+                make_id = 0
+                os.kill(pytest_id, signal.SIGTERM)
         time.sleep(0.2)
     for name in end(run, SOON):
         # The terminal may be gone too.
@@ -95,10 +102,11 @@ class Leftovers:
 
     def begin(self, config: pytest.Config) -> None:
         """Start the watchman, name the run, and let what ends a process end it as Ctrl-C does."""
+        make = os.getppid() if "MAKELEVEL" in os.environ else 0
         capture = config.pluginmanager.get_plugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
             watchman = subprocess.Popen(
-                [sys.executable, __file__, self.run, str(os.getpid())],
+                [sys.executable, __file__, self.run, str(os.getpid()), str(make)],
                 env={name: value for name, value in os.environ.items() if name != RUN},
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
@@ -140,4 +148,4 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 if __name__ == "__main__":
-    watch(sys.argv[1], int(sys.argv[2]))
+    watch(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -66,21 +66,20 @@ class Held(NamedTuple):
 
 
 def watchman_of(process: subprocess.Popen[bytes]) -> psutil.Process | None:
-    """The one child with a session of its own."""
-    children = psutil.Process(process.pid).children()
+    children = psutil.Process(process.pid).children(recursive=True)
     return next((child for child in children if leftovers.__file__ in child.cmdline()), None)
 
 
 @contextmanager
-def held(folder: Path, *flags: str) -> Iterator[Held]:
+def held(folder: Path, *flags: str, within: Sequence[str] = ()) -> Iterator[Held]:
     """A run in its middle; whatever a test shows, nothing of it is there after the block."""
     name = uuid.uuid4().hex
-    command = [sys.executable, "-m", "pytest", "--numprocesses=1", "--dist=loadscope", *flags, "tests/ui/held.py"]
+    command = [*within, sys.executable, "-m", "pytest", "--numprocesses=1", "--dist=loadscope", *flags]
     # The run opens no page, so any program will do for a browser.
     changes = {leftovers.RUN: name, "DPNB_TEST_HELD": str(folder), "DPNB_CHROMIUM": sys.executable}
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(
-            [*command, f"--basetemp={folder / 'temporary'}"],
+            [*command, f"--basetemp={folder / 'temporary'}", "tests/ui/held.py"],
             cwd=ROOT,
             env={**os.environ, **changes},
             stdout=output,
@@ -118,6 +117,16 @@ def test_interrupted_run_leaves_nothing(interrupt: str, tmp_path: Path) -> None:
         assert run.running() == ""
         assert run.pytest.returncode in codes, run.said()
     assert working_tree() <= before
+
+
+def test_run_ends_with_the_shell_in_which_make_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAKELEVEL", "1")
+    with held(tmp_path, within=["sh", "-c", '"$0" "$@"; exit $?']) as run:
+        assert run.watchman is not None
+        run.pytest.terminate()
+        run.wait()
+        assert run.running() == ""
+        assert "KeyboardInterrupt" in run.said()
 
 
 @pytest.mark.parametrize("interrupt", ["terminated", "killed"])
