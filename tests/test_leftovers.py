@@ -97,12 +97,13 @@ def held(folder: Path, *flags: str, within: Sequence[str] = ()) -> Iterator[Held
 
 
 def working_tree() -> set[str]:
-    """What git would show of it, and what it ignores; but no caches."""
+    """Files that git does not know, also those that it ignores; but no caches."""
     command = ["git", "-c", "safe.directory=*", "status", "--porcelain", "--ignored"]
     listing = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     if listing.returncode != 0:
         pytest.skip("not a git clone")
-    return {line for line in listing.stdout.decode().splitlines() if not line.endswith(CACHES)}
+    unknown = {line[3:] for line in listing.stdout.decode().splitlines() if line.startswith(("??", "!!"))}
+    return {name for name in unknown if not name.endswith(CACHES) and not name.startswith(".coverage")}
 
 
 @pytest.mark.parametrize("interrupt", INTERRUPTS)
