@@ -12,6 +12,8 @@ from hypothesis import settings
 
 from dpnb.ledger import durable
 
+pytest_plugins = ["leftovers", "offline"]
+
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
 LONG = ("test_examples.py", "test_spark.py", "test_descent.py", "test_coverage.py")

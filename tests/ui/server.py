@@ -8,14 +8,14 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from waiting import LIMIT
+
 TOKEN = "t"
-START_SECONDS = 60
 
 
 def _free_port() -> int:
@@ -41,14 +41,21 @@ def _silence_news(home: Path) -> None:
     (folder / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}), encoding="utf-8")
 
 
-def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
+def _wait_until_up(home: Path, process: subprocess.Popen[bytes], log: Path) -> str:
+    """Address of the server, once it answers.
+
+    The server says it in a file: its port is another than the one it was given if a process took that meanwhile.
+    """
+    deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{url}/api/status?token={TOKEN}", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
+        for file in (home / "runtime").glob("jpserver-*.json"):
+            try:
+                url = str(json.loads(file.read_text(encoding="utf-8"))["url"]).rstrip("/")
+                with urllib.request.urlopen(f"{url}/api/status?token={TOKEN}", timeout=LIMIT):
+                    return url
+            except (ValueError, OSError):  # half written, or not listening yet
+                continue
+        time.sleep(0.1)
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-4000:]}")
 
 
@@ -60,11 +67,10 @@ def running_lab(
 
     By default it is the JupyterLab of this environment; else of the one that `python` belongs to.
     """
-    url = f"http://127.0.0.1:{(port := _free_port())}"
     _silence_news(home)
     command = [
         *(str(python), "-m", "jupyterlab", "--no-browser", "--allow-root"),
-        *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"),
+        *(f"--ServerApp.port={_free_port()}", "--ServerApp.ip=127.0.0.1"),
         *(f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"),
         # The tests reach into the page through `jupyterapp`.
         *("--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"),
@@ -76,12 +82,11 @@ def running_lab(
             command, env=_environment(home, variables), cwd=root, stdout=sink, stderr=subprocess.STDOUT
         )
         try:
-            _wait_until_up(url, process, log)
-            yield url
+            yield _wait_until_up(home, process, log)
         finally:
             process.terminate()  # the server shuts its kernels down
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=LIMIT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

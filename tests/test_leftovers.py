@@ -1,0 +1,157 @@
+"""A test run that is interrupted leaves no process running and nothing in the working tree.
+
+Each test starts a run of its own (``tests/ui/held.py``), with a JupyterLab server, its kernel and a process of a fork
+server, and interrupts it in its middle.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+import leftovers
+from waiting import LIMIT, wait_until
+
+if sys.platform == "win32":
+    pytest.skip("needs process groups and their signals", allow_module_level=True)
+
+pytestmark = [pytest.mark.slow, pytest.mark.waits]
+
+ROOT = Path(__file__).resolve().parent.parent
+EXPECTED = ("jupyterlab", "ipykernel_launcher", "multiprocessing.forkserver")
+CACHES = ("cache/", "__pycache__/", ".hypothesis/", "screenshots/")
+
+IN_ORDER = {int(pytest.ExitCode.INTERRUPTED)}
+INTERRUPTS: dict[str, tuple[Callable[[int, int], None], list[int], set[int]]] = {
+    "Ctrl-C": (os.killpg, [signal.SIGINT], IN_ORDER),
+    "Ctrl-C twice": (os.killpg, [signal.SIGINT, signal.SIGINT], {*IN_ORDER, -signal.SIGINT}),
+    "closed terminal": (os.killpg, [signal.SIGHUP], IN_ORDER),
+    "terminated": (os.kill, [signal.SIGTERM], IN_ORDER),
+    "killed": (os.kill, [signal.SIGKILL], {-signal.SIGKILL}),
+    "all killed": (os.killpg, [signal.SIGKILL], {-signal.SIGKILL}),
+}
+"""Whether all processes are sent the signals, as by a terminal, or the first one alone; and how that one may end."""
+
+
+class Held(NamedTuple):
+    """A run in its middle."""
+
+    pytest: subprocess.Popen[bytes]
+    watchman: psutil.Process | None
+    name: str
+    folder: Path
+
+    def running(self) -> str:
+        """What is running of it; the word by which a test finds it is in the environment of all of it."""
+        return "\n".join(map(leftovers.described, leftovers.running(self.name)))
+
+    def said(self) -> str:
+        return (self.folder / "output").read_text(encoding="utf-8")
+
+    def wait(self) -> None:
+        """Until the run is over, and its watchman too."""
+        self.pytest.wait(LIMIT)
+        if self.watchman:
+            self.watchman.wait(LIMIT)
+
+
+def watchman_of(process: subprocess.Popen[bytes]) -> psutil.Process | None:
+    children = psutil.Process(process.pid).children(recursive=True)
+    return next((child for child in children if leftovers.__file__ in child.cmdline()), None)
+
+
+@contextmanager
+def held(folder: Path, *flags: str, within: Sequence[str] = ()) -> Iterator[Held]:
+    """A run in its middle; whatever a test shows, nothing of it is there after the block."""
+    name = uuid.uuid4().hex
+    command = [*within, sys.executable, "-m", "pytest", "--numprocesses=1", "--dist=loadscope", *flags]
+    # The run opens no page, so any program will do for a browser.
+    changes = {leftovers.RUN: name, "DPNB_TEST_HELD": str(folder), "DPNB_CHROMIUM": sys.executable}
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(
+            [*command, f"--basetemp={folder / 'temporary'}", "tests/ui/held.py"],
+            cwd=ROOT,
+            env={**os.environ, **changes},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    run = Held(process, None, name, folder)
+    try:
+        wait_until(lambda: (folder / "up").exists() or process.poll() is not None, "the run's middle", run.said)
+        assert [part for part in EXPECTED if part not in run.running()] == [], run.said()
+        yield run._replace(watchman=watchman_of(process))
+    finally:
+        leftovers.end(name, 0)
+        process.wait(LIMIT)
+
+
+def working_tree() -> set[str]:
+    """Files that git does not know, also those that it ignores; but no caches."""
+    command = ["git", "-c", "safe.directory=*", "status", "--porcelain", "--ignored"]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    if listing.returncode != 0:
+        pytest.skip("not a git clone")
+    unknown = {line[3:] for line in listing.stdout.decode().splitlines() if line.startswith(("??", "!!"))}
+    return {name for name in unknown if not name.endswith(CACHES) and not name.startswith(".coverage")}
+
+
+@pytest.mark.parametrize("interrupt", INTERRUPTS)
+def test_interrupted_run_leaves_nothing(interrupt: str, tmp_path: Path) -> None:
+    before = working_tree()
+    send, numbers, codes = INTERRUPTS[interrupt]
+    with held(tmp_path) as run:
+        assert run.watchman is not None
+        for number in numbers:
+            send(run.pytest.pid, number)
+        run.wait()
+        assert run.running() == ""
+        assert run.pytest.returncode in codes, run.said()
+    assert working_tree() <= before
+
+
+def test_run_ends_with_the_shell_in_which_make_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAKELEVEL", "1")
+    with held(tmp_path, within=["sh", "-c", '"$0" "$@"; exit $?']) as run:
+        assert run.watchman is not None
+        run.pytest.terminate()
+        run.wait()
+        assert run.running() == ""
+        assert "KeyboardInterrupt" in run.said()
+
+
+@pytest.mark.parametrize("interrupt", ["terminated", "killed"])
+def test_without_the_plugin_much_is_left(interrupt: str, tmp_path: Path) -> None:
+    send, numbers, _ = INTERRUPTS[interrupt]
+    with held(tmp_path, "-p", "no:leftovers") as run:
+        for number in numbers:
+            send(run.pytest.pid, number)
+        run.wait()
+        assert "multiprocessing.forkserver" in run.running()
+
+
+def test_undisturbed_run_leaves_nothing(tmp_path: Path) -> None:
+    with held(tmp_path) as run:
+        (tmp_path / "go on").touch()
+        assert run.pytest.wait(LIMIT) == pytest.ExitCode.OK, run.said()
+        assert run.running() == ""
+
+
+def test_undisturbed_run_fails_if_a_test_leaves_something(tmp_path: Path) -> None:
+    with held(tmp_path) as run:
+        (tmp_path / "leave").touch()
+        (tmp_path / "go on").touch()
+        assert run.pytest.wait(LIMIT) == pytest.ExitCode.TESTS_FAILED, run.said()
+        assert run.running() == ""
+        assert "1 PROCESSES WERE LEFT RUNNING" in run.said()
+        assert "a forgotten process" in run.said()
