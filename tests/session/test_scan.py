@@ -14,6 +14,7 @@ from dpnb.accounting.conversions import mu_from_pure
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
 from dpnb.session.mechanisms import scan as module
+from waiting import wait_until
 
 PLENTY = dpnb.Budget.gdp(300)
 SURE = 200
@@ -136,7 +137,7 @@ def test_a_fork_has_no_noise(tmp_path: Path) -> None:
             os.write(writer, state.encode())
         finally:
             os._exit(0)
-    os.waitpid(child, 0)
+    wait_until(lambda: os.waitpid(child, os.WNOHANG)[0], "the fork ends")
     assert os.read(reader, 100) == b"elsewhere"
 
 

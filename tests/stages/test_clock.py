@@ -16,8 +16,8 @@ from dpnb.stages import Stage, at
 from dpnb.stages import work as begin
 from dpnb.stages.clock import Work
 from dpnb.stages.terminal import Line, line
-
-WAIT = 60.0
+from threads import joined
+from waiting import LIMIT
 
 
 class Onlooker:
@@ -40,7 +40,7 @@ class Onlooker:
     def wait_for(self, words: str) -> None:
         """Until something is told that has these words in it."""
         with self.heard:
-            assert self.heard.wait_for(lambda: any(words in text for text, _ in self.told), WAIT), self.told
+            assert self.heard.wait_for(lambda: any(words in text for text, _ in self.told), LIMIT), (words, self.told)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlook
         thread = threading.Thread(target=other)
         thread.start()
         onlooker.wait_for("adding up rows")
-        thread.join()
+        joined(thread)
     assert onlooker.begun == 2
     assert not any("noise" in text for text, _ in onlooker.told)
 
@@ -151,7 +151,7 @@ def test_line_is_told_in_the_context_of_whoever_began_the_work() -> None:
     try:
         with begin(Stage.ADDING):
             cell.set("the next")
-            assert told.wait(WAIT)
+            assert told.wait(LIMIT)
     finally:
         stages.show_by(None)
     assert set(seen) == {"this one"}
@@ -187,7 +187,7 @@ def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyP
     hanging = threading.Event()
 
     def tell(text: str, done: bool) -> None:
-        hanging.wait(WAIT)
+        hanging.wait(LIMIT)
 
     stages.show_by(lambda: tell)
     try:
@@ -197,7 +197,7 @@ def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyP
         stages.show_by(None)
         (clock,) = clocks()
         hanging.set()
-        clock.join(WAIT)
+        joined(clock)
 
 
 # --- in a terminal ----------------------------------------------------------------------------------------------------
