@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,11 @@ class Kernel:
         assert self.pipe.poll(LIMIT), f"the kernel says nothing more within {LIMIT:.0f} s. {self._state()}"
         self._heard = self.pipe.recv()
         return self._heard
+
+    def last_word(self) -> Any:
+        """What it says once it has done long work; it is not given up before it has ended."""
+        wait([self.pipe, self.process.sentinel])
+        return self.hear()
 
     def said(self) -> Iterator[Any]:
         """Everything it says until it ends, however it ends."""

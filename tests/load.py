@@ -82,7 +82,8 @@ def mu_squared(loss: dict[str, str]) -> Fraction:
 
 
 def rows_of(path: Path) -> list[Row]:
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=LIMIT)) as file:
+    # Not read-only: what a killed kernel left half written has to be taken back first, as any next kernel does.
+    with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=LIMIT)) as file:
         found = file.execute("SELECT id, branch, state, launch, measurement, loss FROM charges ORDER BY id").fetchall()
     rows = []
     for number, branch, state, launch, said, loss in found:

@@ -50,6 +50,7 @@ def place(steps: list[str], start: str, after: int = -1) -> int:
     return next(number for number, name in enumerate(steps) if number > after and name.startswith(start))
 
 
+@pytest.mark.waits
 def test_a_charge_is_committed_before_rows_are_read_and_an_answer_before_it_is_shown(tmp_path: Path) -> None:
     steps = steps_of_a_whole_life(tmp_path)
     charged = place(steps, "INSERT INTO charges")
@@ -61,6 +62,7 @@ def test_a_charge_is_committed_before_rows_are_read_and_an_answer_before_it_is_s
     )
 
 
+@pytest.mark.waits
 def test_a_kill_between_any_two_steps_loses_no_charge_and_costs_no_second_one(tmp_path: Path) -> None:
     steps = steps_of_a_whole_life(tmp_path)
     assert len(steps) > 40
@@ -106,6 +108,7 @@ def test_kills_at_random_moments_lose_no_charge(tmp_path: Path) -> None:
     all_shown_answers_stand(path, shown)
 
 
+@pytest.mark.waits
 def test_a_full_disk_refuses_the_charge_and_spoils_nothing(tmp_path: Path) -> None:
     path = tmp_path / "clinic.dpnb"
     with kernels(Kernel(fill_the_disk, path, 250_000)) as (kernel,):
@@ -121,6 +124,7 @@ def test_a_full_disk_refuses_the_charge_and_spoils_nothing(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("ledger", ["clinic.dpnb", ":memory:"])
+@pytest.mark.waits
 def test_a_fork_of_the_process_is_refused_and_spends_nothing(tmp_path: Path, ledger: str) -> None:
     path: Any = ledger if ledger == ":memory:" else tmp_path / ledger
     with kernels(Kernel(fork_and_ask, path)) as (kernel,):

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -167,6 +167,8 @@ def interrupted_at_work(pipe: Connection, name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["duckdb", "polars"])
+@pytest.mark.waits
+@pytest.mark.slow
 def test_after_an_interrupt_the_same_request_and_others_are_answered(name: str, tmp_path: Path) -> None:
     pytest.importorskip(name)
     with kernels(Kernel(interrupted_at_work, name, tmp_path / "engine.dpnb")) as (kernel,):
@@ -178,7 +180,7 @@ def test_after_an_interrupt_the_same_request_and_others_are_answered(name: str, 
     assert states == ["released"] * 2
 
 
-def now_and_then(pipe: Connection, session: dpnb.Session, times: int = len(MOMENTS)) -> list[tuple[str, bool]]:
+def now_and_then(pipe: Connection, session: dpnb.Session, times: int) -> list[tuple[str, bool]]:
     """Ask, and be interrupted at some moment; ask the same again in peace; and so on."""
 
     def asked(low: int) -> bool:
@@ -188,31 +190,38 @@ def now_and_then(pipe: Connection, session: dpnb.Session, times: int = len(MOMEN
     return [(outcome(partial(asked, low)), right(session, low)) for low in range(times)]
 
 
-def interrupted_now_and_then(pipe: Connection, name: str, path: Path) -> None:
+def interrupted_now_and_then(pipe: Connection, name: str, path: Path, times: int) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     place = PLACES[name]()
     session = opened(place.table, path)
-    found = now_and_then(pipe, session)
+    found = now_and_then(pipe, session, times)
     pipe.send((found, session.ledger.count))
     os._exit(0)
 
 
-def at_several_moments(name: str, path: Path) -> None:
-    with kernels(Kernel(interrupted_now_and_then, name, path)) as (kernel,):
-        for moment in MOMENTS:
-            assert kernel.hear() == "asking"
-            time.sleep(moment)
-            kernel.interrupt()
-        found, count = kernel.hear()
+def unharmed(kernel: Kernel, moments: Sequence[float]) -> None:
+    """Interrupt each request some time after it has begun: it is answered or interrupted, and the next is answered.
+
+    The moments are not waited for: whatever the request is doing then, or has done, the same must hold.
+    """
+    for moment in moments:
+        assert kernel.hear() == "asking"
+        time.sleep(moment)
+        kernel.interrupt()
+    found, count, *_ = kernel.hear()
     assert {said for said, _ in found} <= {"interrupted", "right"}
     assert all(again for _, again in found)
-    assert count == len(MOMENTS)
+    assert count == len(moments)
 
 
 @pytest.mark.parametrize("name", ["duckdb", "polars"])
+@pytest.mark.waits
+@pytest.mark.slow
 def test_an_interrupt_at_any_moment_stays_one(name: str, tmp_path: Path) -> None:
+    """`make soak` interrupts more often."""
     pytest.importorskip(name)
-    at_several_moments(name, tmp_path / "engine.dpnb")
+    with kernels(Kernel(interrupted_now_and_then, name, tmp_path / "engine.dpnb", len(MOMENTS))) as (kernel,):
+        unharmed(kernel, MOMENTS)
 
 
 def without_waiting(self: Background) -> None:
@@ -255,6 +264,7 @@ def interrupted_while_waiting(pipe: Connection, path: Path, waits: bool) -> None
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["", "control"])
+@pytest.mark.waits
 def test_a_request_says_that_it_waits_and_is_charged_after_that(waits: bool, tmp_path: Path) -> None:
     pytest.importorskip("polars")
     with kernels(Kernel(interrupted_while_waiting, tmp_path / "engine.dpnb", waits)) as (kernel,):
@@ -277,6 +287,7 @@ def two_threads(pipe: Connection, path: Path) -> None:
     pipe.send((faults, found, session.ledger.count))
 
 
+@pytest.mark.waits
 def test_two_threads_may_ask_on_one_connection(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     with kernels(Kernel(two_threads, tmp_path / "engine.dpnb")) as (kernel,):
@@ -285,6 +296,7 @@ def test_two_threads_may_ask_on_one_connection(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java")
+@pytest.mark.waits
 def test_spark_is_cancelled_and_an_interrupt_stays_one(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     with kernels(Kernel(interrupted_spark, tmp_path / "engine.dpnb")) as (kernel,):
@@ -357,6 +369,8 @@ def interrupted_dask(pipe: Connection, path: Path) -> None:
     place.cluster.close()
 
 
+@pytest.mark.waits
+@pytest.mark.dask
 def test_dask_is_cancelled_and_waited_for_and_an_interrupt_stays_one(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     begun = tmp_path / "engine.begun"

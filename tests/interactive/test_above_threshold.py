@@ -415,6 +415,7 @@ def test_the_thresholds_noise_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert drawn[1:] == [*below, *above, *below, *above, *above]
 
 
+@pytest.mark.waits
 def test_many_threads_get_no_more_hits_than_there_are() -> None:
     machine = launched(5, 40)
     hits: list[bool] = []

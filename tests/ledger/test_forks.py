@@ -31,9 +31,11 @@ from ledger.rows import opened, reserve
 FORKS = 30
 REFUSED, ANSWERED, OTHER, WAITS = 3, 4, 5, 6
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:This process .* is multi-threaded:DeprecationWarning"
-)  # that is the test
+pytestmark = [
+    pytest.mark.waits,
+    # That is the test.
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 
 def outcome(act: Callable[[], object]) -> int:

@@ -253,6 +253,7 @@ def test_a_ledger_that_another_kernel_makes_during_any_step_of_ours_is_one_ledge
     assert step == len(made) + len(refusals) + 1 > 20
 
 
+@pytest.mark.waits
 def test_threads_write_one_after_the_other(path: Path) -> None:
     def write(thread: int) -> None:
         for number in range(20):

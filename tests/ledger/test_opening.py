@@ -221,6 +221,7 @@ def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: 
         Ledger.copied(path)
 
 
+@pytest.mark.waits
 def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copied, "PAGES_AT_ONCE", 1)
     done = threading.Event()

@@ -101,6 +101,7 @@ def test_a_ledger_in_memory_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there")
+@pytest.mark.waits
 def test_an_interrupt_ends_a_statement(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LEAST_STEPS", 10**15)
     file = endless(path)

@@ -141,6 +141,7 @@ def test_blocks_are_of_whole_units_and_of_all_rows(rows: int) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 @pytest.mark.parametrize("helps", [False, True])
+@pytest.mark.waits
 def test_an_exception_or_interrupt_leaves_undone_what_has_not_begun(
     error: type[BaseException], helps: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

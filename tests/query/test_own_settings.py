@@ -28,6 +28,7 @@ def test_what_an_analyst_has_set_decides_nothing() -> None:
             overflow()
 
 
+@pytest.mark.waits
 def test_a_block_that_ends_after_one_which_began_before_it_leaves_nothing_behind() -> None:
     """As work that an interrupt left behind; with one `catch_warnings` each, warnings stayed ignored for good."""
     begun, go_on = threading.Event(), threading.Event()

@@ -177,6 +177,7 @@ def test_two_sessions_of_one_process_share_the_budget(path: Path) -> None:
         ask(one, 2, "0.001")
 
 
+@pytest.mark.waits
 def test_threads_that_ask_the_same_at_once_pay_once_and_hear_the_same(path: Path) -> None:
     session = open_session(path)
     heard: list[tuple[Any, ...]] = []
@@ -190,6 +191,7 @@ def test_threads_that_ask_the_same_at_once_pay_once_and_hear_the_same(path: Path
     assert session.spent == GDP(FIRST)
 
 
+@pytest.mark.waits
 def test_threads_that_ask_different_things_at_once_never_exceed_the_budget(path: Path) -> None:
     session = open_session(path)
     admitted: list[int] = []
@@ -215,6 +217,7 @@ def test_threads_that_ask_different_things_at_once_never_exceed_the_budget(path:
         ("1/7", dpnb.Budget.gdp("6/7"), 36),
     ],
 )
+@pytest.mark.waits
 def test_processes_that_race_spend_the_budget_to_the_last_unit_and_not_one_more(
     path: Path, mu: str, budget: dpnb.Budget, fitting: int
 ) -> None:
@@ -234,6 +237,7 @@ def test_processes_that_race_spend_the_budget_to_the_last_unit_and_not_one_more(
     assert session.spent.mu_squared == fitting * Fraction(mu) ** 2
 
 
+@pytest.mark.waits
 def test_processes_that_ask_the_same_of_a_new_ledger_at_once_pay_once_and_hear_the_same(path: Path) -> None:
     with kernels(*(Kernel(make_and_ask, path) for _ in range(4))) as started:
         for kernel in started:
@@ -248,6 +252,7 @@ def test_processes_that_ask_the_same_of_a_new_ledger_at_once_pay_once_and_hear_t
     assert len(session.ledger.charges()) == 1
 
 
+@pytest.mark.waits
 def test_a_charge_that_another_kernel_took_up_is_answered_as_that_one_did(path: Path) -> None:
     with kernels(Kernel(ask_slowly, path)) as (kernel,):
         assert kernel.hear() == "charged"

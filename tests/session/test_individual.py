@@ -339,6 +339,7 @@ def test_a_charge_that_a_crash_left_unanswered_is_paid_for_and_answered_in_its_p
 
 
 @pytest.mark.parametrize("mode", ["skip", "clip"])
+@pytest.mark.waits
 def test_threads_that_ask_at_once_leave_the_state_that_a_replay_leaves(mode: str) -> None:
     session = opened(PEOPLE, mode=mode)
     session.partition("site")

@@ -63,6 +63,7 @@ def launch(pipe: Connection, path: Path) -> None:
     pipe.send([figures(answer) for answer in (*answers, looks.step())])
 
 
+@pytest.mark.waits
 def test_threads_of_several_processes_that_do_everything_at_once_never_overspend(path: Path) -> None:
     with kernels(*(Kernel(work, path, seed, 40, 1) for seed in range(3))) as started:
         told(started)
@@ -89,6 +90,7 @@ def test_kills_at_random_moments_overspend_nothing_and_the_next_kernel_spends_th
         count(session, 51).release(mu="1e-6")
 
 
+@pytest.mark.waits
 def test_kernels_that_launch_the_same_at_once_pay_once_and_hear_the_same(path: Path) -> None:
     with kernels(*(Kernel(launch, path) for _ in range(4))) as started:
         told(started)
@@ -102,12 +104,15 @@ def test_kernels_that_launch_the_same_at_once_pay_once_and_hear_the_same(path: P
     opened_again(path, rows).ledger.close()
 
 
+@pytest.mark.waits
 def test_threads_of_a_new_process_that_ask_at_once_do_not_crash(path: Path) -> None:
     with kernels(*(Kernel(ask_first, path) for _ in range(6))) as started:
         assert [kernel.hear() for kernel in started] == [[]] * 6
         assert [kernel.end() for kernel in started] == [0] * 6
 
 
+@pytest.mark.waits
+@pytest.mark.slow
 def test_threads_that_launch_one_scan_at_once_can_all_ask_it(path: Path) -> None:
     for name in "abcdefgh":
         session = clinic(path)
@@ -119,6 +124,7 @@ def test_threads_that_launch_one_scan_at_once_can_all_ask_it(path: Path) -> None
 
 
 @pytest.mark.parametrize("noise", [{"epsilon": 8, "hits": 5}, {"mu": 3, "questions": 5}], ids=["hits", "questions"])
+@pytest.mark.waits
 def test_threads_that_ask_one_scan_never_get_more_answers_than_it_has(path: Path, noise: dict[str, Any]) -> None:
     """All sums are far above the threshold, so that every answer counts; two sessions of a process share the noise."""
     sessions = [clinic(path, 50) for _ in range(2)]

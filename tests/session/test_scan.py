@@ -125,6 +125,7 @@ def test_without_its_noise_it_answers_nothing_new_and_can_be_closed(
     assert later.odometer.reading == "time-uniform"
 
 
+@pytest.mark.waits
 def test_a_fork_has_no_noise(tmp_path: Path) -> None:
     session = opened(tmp_path)
     session.above_threshold(100, name="scan", epsilon="0.1", hits=5)

@@ -94,6 +94,7 @@ def test_public_words_come_first_and_the_stage_joins_them_once_they_stand_for_a_
     assert made.last == "step 2 of 9"
 
 
+@pytest.mark.waits
 def test_line_follows_the_stages_and_goes_when_the_work_ends(onlooker: Onlooker) -> None:
     with begin(Stage.CHARGING), begin(Stage.READING):
         with at(Stage.ADDING):
@@ -107,6 +108,7 @@ def test_line_follows_the_stages_and_goes_when_the_work_ends(onlooker: Onlooker)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.waits
 def test_line_goes_however_the_work_ends(onlooker: Onlooker, error: type[BaseException]) -> None:
     def fail() -> None:
         with begin(Stage.ADDING):
@@ -121,6 +123,7 @@ def test_line_goes_however_the_work_ends(onlooker: Onlooker, error: type[BaseExc
         assert onlooker.begun == 2
 
 
+@pytest.mark.waits
 def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlooker: Onlooker) -> None:
     def other() -> None:
         with at(Stage.NOISE):
@@ -137,6 +140,7 @@ def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlook
     assert not any("noise" in text for text, _ in onlooker.told)
 
 
+@pytest.mark.waits
 def test_line_is_told_in_the_context_of_whoever_began_the_work() -> None:
     cell: ContextVar[str] = ContextVar("cell", default="another")
     seen: list[str] = []
@@ -182,6 +186,7 @@ def test_what_cannot_be_shown_stops_nothing(
     assert "browser" not in caplog.text
 
 
+@pytest.mark.waits
 def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpnb.stages.clock.LAST_WORD", 0.01)
     hanging = threading.Event()
