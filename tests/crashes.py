@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import time
 from fractions import Fraction
@@ -18,17 +19,19 @@ Shown = dict[int, tuple[Any, ...]]
 """Answers that were seen, by the number of the question."""
 
 
-def killed_at_some_moment(path: Path, shown: Shown, moment: float) -> int:
-    """Kill a kernel so many seconds after it was ready; the charges that there are now.
+def killed_at_some_moment(path: Path, shown: Shown, chance: random.Random) -> int:
+    """Kill a kernel after some answers and some milliseconds; the charges that there are now.
 
-    The moment is not waited for: however far the kernel has come by then, the ledger must be right.
+    The milliseconds are nothing that is waited for: whatever the kernel is doing then, the ledger must be right.
     """
     with kernels(Kernel(ask_without_end, path, max(0, len(shown) - 3), MU)) as (kernel,):
         assert kernel.hear() == "ready"
-        time.sleep(moment)
+        for _ in range(chance.randrange(6)):  # of which the first three were asked before
+            is_the_same(shown, *kernel.hear())
+        time.sleep(chance.uniform(0, 0.02))
         kernel.kill()
         for number, answer in kernel.said():
-            assert shown.setdefault(number, answer) == answer  # asked before: the very same answer
+            is_the_same(shown, number, answer)
         assert kernel.end() == -signal.SIGKILL
     session = open_session(path, budget=BUDGET)
     charges = session.ledger.charges()
@@ -37,6 +40,11 @@ def killed_at_some_moment(path: Path, shown: Shown, moment: float) -> int:
     assert len(shown) <= len(charges) <= len(shown) + 1
     session.ledger.close()
     return len(charges)
+
+
+def is_the_same(shown: Shown, number: int, answer: tuple[Any, ...]) -> None:
+    """What was answered before is answered in the very same way."""
+    assert shown.setdefault(number, answer) == answer
 
 
 def all_shown_answers_stand(path: Path, shown: Shown) -> None:

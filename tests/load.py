@@ -27,7 +27,7 @@ import dpnb
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError
 from kernels import Kernel, kernels
 from threads import at_once
-from waiting import LIMIT
+from waiting import LIMIT, wait_until
 
 TOWNS = ("a", "b", "c")
 MOST = 2
@@ -203,19 +203,31 @@ def finish(pipe: Connection, path: Path, mu0: object) -> None:
 
 
 def killed_in_turn(path: Path, seed: int, chance: random.Random, mu0: object) -> int:
-    """Kill two kernels at work, at random moments, whatever they are doing then; how many were killed.
+    """Kill two kernels at work, each after some further rows and some milliseconds; how many were killed.
 
-    The moments are random and not waited for: whatever has been reached by then, nothing may be overspent.
+    The milliseconds are nothing that is waited for: whatever the kernels are doing then, nothing may be overspent.
     """
     with kernels(*(Kernel(work, path, 10 * seed + number, 10**9, mu0) for number in (1, 2))) as started:
         told(started)
         for kernel in started:
-            time.sleep(chance.uniform(0.02, 1.2))
+            at_work(path, chance.randrange(1, 12), mu0)
+            time.sleep(chance.uniform(0, 0.05))
             kernel.kill()
             audited(path, mu0)  # while the other one goes on
             assert kernel.end() == -signal.SIGKILL
     opened_again(path, audited(path, mu0), mu0).ledger.close()
     return len(started)
+
+
+def at_work(path: Path, rows: int, mu0: object) -> None:
+    """Wait until there are so many rows more, unless there is hardly anything left to write rows for."""
+    before = len(rows_of(path))
+
+    def enough() -> bool:
+        now = rows_of(path)
+        return len(now) >= before + rows or spent(now) > Fraction("0.9") * Fraction(mu0) ** 2  # type: ignore[arg-type]
+
+    wait_until(enough, f"{rows} rows after the first {before}", lambda: len(rows_of(path)))
 
 
 def told(started: tuple[Kernel, ...]) -> None:

@@ -103,7 +103,7 @@ def test_kills_at_random_moments_lose_no_charge(tmp_path: Path) -> None:
     chance = random.Random(20)
     path, shown = tmp_path / "clinic.dpnb", Shown()
     for _ in range(20):
-        killed_at_some_moment(path, shown, chance.uniform(0, 0.06))
+        killed_at_some_moment(path, shown, chance)
     assert len(shown) > 10
     all_shown_answers_stand(path, shown)
 

@@ -37,7 +37,7 @@ def crashes(folder: Path, chance: random.Random) -> Counter[str]:
     """One kernel that asks without end and is killed twenty times."""
     path, shown, charges = folder / "clinic.dpnb", Shown(), 0
     for _ in range(20):
-        charges = killed_at_some_moment(path, shown, chance.uniform(0, 0.3))
+        charges = killed_at_some_moment(path, shown, chance)
     all_shown_answers_stand(path, shown)
     return Counter(kills=20, charges=charges)
 

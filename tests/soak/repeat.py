@@ -30,7 +30,8 @@ WAITING = "(waits or ui) and not spark"
 
 def spin(parent: int) -> None:
     """Work for nothing, for as long as the process that wants it is there."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.SIG_IGN)  # the parent ends it
     while os.getppid() == parent:
         sum(range(100_000))
 
