@@ -54,6 +54,12 @@ pytest: set-up-test  ## the Python and browser tests of `make test` (PYTEST_FLAG
 pytest-all: set-up-thorough  ## those of `make test-all` (AFTER_TEST=, PART=, PYTEST_FLAGS=)
 	$(PYTEST) $(if $(CHOSEN),-m "$(CHOSEN)") $(PYTEST_FLAGS)
 
+repeat: set-up-thorough  ## the tests that wait for something, sixty times on busy cores (TIMES=, PYTEST_FLAGS=)
+	cd tests && $(ENV) $(CURDIR)/$(PY) -m soak.repeat --times $(or $(TIMES),60) $(PYTEST_FLAGS)
+
+soak: set-up-thorough  ## kill, load, fork and interrupt for long, and print what was done (SOAK_FLAGS="--minutes 30")
+	cd tests && $(ENV) $(CURDIR)/$(PY) -m soak $(SOAK_FLAGS)
+
 coverage:  ## every test, and which lines of dpnb no test ran; twice as long
 	$(MAKE) pytest-all PYTEST_FLAGS="--cov $(PYTEST_FLAGS)"
 
