@@ -19,8 +19,7 @@ from IPython.display import DisplayHandle, display
 from dpnb.accounting.exact import exact, from_text
 from dpnb.answer.faces import dated
 from dpnb.errors import DpnbError, RequestError
-from dpnb.notebook import ladder, panel, place, progress
-from dpnb.notebook.widgets import asset
+from dpnb.notebook import ladder, panel, place, progress, widgets
 from dpnb.session.query import Query
 
 BEST = ".best gives all that is known by now, free; it changes when more becomes known"
@@ -45,8 +44,8 @@ class Picker(anywidget.AnyWidget):
         What a release that lasts is doing, and for how long; empty for nothing.
     """
 
-    _esm = asset("picker.js")
-    _css = asset("picker.css")
+    _esm = widgets.asset("picker.js")
+    _css = widgets.asset("picker.css")
     state = traitlets.Dict().tag(sync=True)
     is_stale = traitlets.Bool(False).tag(sync=True)
     doing = traitlets.Unicode("").tag(sync=True)
@@ -77,8 +76,7 @@ class Picker(anywidget.AnyWidget):
 
     def _bundle(self, answer: dict[str, str] | None = None) -> dict[str, object]:
         """Live where widgets run; elsewhere the answer, or before it the preview."""
-        bundle = self._repr_mimebundle_()
-        live: dict[str, object] = dict(bundle[0]) if bundle is not None else {}
+        live = widgets.live(self, "picker")
         if answer is None:
             return {**live, **ladder.still(self._query)}
         return {**live, "text/plain": answer["text"], "text/html": dated(answer["html"])}

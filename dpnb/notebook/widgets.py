@@ -47,6 +47,12 @@ class Gauges(anywidget.AnyWidget):
     state = traitlets.Dict().tag(sync=True)
 
 
+LIVE = "application/vnd.dpnb.widget+json"
+"""What dpnb's Lab extension shows by itself: the widget's view while its kernel lives, else the page's HTML.
+
+JupyterLab's own view of a widget shows an error where the kernel is gone.  Other front ends pass over this type.
+"""
+
 _shown: dict[str, Gauges] = {}
 """The one widget of every session that was ever displayed; each display of it is a view of the same state."""
 
@@ -78,9 +84,13 @@ def mimebundle(session: Session, *, text: str, html: str) -> dict[str, object]:
     dict
         Content by MIME type, for `_repr_mimebundle_`.
     """
-    bundle = gauges(session)._repr_mimebundle_()
-    live: dict[str, object] = dict(bundle[0]) if bundle is not None else {}
-    return {**live, "text/plain": text, "text/html": html}
+    return {**live(gauges(session), "gauges"), "text/plain": text, "text/html": html}
+
+
+def live(widget: anywidget.AnyWidget, view: str) -> dict[str, object]:
+    """The live faces of a widget: of dpnb's Lab extension, where it goes by `view`, and of every other front end."""
+    bundle = widget._repr_mimebundle_()
+    return {} if bundle is None else {**bundle[0], LIVE: {"model_id": widget.model_id, "view": view}}
 
 
 def _follow(sessions: list[Session]) -> None:

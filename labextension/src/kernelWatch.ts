@@ -4,6 +4,7 @@ import type { IDisposable } from '@lumino/disposable';
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { ISnapshotCache } from './cache';
+import { sendToComm } from './comm';
 import { type ILog, LogBook, readLogChunk } from './logBook';
 import { type IRelease, type ISnapshot, readSnapshot } from './snapshot';
 import type { LedgerView } from './tokens';
@@ -201,19 +202,8 @@ export class KernelWatch implements IDisposable {
     }
   }
 
-  /** Say something to dpnb, which hears it when the kernel has done what it was told before; false if it is not found. */
+  /** Say something to dpnb; false if it is not found. */
   private _send(data: JSONObject): boolean {
-    if (this._commId === null) {
-      return false;
-    }
-    const message = KernelMessage.createMessage<KernelMessage.ICommMsgMsg<'shell'>>({
-      msgType: 'comm_msg',
-      channel: 'shell',
-      username: this.kernel.username,
-      session: this.kernel.clientId,
-      content: { comm_id: this._commId, data }
-    });
-    this.kernel.sendShellMessage(message, false, true);
-    return true;
+    return this._commId !== null && sendToComm(this.kernel, this._commId, data);
   }
 }

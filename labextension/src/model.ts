@@ -27,6 +27,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
   private readonly _watches = new Map<IKernelHost, KernelWatch | null>();
   private readonly _changed = new Signal<this, void>(this);
   private readonly _kernelChanged = new Signal<this, string>(this);
+  private readonly _connected = new Signal<this, Kernel.IKernelConnection>(this);
   private _active: IKernelHost | null = null;
   private _isDisposed = false;
 
@@ -50,6 +51,11 @@ export class LedgerModel implements ILedgerModel, IDisposable {
 
   get kernelChanged(): ISignal<this, string> {
     return this._kernelChanged;
+  }
+
+  /** Emitted with every kernel connection that is followed from now on. */
+  get connected(): ISignal<this, Kernel.IKernelConnection> {
+    return this._connected;
   }
 
   viewOf(kernelId: string): LedgerView {
@@ -119,6 +125,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     const watch = kernel && new KernelWatch(kernel, this._cache);
     if (watch) {
       watch.changed.connect(() => this._onWatchChanged(host, watch), this);
+      this._connected.emit(watch.kernel);
     }
     this._watches.set(host, watch);
     this._onWatchChanged(host, old);

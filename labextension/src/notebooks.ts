@@ -36,7 +36,14 @@ export class Notebooks {
       return false;
     }
     this._activate(panel.id);
-    await panel.revealed;
+    try {
+      await panel.revealed;
+    } catch {
+      return false; // it could not be loaded, and says so itself
+    }
+    if (panel.isDisposed) {
+      return false; // closed meanwhile
+    }
     const { content } = panel;
     const index = content.widgets.findIndex(widget => widget.model.id === cell);
     const widget = content.widgets[index];

@@ -2,6 +2,7 @@ import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } fro
 import { Clipboard, ICommandPalette } from '@jupyterlab/apputils';
 import { IConsoleTracker } from '@jupyterlab/console';
 import { INotebookTracker } from '@jupyterlab/notebook';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 
@@ -12,6 +13,8 @@ import { exportLog } from './exportLog';
 import { followActive } from './followActive';
 import { DEFAULT_HEADLINE, statusLine } from './format';
 import { dialIcon } from './icon';
+import { addLiveOutputs } from './liveOutput';
+import { LiveWidgets } from './liveWidgets';
 import { LedgerModel } from './model';
 import { Notebooks } from './notebooks';
 import { openOnFirstSession } from './opening';
@@ -32,15 +35,21 @@ const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
   description: 'Shows the privacy budget of the active kernel in a side panel.',
   autoStart: true,
   provides: ILedgerModel,
-  optional: [INotebookTracker, IConsoleTracker, ILayoutRestorer, ICommandPalette],
+  optional: [INotebookTracker, IConsoleTracker, ILayoutRestorer, ICommandPalette, IRenderMimeRegistry],
   activate: (
     app: JupyterFrontEnd,
     notebooks: INotebookTracker | null,
     consoles: IConsoleTracker | null,
     restorer: ILayoutRestorer | null,
-    palette: ICommandPalette | null
+    palette: ICommandPalette | null,
+    rendermime: IRenderMimeRegistry | null
   ): ILedgerModel => {
     const model = new LedgerModel(new TabCache());
+    if (rendermime) {
+      const widgets = new LiveWidgets();
+      model.connected.connect((_, kernel) => widgets.follow(kernel));
+      addLiveOutputs(rendermime, widgets);
+    }
     if (notebooks || consoles) {
       followActive(app, model, notebooks, consoles);
       addPanel(app, model, notebooks, restorer, palette);

@@ -30,7 +30,11 @@ export class Setting<T extends string | boolean> {
   /** Change it, for later pages too where the page has settings. */
   async set(value: T): Promise<void> {
     this._take(value);
-    await this._settings?.set(this._key, value);
+    try {
+      await this._settings?.set(this._key, value);
+    } catch (reason) {
+      console.warn(`dpnb could not save its setting ${this._key}: ${String(reason)}`); // the server is gone, say
+    }
   }
 
   private async _load(registry: ISettingRegistry, plugin: string): Promise<void> {

@@ -211,6 +211,7 @@ def executed() -> nbformat.NotebookNode:
     return notebook
 
 
+@pytest.mark.notebook
 def test_executed_notebook_holds_dated_still_faces_and_no_widget(executed: nbformat.NotebookNode) -> None:
     faces = [cell.outputs[-1].data for cell in executed.cells]
     assert [set(face) for face in faces] == [{"text/plain", "text/html"}] * 3
@@ -223,6 +224,7 @@ def test_executed_notebook_holds_dated_still_faces_and_no_widget(executed: nbfor
     assert "95% interval" in answer
 
 
+@pytest.mark.notebook
 def test_exported_page_shows_the_still_faces_and_asks_the_network_for_none_of_them(
     executed: nbformat.NotebookNode,
 ) -> None:

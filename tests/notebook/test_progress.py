@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 from dpnb.notebook import progress
 from dpnb.session import releases
 from dpnb.stages import Stage
+from waiting import LIMIT
 
 
 class Shown:
@@ -69,6 +70,7 @@ fit = session.frame.fit('y', on='x', family='linear', mu='0.1', steps=4, name='l
 """
 
 
+@pytest.mark.notebook
 def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_shown() -> None:
     sources = [FIT + "fit.run();", "%load_ext dpnb\nfit.begin(); fit.run();", "fit"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
@@ -82,15 +84,25 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
 
 
 SLOW = """
-import time
+import threading
+from dpnb.notebook import progress
 from dpnb.query.tables import memory
 
+seen = threading.Event()
+tell = progress.Line.__call__
+
+def telling(line, text, done):
+    tell(line, text, done)
+    if text.startswith('adding up rows'):
+        seen.set()
+
 def slowly(*arguments, **options):
-    time.sleep(2)
+    assert seen.wait(LIMIT), 'nothing is said of a question that lasts'
     return execute(*arguments, **options)
 
+progress.Line.__call__ = telling
 execute, memory.execute = memory.execute, slowly
-"""
+""".replace("LIMIT", str(LIMIT))
 
 
 def executed(*sources: str) -> tuple[nbformat.NotebookNode, list[tuple[str, str, str]]]:
@@ -108,6 +120,7 @@ def executed(*sources: str) -> tuple[nbformat.NotebookNode, list[tuple[str, str,
     return notebook, displayed
 
 
+@pytest.mark.notebook
 def test_a_slow_question_tells_its_stage_in_its_own_cell_and_leaves_nothing_of_it() -> None:
     slow = "answer = session.frame.count().release(mu='0.1')"
     notebook, displayed = executed("%load_ext dpnb", FIT + SLOW, slow, "session.frame.count().release(mu='0.1');")
@@ -135,6 +148,7 @@ execute, memory.execute = memory.execute, without_end
 """
 
 
+@pytest.mark.notebook
 def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_asked_again() -> None:
     ask = "answer = session.frame.count().release(mu='0.1')"
     sources = [FIT + ENDLESS + "\n%load_ext dpnb", ask, f"memory.execute = execute\n{ask}\n{STANDING}"]
@@ -148,7 +162,7 @@ def test_a_question_interrupted_in_a_kernel_says_what_stands_and_is_free_when_as
                 os.kill(self.km.provisioner.pid, signal.SIGINT)
             return super().process_message(msg, cell, cell_index)
 
-    Client(notebook, kernel_name="python3", allow_errors=True, timeout=120).execute()
+    Client(notebook, kernel_name="python3", allow_errors=True, timeout=int(LIMIT)).execute()
     assert interrupted == [ask]
     line, error = notebook.cells[1].outputs
     assert line.data["text/plain"] == ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from dpnb.notebook import panel, widgets
+from dpnb.notebook import panel, picker, widgets
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
 
@@ -48,7 +49,18 @@ def test_bundle_has_static_faces_beside_the_live_one(session: dict) -> None:
     bundle = widgets.mimebundle(session, text="83.3% left", html="<b>83.3% left</b>")
     assert bundle["text/plain"] == "83.3% left"
     assert bundle["text/html"] == "<b>83.3% left</b>"
-    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == widgets.gauges(session).model_id
+    model = widgets.gauges(session).model_id
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == model
+    assert bundle[widgets.LIVE] == {"model_id": model, "view": "gauges"}
+
+
+def test_browser_knows_our_widgets_by_the_names_and_types_that_the_kernel_uses() -> None:
+    source = Path(__file__).parents[2] / "labextension" / "src"
+    assert f"'{widgets.LIVE}'" in (source / "liveOutput.ts").read_text(encoding="utf-8")
+    start = re.search("OURS = '(.*)'", (source / "liveWidgets.ts").read_text(encoding="utf-8"))
+    assert start is not None
+    for kind in (widgets.Gauges, picker.Picker):
+        assert f"{kind.__module__}.{kind.__qualname__}".startswith(start[1])
 
 
 def test_missing_build_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,14 @@ export class FakeKernel {
   readonly iopubMessage = new Signal<this, KernelMessage.IIOPubMessage>(this);
   readonly statusChanged = new Signal<this, Kernel.Status>(this);
   readonly connectionStatusChanged = new Signal<this, Kernel.ConnectionStatus>(this);
+  readonly disposed = new Signal<this, void>(this);
+  isDisposed = false;
   connectionStatus: Kernel.ConnectionStatus = 'connected';
   status: Kernel.Status = 'idle';
   /** The comm of a kernel that has loaded dpnb. */
   commId: string | null = null;
+  /** The comms of widgets. */
+  widgets: string[] = [];
   /** Data of every message sent to a comm, and the comms' ids. */
   readonly sent: unknown[] = [];
   readonly sentTo: string[] = [];
@@ -25,13 +29,16 @@ export class FakeKernel {
 
   constructor(readonly id = 'kernel-1') {}
 
-  async requestCommInfo(): Promise<unknown> {
+  async requestCommInfo({ target_name: target }: { target_name: string }): Promise<unknown> {
     await this.gate;
-    const comms = this.commId === null ? {} : { [this.commId]: { target_name: 'dpnb.state' } };
-    return { content: { status: 'ok', comms } };
+    const ids = target === 'jupyter.widget' ? this.widgets : this.commId === null ? [] : [this.commId];
+    return { content: { status: 'ok', comms: Object.fromEntries(ids.map(id => [id, { target_name: target }])) } };
   }
 
   sendShellMessage(message: { content: { comm_id: string; data: unknown } }): void {
+    if (this.status === 'dead') {
+      throw new Error('Kernel is dead'); // as JupyterLab's connection does
+    }
     this.sent.push(message.content.data);
     this.sentTo.push(message.content.comm_id);
   }
@@ -41,9 +48,29 @@ export class FakeKernel {
     this.statusChanged.emit(status);
   }
 
+  /** Close the connection. */
+  dispose(): void {
+    this.isDisposed = true;
+    this.disposed.emit();
+  }
+
+  /** A widget is made in the kernel. */
+  openWidget(id: string, state: object, target = 'jupyter.widget'): void {
+    const content = { comm_id: id, target_name: target, data: { state } };
+    this.iopubMessage.emit({
+      header: { msg_type: 'comm_open' },
+      content
+    } as unknown as KernelMessage.IIOPubMessage);
+  }
+
+  /** A widget's state, or a part of it, is sent. */
+  updateWidget(id: string, state: object): void {
+    this.broadcast({ method: 'update', state }, 'comm_msg', id);
+  }
+
   /** Broadcast something under a comm. */
-  broadcast(data: unknown, type = 'comm_msg'): void {
-    const message = { header: { msg_type: type }, content: { comm_id: 'x', data } };
+  broadcast(data: unknown, type = 'comm_msg', commId = 'x'): void {
+    const message = { header: { msg_type: type }, content: { comm_id: commId, data } };
     this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
   }
 

@@ -37,7 +37,7 @@ export class FakeCell extends Widget {
 /** As much of a notebook as badges and the way to a cell need. */
 export class FakeNotebook {
   isDisposed = false;
-  readonly revealed = Promise.resolve();
+  revealed = Promise.resolve();
   readonly disposed = new Signal<this, void>(this);
   readonly context = { contentsModel: { writable: true } as { writable: boolean } | null };
   readonly sessionContext = {

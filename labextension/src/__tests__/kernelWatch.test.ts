@@ -256,6 +256,15 @@ describe('a log that was asked for', () => {
     expect(requests()).toHaveLength(1);
   });
 
+  it('may be asked for when the kernel has just died', () => {
+    const watched = watch();
+    kernel.push(snapshot());
+    kernel.status = 'dead'; // before anybody was told
+    void watched.requestLog(session.id);
+    expect(watched.log(session.id).isAwaited).toBe(true);
+    expect(kernel.sent).toEqual([]);
+  });
+
   it('is given up with the connection', async () => {
     const watched = watch();
     const answer = watched.requestLog(session.id);

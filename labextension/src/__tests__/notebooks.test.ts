@@ -55,6 +55,20 @@ it('goes nowhere when the cell is not there', async () => {
   expect(activate).not.toHaveBeenCalled();
 });
 
+it('goes nowhere when the notebook is closed on the way', async () => {
+  const { one, notebooks } = opened();
+  const gone = notebooks.goToCell('kernel-1', 'b');
+  one.close();
+  expect(await gone).toBe(false);
+  expect(one.content.scrollToItem).not.toHaveBeenCalled();
+});
+
+it('goes nowhere when the notebook cannot be loaded', async () => {
+  const { one, notebooks } = opened();
+  one.revealed = Promise.reject(new Error('the server is gone'));
+  expect(await notebooks.goToCell('kernel-1', 'b')).toBe(false);
+});
+
 it('prefers the notebook in front when two on one kernel show the cell', async () => {
   const { one, two, tracker, notebooks } = opened();
   two.useKernel('kernel-1');

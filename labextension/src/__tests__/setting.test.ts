@@ -60,6 +60,17 @@ it('is kept for later pages', async () => {
   expect(settings.set).toHaveBeenCalledWith('showBadges', false);
 });
 
+it('holds for this page where the server that keeps settings is gone', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  const settings = new FakeSettings({ showBadges: true });
+  settings.set.mockRejectedValue(new TypeError('Failed to fetch'));
+  const setting = new Setting<boolean>(settings.registry, 'dpnb:badges', 'showBadges', true);
+  await settle();
+  await setting.set(false);
+  expect(setting.value).toBe(false);
+  expect(warn).toHaveBeenCalledOnce();
+});
+
 it('works on a page without settings, or without ours', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
   const broken = { load: () => Promise.reject(new Error('no such plugin')) } as unknown as ISettingRegistry;

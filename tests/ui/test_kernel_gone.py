@@ -1,0 +1,113 @@
+"""Widgets of ours that are shown when their kernel is gone, or not heard of yet.
+
+JupyterLab's widget manager looks for a widget for two seconds and then writes "widget model not found" into the page
+and the console.  In each of these notebooks there is also a slider of ipywidgets, to which just that happens: it shows
+that the two seconds are over, and that what happened to it would have happened to ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from ui.conftest import CELL
+from ui.lab import Lab
+from waiting import LIMIT_MS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import WebSocketRoute
+
+FOREIGN = "import ipywidgets\nipywidgets.IntSlider()"
+NOT_FOUND = "Error displaying widget: model not found"
+
+# A busy machine: the last of the pauses between two looks of the widget manager ends when the test says so.
+LATE = """
+const setTimeout = window.setTimeout;
+let first = null;
+const late = [];
+window.dpnbTestIsLate = () => late.length > 0 && Date.now() - first > 2000;
+window.dpnbTestLookNow = () => late.forEach(look => look());
+window.setTimeout = (callback, pause, ...rest) => {
+  if (pause === 100 && /get_model/.test(new Error().stack)) {
+    first ??= Date.now();
+    if (Date.now() - first > 1500) {
+      late.push(callback);
+      return 0;
+    }
+  }
+  return setTimeout(callback, pause, ...rest);
+};
+"""
+
+IS_RESTORED = """async () => {
+  const { rendermime } = window.jupyterapp.shell.currentWidget.content;
+  const renderer = rendermime.createRenderer('application/vnd.jupyter.widget-view+json');
+  return (await renderer._manager.promise).restoredStatus;
+}"""
+
+
+@pytest.fixture
+def saved(cockpit: Lab) -> Lab:
+    """A saved notebook with gauges, a picker, and a widget that is not ours."""
+    cockpit.run(CELL["count"])
+    cockpit.write(CELL["spare"], FOREIGN)
+    cockpit.run(CELL["spare"])
+    expect(outputs(cockpit, "spare").locator(".widget-slider")).to_be_visible()
+    cockpit.save()
+    return cockpit
+
+
+def outputs(lab: Lab, cell: str) -> Locator:
+    return lab.page.locator(".jp-Cell").nth(CELL[cell]).locator(".jp-OutputArea")
+
+
+def expect_only_the_other_is_lost(lab: Lab) -> None:
+    expect(outputs(lab, "spare")).to_contain_text(NOT_FOUND, timeout=LIMIT_MS)
+    complaints = [trouble for trouble in lab.troubles if "widget model not found" in trouble]
+    assert len(complaints) == 1, "one of the slider, and none of ours"
+    lab.troubles.remove(complaints[0])
+
+
+def test_widgets_of_a_kernel_that_is_gone_show_their_still_faces(saved: Lab) -> None:
+    saved.shut_down()
+    saved.reload()
+    expect_only_the_other_is_lost(saved)
+    expect(outputs(saved, "session")).to_contain_text("100.0% left")
+    expect(outputs(saved, "session").locator(".dpnb-session")).to_have_count(0)
+    expect(outputs(saved, "count")).to_contain_text("not released")
+    expect(outputs(saved, "count").locator(".dpnb-picker")).to_have_count(0)
+    for cell in ("load", "session", "count"):
+        saved.run(CELL[cell])
+    expect(outputs(saved, "count").locator(".dpnb-picker").get_by_role("slider")).to_be_visible()
+    expect(outputs(saved, "session").locator(".dpnb-session")).to_be_visible()
+
+
+def test_widgets_that_are_restored_in_the_last_moment_are_live(saved: Lab) -> None:
+    kept: list[tuple[WebSocketRoute, str | bytes]] = []
+    saved.page.route_web_socket("**/channels*", lambda page: keep_states(page, kept))
+    saved.page.add_init_script(LATE)
+    saved.reload()
+    saved.page.wait_for_function("window.dpnbTestIsLate()", timeout=LIMIT_MS)
+    for page, message in kept:
+        page.send(message)
+    saved.page.wait_for_function(IS_RESTORED, timeout=LIMIT_MS)
+    saved.page.evaluate("window.dpnbTestLookNow()")
+    expect_only_the_other_is_lost(saved)
+    expect(outputs(saved, "session").locator(".dpnb-session")).to_be_visible()
+    expect(outputs(saved, "count").locator(".dpnb-picker").get_by_role("slider")).to_be_visible()
+
+
+def keep_states(page: WebSocketRoute, kept: list[tuple[WebSocketRoute, str | bytes]]) -> None:
+    """Pass on whatever the kernel says but the states of all widgets, which a reloaded page asks for."""
+    server = page.connect_to_server()
+
+    def on_message(message: str | bytes) -> None:
+        text = message if isinstance(message, str) else message.decode("utf-8", "replace")
+        if '"update_states"' in text:
+            kept.append((page, message))
+        else:
+            page.send(message)
+
+    server.on_message(on_message)
