@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from waiting import LIMIT
+
 TOKEN = "t"
-START_SECONDS = 60
 
 
 def _free_port() -> int:
@@ -42,10 +43,10 @@ def _silence_news(home: Path) -> None:
 
 
 def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with urllib.request.urlopen(f"{url}/api/status?token={TOKEN}", timeout=5):
+            with urllib.request.urlopen(f"{url}/api/status?token={TOKEN}", timeout=LIMIT):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
@@ -74,7 +75,7 @@ def running_lab(home: Path, root: Path) -> Iterator[str]:
         finally:
             process.terminate()  # the server shuts its kernels down
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=LIMIT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
