@@ -160,10 +160,10 @@ def lab(tabs: object, lab_url: str, lab_root: Path, kernels: None, request: pyte
     page = tabs.new_page()  # type: ignore[attr-defined]
     lab = request.node.stash[ON_THE_SCREEN] = Lab(page, lab_url, lab_root.parent, lab_root.name)
     yield lab
-    seen = lab.console.on_the_screen(request.node.name) if lab.console.troubles else ""
+    seen = lab.console.on_the_screen(request.node.name) if lab.troubles else ""
     page.close()
     request.node.user_properties += [("let off", words) for words in lab.console.let_off]
-    assert lab.console.troubles == [], seen
+    assert lab.troubles == [], seen
 
 
 @pytest.hookimpl(wrapper=True)

@@ -71,6 +71,11 @@ class Lab:
         self.console = Console(page, url)
         page.set_default_timeout(LIMIT_MS)
 
+    @property
+    def troubles(self) -> list[str]:
+        """Errors in the console, and requests that left this machine."""
+        return self.console.troubles
+
     def _path(self, path: str) -> str:
         """How the server calls a file."""
         return f"{self._folder}/{path}" if self._folder else path
