@@ -19,6 +19,7 @@ from waiting import LIMIT
 
 if TYPE_CHECKING:
     from ui.lab import Lab
+    from ui.tab import Tab
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -89,11 +90,13 @@ def browser(chromium: str) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def tabs(browser: object) -> Iterator[object]:
-    """Where each test gets a new tab.  One for all: a page that was loaded before costs half as much to load."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})  # type: ignore[attr-defined]
-    yield context
-    context.close()
+def tab(browser: object) -> Iterator[Tab]:
+    """Where one test after another loads its page."""
+    from ui.tab import Tab
+
+    tab = Tab(browser)
+    yield tab
+    tab.close()
 
 
 @pytest.fixture(scope="session")
@@ -153,15 +156,15 @@ ON_THE_SCREEN = pytest.StashKey["Lab"]()
 
 
 @pytest.fixture
-def lab(tabs: object, lab_url: str, lab_root: Path, kernels: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """JupyterLab in a new browser tab; the test fails if the page complains or talks to the outside."""
+def lab(tab: Tab, lab_url: str, lab_root: Path, kernels: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """JupyterLab in an empty browser tab; the test fails if the page complains or talks to the outside."""
     from ui.lab import Lab
 
-    page = tabs.new_page()  # type: ignore[attr-defined]
-    lab = request.node.stash[ON_THE_SCREEN] = Lab(page, lab_url, lab_root.parent, lab_root.name)
+    lab = request.node.stash[ON_THE_SCREEN] = Lab(tab.take(), lab_url, lab_root.parent, lab_root.name)
     yield lab
     seen = lab.console.on_the_screen(request.node.name) if lab.troubles else ""
-    page.close()
+    tab.give_back(is_as_it_was=not (lab.has_changed_the_tab or lab.troubles))
+    lab.console.close()
     request.node.user_properties += [("let off", words) for words in lab.console.let_off]
     assert lab.troubles == [], seen
 
@@ -195,7 +198,7 @@ def cockpit(lab: Lab) -> Lab:
 
 @pytest.fixture(scope="session")
 def leaving(lab_url: str) -> Iterator[ThreadPoolExecutor]:
-    """Runs what need not be waited for: how kernels shut down."""
+    """Runs what need not be waited for: how kernels shut down.  One that does not is the server's to end."""
     with ThreadPoolExecutor(max_workers=2) as threads:
         yield threads
 

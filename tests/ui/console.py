@@ -62,9 +62,14 @@ class Console:
         """Errors, and requests that left this machine."""
         self.let_off: list[str] = []
         """Errors that are not the product's, with the reason."""
-        page.on("console", self._on_console)
-        page.on("pageerror", self._on_page_error)
-        page.on("request", self._on_request)
+        self._heard = {"console": self._on_console, "pageerror": self._on_page_error, "request": self._on_request}
+        for event, hear in self._heard.items():
+            page.on(event, hear)  # type: ignore[call-overload]
+
+    def close(self) -> None:
+        """Stop listening: the next page in this tab is another test's."""
+        for event, hear in self._heard.items():
+            self._page.remove_listener(event, hear)
 
     def _take(self, kind: str, words: str, where: str) -> None:
         known = let_off(words, SCRIPT.findall(where))

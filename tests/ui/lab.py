@@ -69,6 +69,8 @@ class Lab:
         self._folder = folder
         self.files = root / folder
         self.console = Console(page, url)
+        self.has_changed_the_tab = False
+        """To be set by a test that leaves routes or scripts with the tab: the next test gets another one."""
         page.set_default_timeout(LIMIT_MS)
 
     @property
