@@ -166,7 +166,7 @@ def lab(tab: Tab, lab_url: str, lab_root: Path, kernels: None, request: pytest.F
     tab.give_back(is_as_it_was=not (lab.has_changed_the_tab or lab.troubles))
     lab.console.close()
     request.node.user_properties += [("let off", words) for words in lab.console.let_off]
-    assert lab.troubles == [], seen
+    assert not lab.troubles, seen
 
 
 @pytest.hookimpl(wrapper=True)

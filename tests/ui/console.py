@@ -27,7 +27,7 @@ class LetOff(NamedTuple):
 
 
 LAB = re.compile(r"/static/lab/[\w.-]+\.js")
-NOTEBOOK = re.compile(r"/static/notebook/(notebook_core|\d+)\.[\w.-]*\.?js")
+NOTEBOOK = re.compile(r"/static/notebook/notebook_core\.\w+\.js")
 
 LET_OFF = (
     LetOff(
@@ -36,9 +36,14 @@ LET_OFF = (
         "the debugger asks a kernel that goes away",
     ),
     LetOff(
-        re.compile(r"Error: (No provider for|Command) .*|(No provider for|Command) .*"),
+        re.compile(r"Cannot read properties of undefined \(reading 'schema'\)"),
         NOTEBOOK,
-        "Notebook 7 looks for what only the Lab has",
+        "Notebook 7 looks for settings of plugins that it does not have",
+    ),
+    LetOff(
+        re.compile(r"Command '(?!dpnb)[\w:-]+' not registered\."),
+        NOTEBOOK,
+        "Notebook 7 asks for commands before they are there",
     ),
 )
 SCRIPT = re.compile(r"https?://[^/\s]+(/[^\s:?)]*)")
