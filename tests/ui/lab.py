@@ -38,15 +38,10 @@ EVALUATE = """async expression => {
   return value.status === 'ok' ? value.data['text/plain'] : `${value.ename}: ${value.evalue}`;
 }"""
 
-# Two frames first: what changed just now begins to glide in the next one.  Spinners and cursors never end.
-STILL = """async () => {
-  const frame = () => new Promise(requestAnimationFrame);
-  await frame();
-  await frame();
-  const ends = animation => animation.effect?.getComputedTiming().endTime !== Infinity;
-  const finished = animation => animation.finished.catch(() => null); // taken away with its element
-  await Promise.all(document.getAnimations().filter(ends).map(finished));
-}"""
+# Spinners never end, and what a cell out of sight has begun does not go on: JupyterLab leaves its contents undrawn.
+IS_STILL = """() => document.getAnimations().every(({ playState, effect }) =>
+  playState !== 'running' || effect.getComputedTiming().endTime === Infinity ||
+  !effect.target?.checkVisibility({ contentVisibilityAuto: true }))"""
 
 # Commands are started and waited for separately: what must be seen while a cell runs is looked at in between.
 START = """([command, index]) => {
@@ -282,7 +277,7 @@ class Lab:
 
     def wait_until_still(self) -> None:
         """Wait until nothing glides any more: gauges and bars do when they change."""
-        self.page.evaluate(STILL)
+        self.page.wait_for_function(IS_STILL)
 
     def screenshot(self, name: str) -> None:
         """Keep a picture for people to look at."""

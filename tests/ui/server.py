@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -25,10 +26,14 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _environment(home: Path) -> dict[str, str]:
-    """This environment with every place where Jupyter and IPython keep their state moved below `home`."""
+def _environment(home: Path, runtime: str) -> dict[str, str]:
+    """This environment with every place where Jupyter and IPython keep their state moved below `home`.
+
+    Only what is there while it runs goes to `runtime`: paths of sockets must be short.
+    """
     places = {
-        **{f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA", "RUNTIME")},
+        **{f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA")},
+        "JUPYTER_RUNTIME_DIR": runtime,
         **{f"JUPYTERLAB_{name}_DIR": home / name.lower() for name in ("SETTINGS", "WORKSPACES")},
         "IPYTHONDIR": home / "ipython",
     }
@@ -64,11 +69,15 @@ def running_lab(home: Path, root: Path) -> Iterator[str]:
         *(f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"),
         # The tests reach into the page through `jupyterapp`.
         *("--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"),
+        # Ports that are free when a kernel is given them may be another program's when it starts.
+        "--KernelManager.transport=ipc",
         *("--LabApp.extension_manager=readonly", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
     ]
     log = home / "server.log"
-    with log.open("wb") as sink:
-        process = subprocess.Popen(command, env=_environment(home), cwd=root, stdout=sink, stderr=subprocess.STDOUT)
+    with log.open("wb") as sink, tempfile.TemporaryDirectory(prefix="dpnb-") as runtime:
+        process = subprocess.Popen(
+            command, env=_environment(home, runtime), cwd=root, stdout=sink, stderr=subprocess.STDOUT
+        )
         try:
             _wait_until_up(url, process, log)
             yield url
