@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,9 +94,20 @@ def _not_run(reporter: pytest.TerminalReporter, mark: str) -> list[str]:
     return sorted({report.nodeid for report in skipped if mark in getattr(report, "keywords", {})})
 
 
+def _let_off(reporter: pytest.TerminalReporter) -> Counter[str]:
+    """What the pages of browser tests complained of and was not held against them, and how often."""
+    reports = [report for group in reporter.stats.values() for report in group]
+    ended = [report for report in reports if getattr(report, "when", "") == "teardown"]
+    return Counter(words for report in ended for name, words in report.user_properties if name == "let off")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say, at the very end, which tests were left out for what the machine lacks, and how to have them run."""
+    """Say at the very end what was let off, which tests the machine lacks something for, and how to have them run."""
+    if let_off := _let_off(terminalreporter):
+        terminalreporter.section("errors of JupyterLab's own in the console, not held against dpnb")
+        for words, times in let_off.items():
+            terminalreporter.line(f"{times} times: {words}")
     for mark, (kind, remedy) in NEEDED.items():
         names = _not_run(terminalreporter, mark)
         if names:

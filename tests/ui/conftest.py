@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import shutil
+import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nbformat
 import pytest
 
+from waiting import LIMIT
+
 if TYPE_CHECKING:
     from ui.lab import Lab
+    from ui.tab import Tab
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -20,12 +27,11 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 # What the fake notebook's cells do, by the name under which the tests ask for their number.
 CELLS = {
-    "load": "import time\nfrom fake_session import Budget",
+    "load": "from fake_session import Budget, hold",
     "start": "budget = Budget()\nbudget.show()",
     "spend": "budget.set(0.75, 'mean of visits by plan')",
-    "slowly": "for step in range(1, 5):\n    budget.set(0.75 - step / 10)\n    time.sleep(1)",
-    "quickly": "for step in range(500):\n    budget.set(0.35 - (step + 1) * 0.0005)",
-    "silently": "time.sleep(8)",
+    "slowly": "for step in (1, 2):\n    budget.set(0.75 - step / 10)\n    hold(f'step-{step}')\nbudget.set(0.35)",
+    "silently": "hold()",
     "rehearse": "budget = Budget('fake rehearsal', notice='REHEARSAL: mock data, not real')",
 }
 NUMBER = {name: index for index, name in enumerate(CELLS)}
@@ -84,6 +90,16 @@ def browser(chromium: str) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
+def tab(browser: object) -> Iterator[Tab]:
+    """Where one test after another loads its page."""
+    from ui.tab import Tab
+
+    tab = Tab(browser)
+    yield tab
+    tab.close()
+
+
+@pytest.fixture(scope="session")
 def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server keeps its own state (`home`) and what the Lab shows (`root`)."""
     folder = tmp_path_factory.mktemp("lab")
@@ -101,18 +117,24 @@ def lab_url(chromium: str, lab_home: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def lab_root(lab_home: Path) -> Path:
-    """The folder that the Lab shows, as a newcomer finds it: the examples without outputs or ledgers, fake notebooks.
+@pytest.fixture(scope="session")
+def folder_names() -> Iterator[str]:
+    """Names for the folders of tests."""
+    return (f"test-{number}" for number in itertools.count(1))
 
-    Made anew for each test: what one saves, another must not find.  So is the user's choice of a theme.
+
+@pytest.fixture
+def lab_root(lab_home: Path, folder_names: Iterator[str]) -> Path:
+    """A folder of the test's own, as a newcomer finds it: the examples without outputs or ledgers, fake notebooks.
+
+    What one test saves, another must not find, and the kernel of the test before may still be on its way out.  The
+    user's choice of a theme is forgotten too.
     """
-    root = lab_home / "root"
-    for entry in root.iterdir():
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    ignored = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints")
-    shutil.copytree(EXAMPLES, root, ignore=ignored, dirs_exist_ok=True)
+    root = lab_home / "root" / next(folder_names)
+    ignored = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "images", "scale-tables")
+    shutil.copytree(EXAMPLES, root, ignore=ignored)
     shutil.copy(HERE / "fake_session.py", root)
+    shutil.copy(HERE.parent / "waiting.py", root)
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
@@ -130,16 +152,30 @@ def lab_root(lab_home: Path) -> Path:
     return root
 
 
+ON_THE_SCREEN = pytest.StashKey["Lab"]()
+
+
 @pytest.fixture
-def lab(browser: object, lab_url: str, lab_root: Path) -> Iterator[Lab]:
-    """JupyterLab in a fresh browser tab; the test fails if the page complains or talks to the outside."""
+def lab(tab: Tab, lab_url: str, lab_root: Path, kernels: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """JupyterLab in an empty browser tab; the test fails if the page complains or talks to the outside."""
     from ui.lab import Lab
 
-    context = browser.new_context(viewport={"width": 1400, "height": 900})  # type: ignore[attr-defined]
-    lab = Lab(context.new_page(), lab_url, lab_root)
+    lab = request.node.stash[ON_THE_SCREEN] = Lab(tab.take(), lab_url, lab_root.parent, lab_root.name)
     yield lab
-    context.close()
-    assert lab.troubles == []
+    seen = lab.console.on_the_screen(request.node.name) if lab.troubles else ""
+    tab.give_back(is_as_it_was=not (lab.has_changed_the_tab or lab.troubles))
+    lab.console.close()
+    request.node.user_properties += [("let off", words) for words in lab.console.let_off]
+    assert not lab.troubles, seen
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
+    """Say what was on the screen when a test failed."""
+    report: pytest.TestReport = yield
+    if report.failed and report.when != "teardown" and (lab := item.stash.get(ON_THE_SCREEN, None)):
+        report.sections.append(("on the screen", lab.console.on_the_screen(item.name)))
+    return report
 
 
 @pytest.fixture
@@ -160,20 +196,25 @@ def cockpit(lab: Lab) -> Lab:
     return lab
 
 
-@pytest.fixture(autouse=True)
-def no_kernel_left(lab_url: str) -> Iterator[None]:
-    """Shut every kernel down after a test, so that the next one starts like the first."""
-    yield
-    import json
-    import urllib.request
+@pytest.fixture(scope="session")
+def leaving(lab_url: str) -> Iterator[ThreadPoolExecutor]:
+    """Runs what need not be waited for: how kernels shut down.  One that does not is the server's to end."""
+    with ThreadPoolExecutor(max_workers=2) as threads:
+        yield threads
 
+
+@pytest.fixture
+def kernels(lab_url: str, leaving: ThreadPoolExecutor) -> Iterator[None]:
+    """Shut every kernel down after a test, while the next one begins."""
+    yield
+    for kernel in json.loads(_call(lab_url, "GET", "/api/kernels")):
+        leaving.submit(_call, lab_url, "DELETE", f"/api/kernels/{kernel['id']}")
+
+
+def _call(url: str, method: str, path: str) -> bytes:
+    """Ask the server."""
     from ui.server import TOKEN
 
-    def call(method: str, path: str) -> bytes:
-        request = urllib.request.Request(f"{lab_url}{path}", method=method, headers={"Authorization": f"token {TOKEN}"})
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            return reply.read()
-
-    # By kernel: of two notebooks on one kernel, the second is gone with the first.
-    for kernel in json.loads(call("GET", "/api/kernels")):
-        call("DELETE", f"/api/kernels/{kernel['id']}")
+    request = urllib.request.Request(f"{url}{path}", method=method, headers={"Authorization": f"token {TOKEN}"})
+    with urllib.request.urlopen(request, timeout=LIMIT) as reply:
+        return bytes(reply.read())

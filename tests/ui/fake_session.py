@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pathlib
+
 from IPython.display import display
 
+import waiting  # of tests/, copied beside this file
 from dpnb.notebook import panel, widgets
 
 
@@ -42,6 +45,11 @@ def timeline(spent: list[float]) -> dict[str, object]:
         "curves": [{"id": "mixture", "label": "Mixture"}],
         "points": points[-100:],
     }
+
+
+def hold(name: str = "go-on") -> None:
+    """Keep a cell running until the test says that it may go on."""
+    waiting.wait_until(pathlib.Path(name).exists, f"the test says {name}")
 
 
 class Budget:

@@ -12,15 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, expect
 
+from ui.console import SCREENSHOTS, Console
 from ui.server import TOKEN
+from waiting import LIMIT, LIMIT_MS
 
-SCREENSHOTS = Path(__file__).parent / "screenshots"
-LOAD_MS = 60_000
-"""How long a page or a kernel may take to start, in milliseconds; a busy machine with two cores is slow."""
-RUN_MS = 2 * LOAD_MS
-"""How long a cell may run unless a test says otherwise, in milliseconds."""
+expect.set_options(timeout=LIMIT_MS)
+THEMES = ("JupyterLab Light", "JupyterLab Dark")
+
+HOLD = "from fake_session import hold\n"
+"""Code after which a cell can wait with ``hold()`` until the test calls `Lab.let_go`."""
 
 # The toolbar says "idle" too early: a cell that is run then opens a dialog that asks for a kernel, and waits for ever.
 KERNEL_IS_IDLE = """() => {
@@ -36,12 +38,10 @@ EVALUATE = """async expression => {
   return value.status === 'ok' ? value.data['text/plain'] : `${value.ename}: ${value.evalue}`;
 }"""
 
-# JupyterLab's own debugger says this when a kernel goes away while it asks; it happens without dpnb too.
-NOT_OURS = "Could not restore the debugger state: Canceled future"
-
-# Notebook 7 looks for settings of plugins that it does not have, and for commands before they are there; without dpnb
-# too.  It is let off only where nothing of an extension took part.
-NOTEBOOK_7S_OWN = "/static/notebook/notebook_core."
+# Spinners never end, and what a cell out of sight has begun does not go on: JupyterLab leaves its contents undrawn.
+IS_STILL = """() => document.getAnimations().every(({ playState, effect }) =>
+  playState !== 'running' || effect.getComputedTiming().endTime === Infinity ||
+  !effect.target?.checkVisibility({ contentVisibilityAuto: true }))"""
 
 # Commands are started and waited for separately: what must be seen while a cell runs is looked at in between.
 START = """([command, index]) => {
@@ -57,49 +57,51 @@ START = """([command, index]) => {
 class Lab:
     """One browser tab with JupyterLab in it."""
 
-    def __init__(self, page: Page, url: str, root: Path) -> None:
+    def __init__(self, page: Page, url: str, root: Path, folder: str = "") -> None:
+        """Take an empty page; `folder` is the one below the server's `root` in which the notebooks are."""
         self.page = page
         self._url = url
-        self._root = root
-        self.troubles: list[str] = []
+        self._folder = folder
+        self.files = root / folder
+        self.console = Console(page, url)
+        self.has_changed_the_tab = False
+        """To be set by a test that leaves routes or scripts with the tab: the next test gets another one."""
+        page.set_default_timeout(LIMIT_MS)
+
+    @property
+    def troubles(self) -> list[str]:
         """Errors in the console, and requests that left this machine."""
-        page.set_default_timeout(20_000)
-        page.on("console", self._on_console)
-        page.on("pageerror", self._on_page_error)
-        page.on("request", self._on_request)
+        return self.console.troubles
 
-    def _on_page_error(self, error: Error) -> None:
-        stack = error.stack or ""
-        if not (NOTEBOOK_7S_OWN in stack and "labextensions/" not in stack):
-            self.troubles.append(f"page error: {stack or error.message}")
-
-    def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(NOT_OURS):
-            self.troubles.append(f"console error: {message.text} ({message.location.get('url', '')})")
-
-    def _on_request(self, request: Request) -> None:
-        if not request.url.startswith((self._url, self._url.replace("http", "ws", 1), "data:", "blob:")):
-            self.troubles.append(f"outside request: {request.url}")
+    def _path(self, path: str) -> str:
+        """How the server calls a file."""
+        return f"{self._folder}/{path}" if self._folder else path
 
     # What the user does
 
     def open(self, path: str) -> None:
         """Open a notebook in a workspace of its own and wait for its kernel."""
-        self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{path}?token={TOKEN}")
+        self.page.goto(f"{self._url}/lab/workspaces/{uuid.uuid4().hex}/tree/{self._path(path)}?token={TOKEN}")
         self.wait_until_idle()
 
     def open_in_notebook_7(self, path: str) -> None:
         """Open a notebook in Notebook 7, which the same server has, and wait for its kernel."""
-        self.page.goto(f"{self._url}/notebooks/{path}?token={TOKEN}")
+        self.page.goto(f"{self._url}/notebooks/{self._path(path)}?token={TOKEN}")
         self.wait_until_idle()
 
     def open_beside(self, path: str) -> None:
         """Open another notebook in the same page and wait for its kernel."""
-        self.page.evaluate("path => void window.jupyterapp.commands.execute('docmanager:open', { path })", path)
-        self.page.wait_for_function(
-            "path => window.jupyterapp.shell.currentWidget?.context?.path === path", arg=path, timeout=LOAD_MS
+        self.page.evaluate(
+            "path => void window.jupyterapp.commands.execute('docmanager:open', { path })", self._path(path)
         )
+        self.wait_until_in_front(path)
         self.wait_until_idle()
+
+    def wait_until_in_front(self, path: str) -> None:
+        """Wait until this is the notebook that is being looked at."""
+        self.page.wait_for_function(
+            "path => window.jupyterapp.shell.currentWidget?.context?.path === path", arg=self._path(path)
+        )
 
     def open_on_the_same_kernel(self, path: str) -> None:
         """Open another notebook in the same page, and turn it to the kernel of the one in front."""
@@ -113,9 +115,7 @@ class Lab:
     def open_console(self) -> None:
         """Open a console on the kernel of the notebook in front."""
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:create-console')")
-        self.page.wait_for_function(
-            "() => window.jupyterapp.shell.currentWidget?.console?.sessionContext.isReady", timeout=LOAD_MS
-        )
+        self.page.wait_for_function("() => window.jupyterapp.shell.currentWidget?.console?.sessionContext.isReady")
 
     def run_all_but_errors(self, *left_out: int) -> None:
         """Run the cells one after another, without some."""
@@ -146,7 +146,7 @@ class Lab:
               const isIt = widget => widget.context?.path === path;
               app.shell.activateById([...app.shell.widgets('main')].find(isIt).id);
             }""",
-            path,
+            self._path(path),
         )
 
     def save(self) -> None:
@@ -163,7 +163,7 @@ class Lab:
     def restart(self) -> None:
         """Restart the kernel of the notebook in front."""
         self.page.evaluate("() => void window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
-        self.page.wait_for_function(f"!({KERNEL_IS_IDLE})()", timeout=LOAD_MS)
+        self.page.wait_for_function(f"!({KERNEL_IS_IDLE})()")
         self.wait_until_idle()
 
     def shut_down(self) -> None:
@@ -181,15 +181,23 @@ class Lab:
         )
 
     @contextmanager
-    def running(self, index: int, at_most: int = RUN_MS) -> Iterator[None]:
-        """Run a cell; the block is carried out while it runs, for `at_most` milliseconds after the block."""
+    def running(self, index: int) -> Iterator[None]:
+        """Run a cell; the block is carried out while it runs."""
         self.page.evaluate(START, ["notebook:run-cell", index])
         yield
-        self._wait_until_done(at_most)
+        self._wait_until_done()
 
-    def run(self, index: int, at_most: int = RUN_MS) -> None:
-        """Run a cell and wait until it is done, `at_most` so many milliseconds."""
-        with self.running(index, at_most):
+    def let_go(self, name: str = "go-on") -> None:
+        """Let a cell go on that waits in `hold`."""
+        (self.files / name).touch()
+
+    def hold_on(self, name: str = "go-on") -> None:
+        """Let the next cell wait there again."""
+        (self.files / name).unlink()
+
+    def run(self, index: int) -> None:
+        """Run a cell and wait until it is done."""
+        with self.running(index):
             pass
 
     def run_all(self) -> None:
@@ -199,7 +207,7 @@ class Lab:
 
     def run_elsewhere(self, *code: str) -> None:
         """Run code in another process, in the folder that the Lab shows."""
-        subprocess.run([sys.executable, "-c", "\n".join(code)], cwd=self._root, check=True, timeout=120)
+        subprocess.run([sys.executable, "-c", "\n".join(code)], cwd=self.files, check=True, timeout=LIMIT)
 
     def open_folds(self) -> None:
         """Unfold whatever is folded away in the panel and below the cells."""
@@ -222,12 +230,12 @@ class Lab:
         self.page.evaluate("theme => void window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
 
-    def _wait_until_done(self, at_most: int = RUN_MS) -> None:
-        self.page.wait_for_function("window.dpnbTestIsDone", timeout=at_most)
+    def _wait_until_done(self) -> None:
+        self.page.wait_for_function("window.dpnbTestIsDone")
 
     def wait_until_idle(self) -> None:
         """Wait until the notebook in front has a kernel with nothing to do."""
-        self.page.wait_for_function(KERNEL_IS_IDLE, timeout=LOAD_MS)
+        self.page.wait_for_function(KERNEL_IS_IDLE)
 
     def is_running(self) -> bool:
         """Whether the cell of `running` is not done yet."""
@@ -260,17 +268,21 @@ class Lab:
 
     def notebook(self, path: str) -> dict[str, Any]:
         """A notebook as it was saved last."""
-        content: dict[str, Any] = json.loads((self._root / path).read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads((self.files / path).read_text(encoding="utf-8"))
         return content
 
     def value(self, expression: str) -> object:
         """What an expression is worth in the kernel; it must be a literal."""
         return ast.literal_eval(str(self.page.evaluate(EVALUATE, expression)))
 
+    def wait_until_still(self) -> None:
+        """Wait until nothing glides any more: gauges and bars do when they change."""
+        self.page.wait_for_function(IS_STILL)
+
     def screenshot(self, name: str) -> None:
         """Keep a picture for people to look at."""
         SCREENSHOTS.mkdir(exist_ok=True)
-        self.page.wait_for_timeout(300)  # gauges glide
+        self.wait_until_still()
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 

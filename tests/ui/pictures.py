@@ -45,7 +45,7 @@ class Film:
 
     def shoot(self, milliseconds: int, *, keep: str | None = None) -> None:
         """Take a picture; also as a file of its own."""
-        self._lab.page.wait_for_timeout(250)  # gauges glide
+        self._lab.wait_until_still()
         taken = Image.open(io.BytesIO(self._lab.page.screenshot())).convert("RGB")
         if keep:
             taken.quantize(255, method=COLOURS).save(IMAGES / f"{keep}.png", optimize=True)
@@ -121,7 +121,6 @@ def act(lab: Lab, film: Film) -> None:
     cell.nth(PLOT).locator(".js-plotly-plot").wait_for()
     cell.nth(PLOT).locator(".js-plotly-plot").scroll_into_view_if_needed()
     lab.panel.locator(".dpnb-timeline").first.evaluate("node => node.scrollIntoView()")
-    lab.page.wait_for_timeout(1000)
     film.shoot(4000, keep="timeline")
 
 

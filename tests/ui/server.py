@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -24,10 +25,14 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """Those variables with every place where Jupyter and IPython keep their state moved below `home`."""
+def _environment(home: Path, runtime: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """Those variables with every place where Jupyter and IPython keep their state moved below `home`.
+
+    Only what is there while it runs goes to `runtime`: paths of sockets must be short.
+    """
     places = {
-        **{f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA", "RUNTIME")},
+        **{f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA")},
+        "JUPYTER_RUNTIME_DIR": runtime,
         **{f"JUPYTERLAB_{name}_DIR": home / name.lower() for name in ("SETTINGS", "WORKSPACES")},
         "IPYTHONDIR": home / "ipython",
     }
@@ -41,14 +46,14 @@ def _silence_news(home: Path) -> None:
     (folder / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}), encoding="utf-8")
 
 
-def _wait_until_up(home: Path, process: subprocess.Popen[bytes], log: Path) -> str:
+def _wait_until_up(runtime: Path, process: subprocess.Popen[bytes], log: Path) -> str:
     """Address of the server, once it answers.
 
     The server says it in a file: its port is another than the one it was given if a process took that meanwhile.
     """
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline and process.poll() is None:
-        for file in (home / "runtime").glob("jpserver-*.json"):
+        for file in runtime.glob("jpserver-*.json"):
             try:
                 url = str(json.loads(file.read_text(encoding="utf-8"))["url"]).rstrip("/")
                 with urllib.request.urlopen(f"{url}/api/status?token={TOKEN}", timeout=LIMIT):
@@ -74,15 +79,17 @@ def running_lab(
         *(f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"),
         # The tests reach into the page through `jupyterapp`.
         *("--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"),
+        # Ports that are free when a kernel is given them may be another program's when it starts.
+        "--KernelManager.transport=ipc",
         *("--LabApp.extension_manager=readonly", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
     ]
     log = home / "server.log"
-    with log.open("wb") as sink:
+    with log.open("wb") as sink, tempfile.TemporaryDirectory(prefix="dpnb-") as runtime:
         process = subprocess.Popen(
-            command, env=_environment(home, variables), cwd=root, stdout=sink, stderr=subprocess.STDOUT
+            command, env=_environment(home, runtime, variables), cwd=root, stdout=sink, stderr=subprocess.STDOUT
         )
         try:
-            yield _wait_until_up(home, process, log)
+            yield _wait_until_up(Path(runtime), process, log)
         finally:
             process.terminate()  # the server shuts its kernels down
             try:

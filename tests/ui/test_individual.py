@@ -34,7 +34,7 @@ def test_panel_says_for_how_many_questions_everybody_surely_takes_part(individua
     individual.screenshot("individual-within")
 
 
-def test_beyond_the_worst_case_the_panel_says_what_is_and_is_not_known(individual: Lab) -> None:
+def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_on(individual: Lab) -> None:
     individual.write(CELL["spare"], BEYOND)
     individual.run(CELL["spare"])
     said = individual.places[0].locator(".dpnb-who").first
@@ -48,11 +48,6 @@ def test_beyond_the_worst_case_the_panel_says_what_is_and_is_not_known(individua
     individual.screenshot("individual-beyond")
     results = Axe().run(individual.page, context={"include": [[".dpnb-panel"]]})
     assert [found["id"] for found in results.response["violations"] if found["impact"] in ("serious", "critical")] == []
-
-
-def test_picker_goes_on_beyond_the_worst_case(individual: Lab) -> None:
-    individual.write(CELL["spare"], BEYOND)
-    individual.run(CELL["spare"])
     individual.run(CELL["question"])
     shown = individual.page.locator(".jp-Cell").nth(CELL["question"]).locator(".dpnb-picker")
     expect(shown.get_by_role("slider")).to_be_visible()

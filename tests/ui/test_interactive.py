@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, expect
 
 from dpnb.answer.faces import floor_percent
 from ui.conftest import CELL
-from ui.lab import Lab
+from ui.lab import THEMES, Lab
 
 LAUNCHES = """\
 plans = session.partition("coins", max_parts_per_unit=1)
@@ -32,7 +32,7 @@ def mechanism(lab: Lab, name: str) -> Locator:
     return lab.panel.locator(".dpnb-mechanism", has=lab.page.locator(".dpnb-mechanism-name", has_text=name))
 
 
-def test_panel_shows_what_is_open_and_what_it_costs(launched: Lab) -> None:
+def test_panel_shows_what_is_open_and_what_it_costs_in_both_themes(launched: Lab) -> None:
     expect(launched.panel.locator(".dpnb-mechanism")).to_have_count(3)
     told = launched.value("[one['text'] for one in session._mechanisms.told()]")
     assert isinstance(told, list)
@@ -42,10 +42,22 @@ def test_panel_shows_what_is_open_and_what_it_costs(launched: Lab) -> None:
     parts = mechanism(launched, "by coins").locator(".dpnb-part")
     expect(parts).to_have_count(3)
     expect(parts.nth(2)).to_contain_text("mu 0.06")
-    launched.screenshot("mechanisms")
+    for theme in THEMES:
+        launched.set_theme(theme)
+        results = Axe().run(launched.page, context={"include": [[".dpnb-panel"]]}).response["violations"]
+        assert [found["id"] for found in results if found["impact"] in ("serious", "critical")] == [], theme
+        launched.screenshot(f"mechanisms-{theme.split()[-1].lower()}")
 
 
-def test_the_odometer_that_can_be_read_is_shown_and_the_others_pause(launched: Lab) -> None:
+def test_an_odometer_that_can_be_read_is_shown_the_others_pause_and_a_part_has_gauges_of_its_own(launched: Lab) -> None:
+    launched.write(CELL["refused"], "plans[25]")
+    launched.run(CELL["refused"])
+    gauge = launched.page.locator(".jp-Cell").nth(CELL["refused"]).locator("[role=meter][data-gauge=headroom]")
+    before = gauge.get_attribute("aria-valuetext")
+    launched.write(CELL["spare"], "plans[25].frame['mdvis'].sum().release(mu=0.1)")
+    launched.run(CELL["spare"])
+    expect(gauge).not_to_have_attribute("aria-valuetext", before or "")
+    expect(gauge).to_have_attribute("aria-valuetext", f"{floor_percent(launched.value('plans[25].headroom'))} left")
     paused = launched.places[0].locator(".dpnb-paused")
     expect(paused).to_contain_text("pause while 'by coins', 'colleague', 'scan' are open")
     for place in launched.places:
@@ -61,17 +73,6 @@ def test_the_odometer_that_can_be_read_is_shown_and_the_others_pause(launched: L
     expect(launched.panel.locator(".dpnb-mechanism[data-state=closed]")).to_have_count(3)
 
 
-def test_a_part_has_gauges_of_its_own_that_follow(launched: Lab) -> None:
-    launched.write(CELL["refused"], "plans[25]")
-    launched.run(CELL["refused"])
-    gauge = launched.page.locator(".jp-Cell").nth(CELL["refused"]).locator("[role=meter][data-gauge=headroom]")
-    before = gauge.get_attribute("aria-valuetext")
-    launched.write(CELL["spare"], "plans[25].frame['mdvis'].sum().release(mu=0.1)")
-    launched.run(CELL["spare"])
-    expect(gauge).not_to_have_attribute("aria-valuetext", before or "")
-    expect(gauge).to_have_attribute("aria-valuetext", f"{floor_percent(launched.value('plans[25].headroom'))} left")
-
-
 def test_a_restart_and_run_all_spends_nothing_and_shows_the_scan_elsewhere(launched: Lab) -> None:
     spent = launched.value("session.spent.mu")
     launched.restart()
@@ -81,12 +82,3 @@ def test_a_restart_and_run_all_spends_nothing_and_shows_the_scan_elsewhere(launc
     assert launched.value("scan.state") == "elsewhere"
     expect(mechanism(launched, "scan").locator(".dpnb-mechanism-state")).not_to_have_text("open")
     expect(mechanism(launched, "by coins").locator(".dpnb-mechanism-state")).to_have_text("open")
-
-
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_accessible_in_both_themes(launched: Lab, theme: str) -> None:
-    launched.set_theme(theme)
-    expect(launched.panel.locator(".dpnb-mechanism")).to_have_count(3)
-    results = Axe().run(launched.page, context={"include": [[".dpnb-panel"]]})
-    assert [found["id"] for found in results.response["violations"] if found["impact"] in ("serious", "critical")] == []
-    launched.screenshot(f"mechanisms-{theme.split()[-1].lower()}")

@@ -86,6 +86,7 @@ def test_widgets_of_a_kernel_that_is_gone_show_their_still_faces(saved: Lab) -> 
 
 def test_widgets_that_are_restored_in_the_last_moment_are_live(saved: Lab) -> None:
     kept: list[tuple[WebSocketRoute, str | bytes]] = []
+    saved.has_changed_the_tab = True
     saved.page.route_web_socket("**/channels*", lambda page: keep_states(page, kept))
     saved.page.add_init_script(LATE)
     saved.reload()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from ui.conftest import NUMBER
-from ui.lab import Lab, expect_reading, reading
+from ui.lab import THEMES, Lab, expect_reading, reading
 
 
 def expect_everywhere(lab: Lab, text: str) -> None:
@@ -15,56 +14,34 @@ def expect_everywhere(lab: Lab, text: str) -> None:
     expect(lab.status).to_have_text(f"dpnb {text}")
 
 
-def test_kernel_without_dpnb_shows_how_to_load_it_and_no_status(lab: Lab) -> None:
-    lab.open("fake.ipynb")
-    lab.page.evaluate("() => void window.jupyterapp.commands.execute('dpnb:open-panel')")
-    expect(lab.panel).to_contain_text("%load_ext dpnb")
-    expect(lab.status).not_to_be_visible()
-
-
-def test_panel_opens_on_the_right_by_itself_when_the_first_session_reports(fake: Lab) -> None:
+def test_panel_opens_on_the_right_by_itself_and_leaves_the_keyboard_to_the_notebook(fake: Lab) -> None:
     expect(fake.panel).to_be_visible()
     box = fake.panel.bounding_box()
     assert box is not None
     assert box["x"] > 700
-    fake.page.wait_for_timeout(500)
-    assert fake.page.evaluate("document.activeElement.closest('.jp-Notebook') !== null"), "the keyboard was taken away"
+    expect_everywhere(fake, "100.0% left")
+    cells = fake.page.locator(".jp-Notebook .jp-Cell")
+    count = cells.count()
+    fake.page.keyboard.press("b")  # command mode: a new cell below
+    expect(cells).to_have_count(count + 1)
 
 
-def test_gauge_panel_and_status_move_together(fake: Lab) -> None:
+def test_gauge_panel_and_status_move_together_while_a_cell_is_running_and_after_it(fake: Lab) -> None:
+    for place in fake.places:
+        expect(place.get_by_role("meter", name="Headroom")).to_have_count(1)
+        expect(place.get_by_role("meter", name="Mixture odometer")).to_have_count(1)
     expect_everywhere(fake, "100.0% left")
     fake.run(NUMBER["spend"])
     expect_everywhere(fake, "75.0% left")
     expect(fake.panel.locator(".dpnb-release")).to_contain_text(["mean of visits by plan"])
     assert reading(fake.cell_gauge("mixture")) == reading(fake.panel_gauge("mixture")) == 0.25
-
-
-def test_gauges_are_meters_to_a_screen_reader(fake: Lab) -> None:
-    for place in fake.places:
-        expect(place.get_by_role("meter", name="Headroom")).to_have_count(1)
-        expect(place.get_by_role("meter", name="Mixture odometer")).to_have_count(1)
-
-
-def test_everything_moves_while_a_cell_is_running(fake: Lab) -> None:
     with fake.running(NUMBER["slowly"]):
         expect_everywhere(fake, "65.0% left")
-        expect_everywhere(fake, "45.0% left")
+        fake.let_go("step-1")
+        expect_everywhere(fake, "55.0% left")
         assert fake.is_running()
+        fake.let_go("step-2")
     expect_everywhere(fake, "35.0% left")
-
-
-def test_five_hundred_quick_changes_end_at_the_right_value(fake: Lab) -> None:
-    fake.run(NUMBER["quickly"])
-    expect_everywhere(fake, "10.0% left")
-
-
-def test_reloaded_page_shows_the_same(fake: Lab) -> None:
-    fake.run(NUMBER["spend"])
-    expect_everywhere(fake, "75.0% left")
-    fake.save()
-    fake.reload()
-    expect_everywhere(fake, "75.0% left")
-    expect(fake.panel).not_to_contain_text("Last known")
 
 
 def test_page_reloaded_while_the_kernel_is_busy_shows_what_it_knew_as_such(fake: Lab) -> None:
@@ -81,12 +58,13 @@ def test_page_reloaded_while_the_kernel_is_busy_shows_what_it_knew_as_such(fake:
     fake.reload(wait=False)
     expect_reading(fake.panel_gauge("headroom"), "75.0% left")
     expect(fake.panel).to_contain_text("Last known")
+    fake.let_go()
     fake.wait_until_idle()
     expect(fake.panel).not_to_contain_text("Last known")
     expect(fake.status).to_have_text("dpnb 75.0% left")
 
 
-def test_restarted_kernel_shows_no_number_until_it_is_run_again(fake: Lab) -> None:
+def test_kernel_that_restarted_or_is_gone_shows_no_number(fake: Lab) -> None:
     fake.run(NUMBER["spend"])
     fake.restart()
     expect(fake.panel).to_contain_text("restarted")
@@ -95,9 +73,6 @@ def test_restarted_kernel_shows_no_number_until_it_is_run_again(fake: Lab) -> No
     fake.run(NUMBER["load"])
     fake.run(NUMBER["start"])
     expect_everywhere(fake, "100.0% left")
-
-
-def test_shut_down_kernel_shows_no_number(fake: Lab) -> None:
     fake.shut_down()
     expect(fake.panel).to_contain_text("No running kernel")
     expect(fake.status).not_to_be_visible()
@@ -129,16 +104,16 @@ def test_rehearsal_is_loudly_not_real(fake: Lab) -> None:
     fake.screenshot("rehearsal")
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_words_stand_out_from_the_page_in_both_themes(fake: Lab, theme: str) -> None:
+def test_words_stand_out_from_the_page_in_both_themes(fake: Lab) -> None:
     fake.run(NUMBER["spend"])
-    fake.set_theme(theme)
-    expect_everywhere(fake, "75.0% left")
-    fake.screenshot(theme.lower().replace(" ", "-"))
     fake.open_folds()
-    for place in fake.places:
-        for part in WORDS:
-            assert place.locator(part).first.evaluate(CONTRAST) >= 4.5, f"{part} is hard to read in {theme}"
+    for theme in THEMES:
+        fake.set_theme(theme)
+        expect_everywhere(fake, "75.0% left")
+        fake.screenshot(theme.lower().replace(" ", "-"))
+        for place in fake.places:
+            for part in WORDS:
+                assert place.locator(part).first.evaluate(CONTRAST) >= 4.5, f"{part} is hard to read in {theme}"
 
 
 WORDS = [

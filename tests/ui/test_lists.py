@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Locator, expect
 
 from ui.conftest import NUMBER
@@ -21,7 +20,7 @@ def expect_open(lab: Lab, expected: list[bool]) -> None:
         expect(fold).to_have_js_property("open", is_open)
 
 
-def test_filters_are_a_table_that_follows_the_budget_the_enforced_one_first(fake: Lab) -> None:
+def test_filters_are_a_table_and_odometers_a_list_by_reading_and_both_follow_the_budget(fake: Lab) -> None:
     fake.open_folds()
     fake.run(NUMBER["spend"])
     for place in fake.places:
@@ -33,11 +32,6 @@ def test_filters_are_a_table_that_follows_the_budget_the_enforced_one_first(fake
         sentence = "A made-up sum. It would have refused question 1."
         expect(rows.nth(1)).to_have_attribute("title", sentence)
         expect(rows.nth(1)).to_have_accessible_name(f"basic would have refused question 1 {sentence}")
-
-
-def test_odometers_are_listed_by_reading_each_with_its_sentence_in_sight(fake: Lab) -> None:
-    fake.open_folds()
-    fake.run(NUMBER["spend"])
     sentences = {
         "time-uniform": "With confidence 99.9999%, the privacy loss of fake so far is at most 0.250.",
         "accumulator": "Everything so far is inside every budget that is at least 0.250.",
@@ -60,15 +54,15 @@ def test_update_keeps_what_the_reader_opened_and_closed(fake: Lab) -> None:
     expect_open(fake, [False, False, True, True])
 
 
-@pytest.mark.parametrize("key", ["Enter", "Space"])
-def test_keyboard_folds_and_unfolds_and_stays_there_through_an_update(fake: Lab, key: str) -> None:
-    for fold in folds(fake):
-        fold.locator("summary").focus()
-        fake.page.keyboard.press(key)
-    expect_open(fake, [False, False, True, True])
+def test_keyboard_folds_and_unfolds_and_stays_there_through_an_update(fake: Lab) -> None:
+    for key, opened in (("Enter", [False, False, True, True]), ("Space", [True, True, False, False])):
+        for fold in folds(fake):
+            fold.locator("summary").focus()
+            fake.page.keyboard.press(key)
+        expect_open(fake, opened)
     fake.value("budget.set(0.75)")  # no cell is run: that would take the keyboard
     expect(fake.places[1]).to_contain_text("75.0% left; 3 more like the last")
-    expect_open(fake, [False, False, True, True])
+    expect_open(fake, [True, True, False, False])
     expect(folds(fake)[3].locator("summary")).to_be_focused()
 
 

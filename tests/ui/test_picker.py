@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from ui.conftest import CELL, COCKPIT
-from ui.lab import RUN_MS, Lab
+from ui.lab import Lab
 
 ELSEWHERE = "import pandas as pd, dpnb\nfrom importlib import resources\n" + COCKPIT["session"]
 """Another kernel's session on the same ledger."""
@@ -60,10 +60,24 @@ def test_question_shows_a_slider_whose_figures_are_those_of_a_preview(cockpit: L
     assert spent(cockpit) == 0, "looking is free"
 
 
-def test_keyboard_stays_in_the_picker_and_the_notebook_does_not_move(cockpit: Lab) -> None:
+def test_presets_move_the_slider_and_the_keyboard_stays_in_the_picker(cockpit: Lab) -> None:
     cockpit.run(CELL["question"])
     shown = picker(cockpit)
+    presets = {
+        "glance": ("A first glance", 0.01),
+        "talk": ("A figure for a talk", 0.05),
+        "print": ("A figure for print", 0.2),
+    }
+    for name, (label, share) in presets.items():
+        button = shown.locator(f"[data-preset={name}]")
+        expect(button).to_contain_text(label)
+        expect(button).to_contain_text(f"{100 * share:g}% of what is left")
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        cost = float(str(cockpit.value(f"visits.preview(mu={budget(shown)!r}).cost_share")))
+        assert 0.5 * share < cost <= share
     slider(shown).focus()
+    cockpit.page.keyboard.press("Home")
     first = budget(shown)
     for key in ("ArrowRight", "ArrowUp", "PageUp"):
         cockpit.page.keyboard.press(key)
@@ -90,11 +104,12 @@ def test_keyboard_is_the_notebooks_after_a_release_by_mouse(cockpit: Lab) -> Non
     expect(cells.nth(CELL["question"] + 1)).to_have_class(re.compile("jp-mod-active"))
 
 
-def test_inputs_keep_the_keys_that_are_typed_into_them(cockpit: Lab) -> None:
+def test_inputs_keep_the_keys_that_are_typed_and_the_error_is_compared_with_ones_own_figure(cockpit: Lab) -> None:
     cockpit.run(CELL["count"])
     shown = picker(cockpit, "count")
     cells = cockpit.page.locator(".jp-Notebook:visible .jp-Cell")
     count = cells.count()
+    expect(shown.locator(".dpnb-picker-share")).not_to_be_visible()
     shown.locator(".dpnb-picker-reference").click()
     cockpit.page.keyboard.type("1e3")
     expect(shown.locator(".dpnb-picker-reference")).to_have_value("1e3")
@@ -102,6 +117,10 @@ def test_inputs_keep_the_keys_that_are_typed_into_them(cockpit: Lab) -> None:
     cockpit.page.keyboard.press("Enter")
     expect(shown.locator("[data-preset=glance]")).to_have_attribute("aria-pressed", "true")
     expect(cells).to_have_count(count)
+    shown.locator(".dpnb-picker-reference").fill("6000")
+    slider(shown).press("End")
+    error = float(str(cockpit.value("hie.units().preview(share=1).expected_error")))
+    expect(shown.locator(".dpnb-picker-share")).to_have_text(f"± {float(f'{100 * error / 6000:.2g}'):g}% of 6000")
 
 
 def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit: Lab) -> None:
@@ -109,6 +128,8 @@ def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit:
     cockpit.run(CELL["count"])
     picker(cockpit).get_by_role("button", name="Release").click()
     expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    estimate = str(cockpit.value("f'{visits.best[0].estimate:.2f}'"))
+    before = spent(cockpit)
     cockpit.restart()
     for name in ("question", "count"):
         old = picker(cockpit, name)
@@ -118,27 +139,13 @@ def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit:
             expect(button).to_be_disabled()
     expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
     cockpit.screenshot("picker-after-restart")
-    for name in ("load", "session", "count"):
+    for name in ("load", "session", "question", "count"):
         cockpit.run(CELL[name])
     expect(picker(cockpit, "count").get_by_role("button", name="Release")).to_be_enabled()
-
-
-def test_presets_say_what_they_mean_and_move_the_slider(cockpit: Lab) -> None:
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
-    presets = {
-        "glance": ("A first glance", 0.01),
-        "talk": ("A figure for a talk", 0.05),
-        "print": ("A figure for print", 0.2),
-    }
-    for name, (label, share) in presets.items():
-        button = shown.locator(f"[data-preset={name}]")
-        expect(button).to_contain_text(label)
-        expect(button).to_contain_text(f"{100 * share:g}% of what is left")
-        button.click()
-        expect(button).to_have_attribute("aria-pressed", "true")
-        cost = float(str(cockpit.value(f"visits.preview(mu={budget(shown)!r}).cost_share")))
-        assert 0.5 * share < cost <= share
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text(estimate)
+    expect(slider(picker(cockpit))).not_to_be_visible()
+    expect(picker(cockpit).get_by_role("button", name="Refine…")).to_be_visible()
+    assert spent(cockpit) == before
 
 
 def test_release_replaces_the_picker_by_the_answer_and_charges_what_was_shown(cockpit: Lab) -> None:
@@ -174,24 +181,13 @@ def test_refining_pays_only_the_difference_and_the_code_gives_the_same_answer_fr
     mu = budget(shown)
     expect(shown.locator(".dpnb-picker-share")).to_contain_text("% of the answer known by now")
     shown.get_by_role("button", name="Refine", exact=True).click()
-    # A busy machine takes its time over an answer and forty previews.
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("2 looks combined", timeout=RUN_MS)
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("2 looks combined")
     expect(slider(shown)).not_to_be_visible()
     assert spent(cockpit) == pytest.approx(mu), "both looks together cost what the second was asked for"
     before = spent(cockpit)
     cockpit.write(CELL["spare"], f"visits.release(mu={mu!r})")
     cockpit.run(CELL["spare"])
     assert spent(cockpit) == before
-
-
-def test_own_figure_is_compared_with_the_error(cockpit: Lab) -> None:
-    cockpit.run(CELL["count"])
-    shown = picker(cockpit, "count")
-    expect(shown.locator(".dpnb-picker-share")).not_to_be_visible()
-    shown.locator(".dpnb-picker-reference").fill("6000")
-    slider(shown).press("End")
-    error = float(str(cockpit.value("hie.units().preview(share=1).expected_error")))
-    expect(shown.locator(".dpnb-picker-share")).to_have_text(f"± {float(f'{100 * error / 6000:.2g}'):g}% of 6000")
 
 
 def test_refused_release_says_why_and_the_picker_goes_on(cockpit: Lab) -> None:
@@ -227,7 +223,7 @@ def test_picker_in_sight_follows_what_other_cells_spend(cockpit: Lab) -> None:
     expect(shown.locator(".dpnb-picker-budget")).to_have_text("all that is left")
 
 
-def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer(cockpit: Lab) -> None:
+def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:
     def saved() -> str:
         cockpit.save()
         cells = cockpit.notebook("cockpit.ipynb")["cells"]
@@ -245,28 +241,5 @@ def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer(cockp
     after = saved()
     assert "95% interval" in after
     assert "as of" in after
-
-
-def test_running_the_cell_again_after_a_restart_shows_the_answer(cockpit: Lab) -> None:
-    cockpit.run(CELL["question"])
-    picker(cockpit).get_by_role("button", name="Release").click()
-    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")
-    estimate = str(cockpit.value("f'{visits.best[0].estimate:.2f}'"))
-    before = spent(cockpit)
-    cockpit.restart()
-    for name in ("load", "session", "question"):
-        cockpit.run(CELL[name])
-    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text(estimate)
-    expect(slider(picker(cockpit))).not_to_be_visible()
-    expect(picker(cockpit).get_by_role("button", name="Refine…")).to_be_visible()
-    assert spent(cockpit) == before
-
-
-def test_answered_picker_survives_a_reload_of_the_page(cockpit: Lab) -> None:
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
-    shown.get_by_role("button", name="Release").click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
-    cockpit.save()
     cockpit.reload()
     expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% interval")

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from ui.conftest import CELL
-from ui.lab import START, Lab
+from ui.lab import HOLD, START, Lab
 
 ENDLESS = """
 from dpnb.query.tables import memory
@@ -16,6 +16,7 @@ def without_end(*arguments):
         execute(*arguments)
 execute, memory.execute = memory.execute, without_end"""
 ASK = "count = session.frame.count().release(mu=0.05)\ncount"
+DOING = re.compile(r"adding up rows, [1-9]\d* s")
 INTERRUPT = "void window.jupyterapp.commands.execute('notebook:interrupt-kernel')"
 
 
@@ -25,7 +26,7 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
     cockpit.write(CELL["spare"], ASK)
     cell = cockpit.page.locator(".jp-Cell").nth(CELL["spare"])
     cockpit.page.evaluate(START, ["notebook:run-cell", CELL["spare"]])
-    expect(cell).to_contain_text(re.compile(r"adding up rows, [1-9]\d* s"), timeout=60_000)
+    expect(cell).to_contain_text(DOING)
     cockpit.screenshot("progress")
     cockpit.page.evaluate(INTERRUPT)
     expect(cell).to_contain_text("KeyboardInterrupt: after the question was charged; the charge stands")
@@ -42,35 +43,35 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
     cockpit.screenshot("progress-answered")
 
 
-SLOWLY = """
-import time
+HELD = f"""{HOLD}
 from dpnb.query.tables import memory
-def slowly(*arguments):
-    for _ in range(30):
-        time.sleep(0.1)
+def held(*arguments):
+    hold()
     return execute(*arguments)
-execute, memory.execute = memory.execute, slowly"""
+execute, memory.execute = memory.execute, held"""
 
 
-def test_a_line_that_went_leaves_no_gap_above_the_answer(cockpit: Lab) -> None:
-    cockpit.write(CELL["spare"], SLOWLY)
+def test_work_that_lasts_says_so_in_its_cell_and_in_its_picker_and_leaves_no_gap(cockpit: Lab) -> None:
+    cockpit.write(CELL["spare"], HELD)
     cockpit.run(CELL["spare"])
     cockpit.write(CELL["spare"], ASK)
-    cockpit.run(CELL["spare"])
-    outputs = cockpit.page.locator(".jp-Cell").nth(CELL["spare"]).locator(".jp-OutputArea-child")
+    cell = cockpit.page.locator(".jp-Cell").nth(CELL["spare"])
+    with cockpit.running(CELL["spare"]):
+        expect(cell).to_contain_text(DOING)
+        cockpit.let_go()
+    outputs = cell.locator(".jp-OutputArea-child")
     expect(outputs).to_have_count(2)
+    expect(outputs.last).to_contain_text("95% interval")
     box = outputs.first.bounding_box()
     cockpit.screenshot("progress-gone")
     assert box is None or box["height"] < 12
 
-
-def test_picker_tells_what_its_release_is_doing(cockpit: Lab) -> None:
-    cockpit.write(CELL["spare"], SLOWLY)
-    cockpit.run(CELL["spare"])
+    cockpit.hold_on()
     cockpit.run(CELL["question"])
     picker = cockpit.page.locator(".jp-Cell").nth(CELL["question"]).locator(".dpnb-picker")
     picker.get_by_role("button", name="Release").click()
-    expect(picker.locator(".dpnb-picker-doing")).to_have_text(re.compile(r"adding up rows, [1-9]\d* s"))
+    expect(picker.locator(".dpnb-picker-doing")).to_have_text(DOING)
     cockpit.screenshot("progress-picker")
-    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval", timeout=60_000)
+    cockpit.let_go()
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
     expect(picker.locator(".dpnb-picker-doing")).to_have_text("")
