@@ -38,8 +38,8 @@ layers: set-up-test  ## who may import whom
 typescript: set-up-test  ## lint and unit tests of the Lab extension
 	cd labextension && $(ENV) jlpm lint:check && $(ENV) jlpm test
 
-# tests/conftest.py says which tests stay together, and in which order they begin; CONTRIBUTING.md what the marks mean.
-PYTEST = $(ENV) $(PY) -m pytest --numprocesses=$(or $(PROCESSES),auto) --maxprocesses=4 --dist=loadscope --no-loadscope-reorder
+# A file is not divided among processes; tests/conftest.py says which begin, and CONTRIBUTING.md what the marks mean.
+PYTEST = $(ENV) $(PY) -m pytest --numprocesses=$(or $(PROCESSES),auto) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 QUICK := smoke or not (ui or spark or dask or notebook or statistical or slow)
 LEFT_OUT := hypothesis or not ($(QUICK))
 PART_browser := ui

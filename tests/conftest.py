@@ -62,19 +62,6 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Divide the tests among processes by file, and those that drive a browser not at all: one at a time is enough."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "ui" if file.startswith("tests/ui/") else file
-
-    return ByFile(config, log)
-
-
 NEEDED = {
     "ui": (
         "BROWSER",
