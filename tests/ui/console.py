@@ -21,12 +21,13 @@ class LetOff(NamedTuple):
     """The whole message."""
 
     source: re.Pattern[str]
-    """The script that reported it, or for an uncaught error every script in its stack."""
+    """The script that reported it, or for an uncaught error every script in its stack; empty if it has no stack."""
 
     why: str
 
 
 LAB = re.compile(r"/static/lab/[\w.-]+\.js")
+NOWHERE = re.compile("")
 NOTEBOOK = re.compile(r"/static/notebook/notebook_core\.\w+\.js")
 
 LET_OFF = (
@@ -34,6 +35,11 @@ LET_OFF = (
         re.compile(r"Could not restore the debugger state: Canceled future for \w+ message before replies were done"),
         LAB,
         "the debugger asks a kernel that goes away",
+    ),
+    LetOff(
+        re.compile(r"Canceled future for create_subshell_request message before replies were done"),
+        NOWHERE,
+        "JupyterLab opens a subshell for the comm of a widget while the kernel or the page goes away",
     ),
     LetOff(
         re.compile(r"Cannot read properties of undefined \(reading 'schema'\)"),
@@ -52,7 +58,7 @@ SCRIPT = re.compile(r"https?://[^/\s]+(/[^\s:?)]*)")
 def let_off(words: str, scripts: list[str]) -> LetOff | None:
     """Which of `LET_OFF` a message is; None if it is to be held against the page."""
     for known in LET_OFF:
-        if known.words.fullmatch(words) and scripts and all(known.source.fullmatch(script) for script in scripts):
+        if known.words.fullmatch(words) and all(known.source.fullmatch(script) for script in scripts or [""]):
             return known
     return None
 
