@@ -68,14 +68,14 @@ def test_many_quick_releases_end_at_the_right_value(cockpit: Lab) -> None:
         CELL["spare"],
         "quick = dpnb.Session(pd.DataFrame({'x': [1.0, 2.0]}), name='quick', ledger=':memory:',\n"
         "    budget=dpnb.Budget.gdp(1), schema={'x': dpnb.Bounded(0, 1)})\n"
-        "for i in range(200):\n    quick.frame[quick.frame['x'] > i / 200].count().release(mu=0.05)",
+        "for i in range(2000):\n    quick.frame[quick.frame['x'] > i / 2000].count().release(mu=0.01)",
     )
     cockpit.run(CELL["spare"])
-    words = "50.0% left"
-    assert cockpit.value("(len(quick.log()), quick.headroom)") == (200, 0.5)
+    words = "80.0% left"
+    assert cockpit.value("(len(quick.log()), quick.headroom)") == (2000, 0.8)
     expect_reading(cockpit.panel_gauge("headroom"), words)
     expect(cockpit.status).to_have_text(f"dpnb {words}")
-    expect(cockpit.panel.locator(".dpnb-release").first).to_contain_text("200")
+    expect(cockpit.panel.locator(".dpnb-release").first).to_contain_text("2000")
     steps = cockpit.panel.locator(".dpnb-timeline-steps").first
     expect(steps).to_be_visible()
 
