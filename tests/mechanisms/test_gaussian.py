@@ -63,6 +63,7 @@ def test_mixed_sums_are_measured_cell_by_cell(data: st.DataObject) -> None:
         assert together.values[i] == rounded_by_inversion(total, sigma, [words[i]])
 
 
+@pytest.mark.slow
 def test_thousands_of_draws_agree_with_the_oracle() -> None:
     source = NotPrivateSeededSource(11)
     words = [int(word) for word in source.words(3000)]

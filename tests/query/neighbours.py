@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -63,10 +63,13 @@ def table_with(mine: tuple[Row, ...], unit: PrivacyUnit) -> Prepared:
     return prepare(pd.DataFrame(rows, columns=["u", "x", "y", "g"]).astype(object), SCHEMA, unit)
 
 
-def change(query: LinearQuery, mine: tuple[Row, ...], unit: PrivacyUnit) -> int:
-    """The square of the change of the sums when one unit with these rows is added."""
-    moved = execute(query, table_with(mine, unit), SCHEMA) - execute(query, table_with((), unit), SCHEMA)
-    return squared(moved[moved != 0])
+def changes(query: LinearQuery, family: Iterable[tuple[Row, ...]], unit: PrivacyUnit) -> Iterator[int]:
+    """The square of the change of the sums when one unit is added, for each choice of its rows."""
+    before = execute(query, table_with((), unit), SCHEMA)
+    for mine in family:
+        if unit.column is not None or len(mine) == 1:
+            moved = execute(query, table_with(mine, unit), SCHEMA) - before
+            yield squared(moved[moved != 0])
 
 
 def worst(
@@ -78,5 +81,4 @@ def worst(
 ) -> tuple[int, int]:
     """The largest squared change in the family, and what is claimed."""
     query = linear_query(plan, SCHEMA, unit, only)
-    found = max(change(query, mine, unit) for mine in family if unit.column is not None or len(mine) == 1)
-    return found, query.l2_sensitivity_squared
+    return max(changes(query, family, unit)), query.l2_sensitivity_squared

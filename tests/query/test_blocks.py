@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from dpnb.query.linear import linear_query
 from dpnb.query.plan import Group, Plan
 from dpnb.query.schema import Bounded, Categories, Schema
 from dpnb.query.unit import Limits, PrivacyUnit
+from pairwise import product
 from waiting import LIMIT
 
 X, Y, G, H = Column("x"), Column("y"), Column("g"), Column("h")
@@ -82,14 +84,25 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "cores", lambda: 3)
 
 
+@cache
+def in_small_blocks(unit: PrivacyUnit) -> prepare.Prepared:
+    return prepare.prepare(table(), SCHEMA, unit)
+
+
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("where", [None, Compare(">", X, Literal(0)), IsIn(H, (3, 5, 100, 120))])
-@pytest.mark.parametrize(("unit", "limits"), [(PrivacyUnit(), Limits()), *((PERSON, limits) for limits in LIMITS)])
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize(
+    ("aggregation", "limited", "where"),
+    product(
+        AGGREGATIONS,
+        [(PrivacyUnit(), Limits()), *((PERSON, limits) for limits in LIMITS)],
+        [None, Compare(">", X, Literal(0)), IsIn(H, (3, 5, 100, 120))],
+    ),
+)
 def test_sums_of_blocks_are_the_sums_of_the_units_vectors(
-    aggregation: Any, limits: Limits, where: Any, unit: PrivacyUnit
+    aggregation: Any, limited: tuple[PrivacyUnit, Limits], where: Any
 ) -> None:
-    prepared = prepare.prepare(table(), SCHEMA, unit)
+    unit, limits = limited
+    prepared = in_small_blocks(unit)
     assert len(prepared.blocks_for(1)) > 5
     for by in BY:
         query = linear_query(Plan(aggregation, where, limits=limits, **by), SCHEMA, unit)

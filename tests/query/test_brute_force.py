@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpnb.query import execute as execution
@@ -138,7 +138,6 @@ def test_sums_agree_with_exact_arithmetic(plan: Plan, content: list[tuple[Any, A
     assert found == expected(plan, table)
 
 
-@settings(max_examples=50)
 @given(rows, st.sampled_from([(), (Group("g", G),)]))
 def test_moments_agree_with_exact_arithmetic(content: list[tuple[Any, Any, Any]], by: tuple[Group, ...]) -> None:
     """Of x and y brought to -1 to 1: count, sums and products, less the middle of what they can be."""
@@ -156,7 +155,6 @@ def test_moments_agree_with_exact_arithmetic(content: list[tuple[Any, Any, Any]]
         assert [float(total) for total in sums] == pytest.approx(wanted, abs=1e-7)
 
 
-@settings(max_examples=50)
 @given(rows)
 def test_moments_with_categories_agree_with_exact_arithmetic(content: list[tuple[Any, Any, Any]]) -> None:
     """Sums of x and of the indicators of "b" and of x > 1, and of their products."""
@@ -173,7 +171,6 @@ def test_moments_with_categories_agree_with_exact_arithmetic(content: list[tuple
     assert [float(total) for total in found] == pytest.approx(wanted, abs=1e-7)
 
 
-@settings(max_examples=50)
 @given(rows, st.sampled_from([Round(X), Clip(X, 0.5, 4.5)]), st.sampled_from([(), (Group("g", G),)]))
 def test_a_tree_counts_each_row_once_on_each_level(
     content: list[tuple[Any, Any, Any]], node: Expression, by: tuple[Group, ...]

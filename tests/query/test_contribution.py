@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.query.aggregations import Discovery, Joint, Mean, Sum, Units, Weighted
@@ -59,7 +59,6 @@ def added(plan: Plan, me: list[Any], them: list[Any], shuffle: Any, unit: Privac
     return [int(part) for part in with_me - without]
 
 
-@settings(max_examples=150)
 @given(plans, sessions, mine, others, others, shuffles)
 def test_what_a_unit_adds_does_not_depend_on_the_others_or_on_the_order(
     plan: Plan, unit: PrivacyUnit, me: list[Any], some: list[Any], more: list[Any], shuffle: Any
@@ -69,7 +68,6 @@ def test_what_a_unit_adds_does_not_depend_on_the_others_or_on_the_order(
     assert added(plan, me, more, shuffle, unit) == alone
 
 
-@settings(max_examples=60)
 @given(st.sampled_from(["t", "g", "tg"]), st.sampled_from(LIMITS[1:]), mine, others, shuffles)
 def test_which_groups_a_unit_is_found_in_does_not_depend_on_the_others(
     names: str, limits: Limits, me: list[Any], them: list[Any], shuffle: Any

@@ -137,7 +137,10 @@ def kind_or_nothing(node: Expression) -> Number:
     return kind
 
 
-@settings(max_examples=600, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=6 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 @given(trees)
 def test_values_lie_within_the_bounds_and_are_whole_if_that_is_said(node: Expression) -> None:
     """But for rounding: a bound may be too small by as much as one operation rounds, and values are clamped to it."""
@@ -155,7 +158,10 @@ def test_values_lie_within_the_bounds_and_are_whole_if_that_is_said(node: Expres
         assert (values == np.floor(values)).all()
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=2 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 @given(trees)
 def test_a_row_has_a_value_unless_something_in_it_is_missing(node: Expression) -> None:
     kind_or_nothing(node)
@@ -166,7 +172,10 @@ def test_a_row_has_a_value_unless_something_in_it_is_missing(node: Expression) -
         assert ROWS.present(node)[complete].all()
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=2 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 @given(trees, st.data())
 def test_a_plan_survives_json(node: Expression, data: st.DataObject) -> None:
     where = data.draw(st.one_of(st.none(), conditions_of(st.just(node))))

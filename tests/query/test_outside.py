@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from dpnb.query.expressions.dates import year_of
 from dpnb.query.expressions.nodes import Column, Expression, Missing, Part
 from dpnb.query.linear import linear_query
 from dpnb.query.plan import Group, Plan
-from dpnb.query.prepare import prepare
+from dpnb.query.prepare import Prepared, prepare
 from dpnb.query.schema import Bounded, Categories, Dates, Schema
 from dpnb.query.unit import Limits, PrivacyUnit
 from dpnb.session.pledge import Pledge
 from dpnb.session.tables import Tables
+from pairwise import product
 from query.neighbours import squared
 
 LAST_DAY = Dates("2017-01-01", "2017-12-31")
@@ -137,28 +139,29 @@ QUESTIONS = [
 ]
 
 
+@cache
+def table_with(mine: tuple[Any, ...], unit: PrivacyUnit) -> Prepared:
+    rows = [("v", 2, 1, "a"), ("v", 7, 9, "b"), *(("me", *row) for row in mine), ("w", -3, 0, "a")]
+    return prepare(pd.DataFrame(rows, columns=["u", "x", "y", "g"]).astype(object), DROPPED, unit)
+
+
 @pytest.mark.parametrize(
-    "unit", [PrivacyUnit("u", 2), PrivacyUnit("u", 3, Limits(groups=1))], ids=lambda unit: unit.words
-)
-@pytest.mark.parametrize("where", [None, Missing(Column("x"))], ids=["all", "where x is missing"])
-@pytest.mark.parametrize(
-    "by", [(), (Group("g", Column("g")),), (Group("y", Column("y")),)], ids=["whole", "by g", "by y"]
+    ("by", "where", "unit"),
+    product(
+        ["", "g", "y"],
+        [None, Missing(Column("x"))],
+        [PrivacyUnit("u", 2), PrivacyUnit("u", 3, Limits(groups=1))],
+    ),
+    ids=lambda value: getattr(value, "words", str(value)),
 )
 def test_no_unit_changes_an_answer_by_more_than_is_claimed(
-    by: tuple[Group, ...], where: Expression | None, unit: PrivacyUnit
+    by: str, where: Expression | None, unit: PrivacyUnit
 ) -> None:
-    others = [("v", 2, 1, "a"), ("v", 7, 9, "b"), ("w", -3, 0, "a")]
-
-    def sums(mine: tuple[Any, ...], query: Any) -> Any:
-        rows = [*others[:2], *(("me", *row) for row in mine), others[2]]
-        table = pd.DataFrame(rows, columns=["u", "x", "y", "g"]).astype(object)
-        return execute(query, prepare(table, DROPPED, unit), DROPPED)
-
     for aggregation in QUESTIONS:
-        query = linear_query(Plan(aggregation, where, by), DROPPED, unit)
-        before = sums((), query)
+        query = linear_query(Plan(aggregation, where, tuple(Group(name, Column(name)) for name in by)), DROPPED, unit)
+        before = execute(query, table_with((), unit), DROPPED)
         moved = [
-            squared(sums(mine, query) - before)
+            squared(execute(query, table_with(mine, unit), DROPPED) - before)
             for size in (1, 2, 3)
             for mine in itertools.combinations_with_replacement(MENU, size)
         ]

@@ -32,6 +32,7 @@ from dpnb.query.plan import Group, Joined, PartOf, Plan
 from dpnb.query.schema import Bounded, Categories, Schema, Text
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.unit import PrivacyUnit
+from pairwise import product
 from waiting import LIMIT
 
 SCHEMAS: dict[str, Schema] = {
@@ -285,11 +286,11 @@ def peak(has: bool, ask: Callable[[Any], Any], **given: Any) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("given", [{}, {"accounting": "individual"}], ids=["worst case", "individual"])
-@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.parametrize(("name", "accounting"), product(QUESTIONS, ["worst-case", "individual"], together=1))
 def test_memory_does_not_follow_the_pairs_of_one_unit(
-    ask: Any, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    name: str, accounting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ask, given = QUESTIONS[name], {"accounting": accounting}
     peak(True, ask, **given)  # what is made once
     without, with_value = peak(False, ask, **given), peak(True, ask, **given)
     assert abs(with_value - without) < SMALL
@@ -389,7 +390,7 @@ def nothing() -> None:
         (allow_all, tower, 2**24, {"answered failed"}),  # the control: ten of ten tell
         (allow_towers, tower, 2**24, {"failed failed"}),
         (nothing, two_tables, 2**24, {"failed failed"}),
-        (nothing, two_tables, 2**28, {"answered answered"}),
+        pytest.param(nothing, two_tables, 2**28, {"answered answered"}, marks=pytest.mark.slow),
     ],
     ids=["control", "by blocks", "two tables", "two tables and room"],
 )

@@ -6,12 +6,12 @@ import itertools
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
+from functools import cache
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.query.aggregations import Count, Discovery, Joint, Mean, Moments, Sum, Tree, Units, Weighted
@@ -24,6 +24,7 @@ from dpnb.query.plan import Group, Joined, Plan, Source
 from dpnb.query.prepare import Prepared, prepare, prepare_all
 from dpnb.query.schema import Bounded, Categories, Schema, Text
 from dpnb.query.unit import Limits, PrivacyUnit
+from pairwise import product
 from query.neighbours import squared
 
 # --- joins -----------------------------------------------------------------------------------------------------------
@@ -48,7 +49,8 @@ def small(size: int, menu: list[Any]) -> list[tuple[Any, ...]]:
     return [rows for count in range(size + 1) for rows in itertools.combinations_with_replacement(menu, count)]
 
 
-def prepared(units: dict[str, PrivacyUnit], visits: Any, bills: Any) -> dict[str, Prepared]:
+@cache
+def prepared(limits: str, visits: Any, bills: Any) -> dict[str, Prepared]:
     """All tables, with the rows of one unit among those of others; loans are bills once more."""
     tables = {
         "visits": pd.DataFrame(
@@ -57,7 +59,7 @@ def prepared(units: dict[str, PrivacyUnit], visits: Any, bills: Any) -> dict[str
         "bills": pd.DataFrame([("w", 1, 1), *(("me", *row) for row in bills), ("v", 3, 2)], columns=["u", "x", "h"]),
     }
     tables["loans"] = tables["bills"]
-    return prepare_all({name: table.astype(object) for name, table in tables.items()}, SCHEMAS, units)
+    return prepare_all({name: table.astype(object) for name, table in tables.items()}, SCHEMAS, UNITS[limits])
 
 
 def rows_of(source: Source, tables: dict[str, Prepared]) -> Prepared:
@@ -67,23 +69,24 @@ def rows_of(source: Source, tables: dict[str, Prepared]) -> Prepared:
     return join(left, right, (schema_of(source.left, SCHEMAS), schema_of(source.right, SCHEMAS)), source)
 
 
-@pytest.mark.parametrize("limits", UNITS)
-@pytest.mark.parametrize("source", [BOTH, THREE], ids=["two tables", "three"])
-@pytest.mark.parametrize("by", [(), (Group("g", Column("g")), Group("h", Column("h")))], ids=["whole", "by g and h"])
-def test_a_unit_in_both_tables_changes_a_join_by_no_more_than_is_claimed(
-    by: tuple[Group, ...], source: Joined, limits: str
-) -> None:
-    units = UNITS[limits]
+SOURCES = {"two tables": BOTH, "three": THREE}
+BY: dict[str, tuple[Group, ...]] = {"whole": (), "by g and h": (Group("g", Column("g")), Group("h", Column("h")))}
+
+
+@pytest.mark.parametrize(("limits", "tables", "by"), product(UNITS, SOURCES, BY))
+def test_a_unit_in_both_tables_changes_a_join_by_no_more_than_is_claimed(limits: str, tables: str, by: str) -> None:
+    units, source = UNITS[limits], SOURCES[tables]
     unit, schema = unit_of(source, units), schema_of(source, SCHEMAS)
     joint = Joint((Weighted(Mean(Column("x_y"))), Weighted(Units()), Weighted(Count(), 0.1)))
     found: dict[Any, int] = {Count(): 0, Sum(Column("x_x")): 0, Units(): 0, joint: 0}
     where = Compare(">=", Column("x_x"), Literal(-3))
     queries = {
-        aggregation: linear_query(Plan(aggregation, where, by, source=source), schema, unit) for aggregation in found
+        aggregation: linear_query(Plan(aggregation, where, BY[by], source=source), schema, unit)
+        for aggregation in found
     }
-    before = rows_of(source, prepared(units, (), ()))
+    before = rows_of(source, prepared(limits, (), ()))
     for visits, bills in itertools.product(small(3, VISITS[:2]), small(3, BILLS)):
-        after = rows_of(source, prepared(units, visits, bills))
+        after = rows_of(source, prepared(limits, visits, bills))
         for aggregation, query in queries.items():
             if limits == "norm" and aggregation == Units():
                 continue  # test_sensitivity.py asks it
@@ -96,7 +99,7 @@ def test_a_unit_in_both_tables_changes_a_join_by_no_more_than_is_claimed(
 
 
 def test_a_join_holds_every_pair_of_rows_of_a_unit_and_no_other() -> None:
-    rows = rows_of(BOTH, prepared(UNITS["rows"], VISITS[:2], BILLS))
+    rows = rows_of(BOTH, prepared("rows", tuple(VISITS[:2]), tuple(BILLS)))
     pairs = sorted(zip(rows.numbers["x_x"].tolist(), rows.numbers["x_y"].tolist(), strict=True))
     mine = itertools.product([5.0, -3.0], [4.0, 0.0])
     assert pairs == sorted([*mine, (2.0, 3.0), (1.0, 3.0), (0.0, 1.0)])
@@ -108,27 +111,33 @@ TEXTS: Schema = {"t": Text(), "g": Categories(["a", "b"]), "x": Bounded(-3, 5)}
 PLACES = [("new", "a", 1), ("old", "a", 5), ("old", "b", 5), (None, "a", 2), ("aaa", None, 2)]
 
 
-def groups_with(plan: Plan, unit: PrivacyUnit, mine: tuple[Any, ...]) -> Counter[Any]:
+@cache
+def texts_with(unit: PrivacyUnit, mine: tuple[Any, ...]) -> Prepared:
     rows = [("v", "old", "a", 1), *(("me", *row) for row in mine), ("w", "old", "a", 5), ("w", "zzz", "b", 5)]
-    table = prepare(pd.DataFrame(rows, columns=["u", "t", "g", "x"]).astype(object), TEXTS, unit)
-    found, sizes = present_groups(linear_query(plan, TEXTS, unit), table, TEXTS)
+    return prepare(pd.DataFrame(rows, columns=["u", "t", "g", "x"]).astype(object), TEXTS, unit)
+
+
+def groups_with(plan: Plan, unit: PrivacyUnit, mine: tuple[Any, ...]) -> Counter[Any]:
+    found, sizes = present_groups(linear_query(plan, TEXTS, unit), texts_with(unit, mine), TEXTS)
     return Counter(dict(zip(found, sizes.tolist(), strict=True)))
 
 
 @pytest.mark.parametrize(
-    "unit",
-    [
-        PrivacyUnit(),
-        PrivacyUnit("u", 2),
-        PrivacyUnit("u", 3, Limits(groups=2)),
-        PrivacyUnit("u", None, Limits(None, 1, 2)),
-    ],
-    ids=lambda unit: unit.words,
+    ("unit", "names", "where"),
+    product(
+        [
+            PrivacyUnit(),
+            PrivacyUnit("u", 2),
+            PrivacyUnit("u", 3, Limits(groups=2)),
+            PrivacyUnit("u", None, Limits(None, 1, 2)),
+        ],
+        ["t", "tg", "gt", "tx"],
+        [None, Compare(">", Column("x"), Literal(1))],
+    ),
+    ids=lambda value: getattr(value, "words", str(value)),
 )
-@pytest.mark.parametrize("names", ["t", "tg", "gt", "tx"])
-@pytest.mark.parametrize("where", [None, Compare(">", Column("x"), Literal(1))], ids=["all", "some"])
 def test_a_unit_is_in_no_more_of_the_groups_than_is_claimed(
-    where: Expression | None, names: str, unit: PrivacyUnit
+    unit: PrivacyUnit, names: str, where: Expression | None
 ) -> None:
     plan = Plan(Discovery("1e-9"), where, tuple(Group(name, Column(name)) for name in names))
     if "x" in names:
@@ -179,7 +188,7 @@ def test_heavy_weights_do_not_overflow(limits: Limits) -> None:
     assert 20 < size < 100_000
     table = pd.DataFrame({"u": range(size), "x": 5.0, "y": 77.0})
     sums = [execute(query, prepare(table[:rows], schema, unit), schema) for rows in range(size - 20, size + 1)]
-    for before, after in pairwise(sums):
+    for before, after in itertools.pairwise(sums):
         moved = [int(new) - int(old) for new, old in zip(after, before, strict=True)]
         assert squared(moved) <= query.l2_sensitivity_squared
     assert int(sums[-1][0]) == pytest.approx(size * query.features[0].weight, rel=1e-6)
@@ -200,7 +209,6 @@ numbers = st.one_of(st.none(), st.floats(-4, 6, allow_nan=False), st.sampled_fro
 groups = st.sampled_from(["a", "b", None])
 
 
-@settings(max_examples=150)
 @given(
     st.lists(st.tuples(numbers, groups), min_size=1, max_size=40),
     st.sampled_from([0.25, 1.0, 1.5, 3.0, 20.0]),

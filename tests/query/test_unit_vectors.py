@@ -43,7 +43,7 @@ people = st.lists(st.tuples(st.sampled_from("abcd"), *(st.sampled_from(column) f
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=list(UNITS))
-@settings(max_examples=15)
+@settings(max_examples=15)  # for each of the units
 @given(rows=people, plan=st.sampled_from(PLANS), divisible=st.booleans())
 def test_vectors_add_up_to_the_sums_and_their_squares_are_no_less_than_the_true_ones(
     unit: PrivacyUnit, rows: list[tuple[Any, ...]], plan: Plan, divisible: bool
@@ -68,7 +68,6 @@ def test_vectors_add_up_to_the_sums_and_their_squares_are_no_less_than_the_true_
     assert not exact, "everybody who adds something was asked"
 
 
-@settings(max_examples=40)
 @given(
     rows=people,
     plan=st.sampled_from(PLANS),

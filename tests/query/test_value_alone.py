@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpnb.query import columns, numbering, values
@@ -105,7 +105,6 @@ def test_no_other_value_counts_otherwise_for_an_added_one(container: str) -> Non
             assert not others_move(group, extra, container), (group[:4], extra)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.sampled_from(SINGLE), max_size=4), st.sampled_from(SINGLE), st.sampled_from(list(CONTAINERS)))
 @example([1, 7, 2.5], 1j, "as pandas has it")
 @example([7.0], np.longdouble(1), "as numpy has it")
