@@ -77,10 +77,10 @@ class Background:
                 found: T = piece.result()
                 return found
             finally:
+                if not piece.ended:
+                    piece.stop()
                 if piece.ended:
                     self._left.remove(piece)
-                else:
-                    piece.stop()
         finally:
             self._turn.release()
 
@@ -117,8 +117,10 @@ class _Piece:
         return self._found.result()
 
     def stop(self) -> None:
-        """Leave it behind."""
+        """Leave it behind; if it has not begun, it never will, even if its thread begins yet."""
         self.stopped = True
+        if self._found.cancel():
+            return
         if self._cancel is not None and self._canceller is None:
             self._canceller = _thread(self._cancelled)
             self._canceller.start()
@@ -138,12 +140,13 @@ class _Piece:
 
     @property
     def _work_ended(self) -> bool:
-        return self._found.done() or not self._thread.is_alive()
+        return self._found.done()  # whether its thread is alive would not tell: an interrupt may come while it begins
 
     def _run(self) -> None:
+        if not self._found.set_running_or_notify_cancel():
+            return
         _here.piece = self
         try:
-            refuse_stopped()  # it may begin late
             self._found.set_result(self._work())
         except BaseException as error:  # noqa: BLE001  (for the thread that waits for it)
             self._found.set_exception(error)
