@@ -171,7 +171,10 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("mode", ["Plain", "Context", "Verbose"])
+# Verbose shows what the others show, and the variables of each line.
+@pytest.mark.parametrize(
+    "mode", ["Verbose", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("Plain", "Context"))]
+)
 def test_no_traceback_shows_a_row(mode: str, shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ValueError(f"could not convert {SECRET}")

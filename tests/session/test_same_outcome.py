@@ -236,7 +236,13 @@ WHOLE = (
 
 
 @pytest.mark.parametrize(
-    ("limit", "mode"), [*((limit, "worst case") for limit in LIMITS), ("rows", "skip"), ("rows", "clip")]
+    ("limit", "mode"),
+    [
+        ("rows", "worst case"),
+        ("rows", "skip"),
+        *(pytest.param(limit, "worst case", marks=pytest.mark.slow) for limit in LIMITS if limit != "rows"),
+        pytest.param("rows", "clip", marks=pytest.mark.slow),  # below, with strict settings, in the quick level too
+    ],
 )
 def test_no_release_ends_otherwise_with_and_without_a_unit(limit: str, mode: str) -> None:
     sessions = {name: opened(table, **LIMITS[limit], **MODES[mode]) for name, table in tables().items()}
@@ -324,7 +330,7 @@ def _double(value: Any) -> float:
         return math.nan
 
 
-@pytest.mark.parametrize("mode", ["worst case", "skip"])
+@pytest.mark.parametrize("mode", ["worst case", pytest.param("skip", marks=pytest.mark.slow)])
 def test_no_work_in_an_engine_ends_otherwise(mode: str) -> None:
     unit = opened(ordinary(), **LIMITS["rows"])._tables.unit("")
     read = {name: open_tables({"": typed(table).lazy()}, {"": SCHEMA}, {"": unit}) for name, table in tables().items()}
