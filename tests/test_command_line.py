@@ -115,6 +115,7 @@ def declaration(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.notebook
 def test_a_real_kernel_is_refused(files: tuple[Path, Path], declaration: Path) -> None:
     ledger, file = files
     checking = f"{sys.executable} -m dpnb check {declaration} {file}"

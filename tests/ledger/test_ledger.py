@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.losses import GDP
@@ -37,7 +37,6 @@ positive_floats = st.floats(min_value=5e-324, allow_nan=False, allow_infinity=Fa
 losses = st.fractions(min_value=0, max_value=10**30).map(GDP.from_squared)
 
 
-@settings(max_examples=40)
 @given(
     texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=3, max_size=3),
     target=losses,

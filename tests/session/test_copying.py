@@ -171,7 +171,8 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("mode", ["Plain", "Context", "Verbose"])
+# Verbose shows what Context shows, and the variables of each line.
+@pytest.mark.parametrize("mode", ["Verbose", pytest.param("Plain", marks=pytest.mark.slow)])
 def test_no_traceback_shows_a_row(mode: str, shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ValueError(f"could not convert {SECRET}")

@@ -94,7 +94,7 @@ MOVES = st.lists(
 # --- against brute force ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=ROWS,
     moves=MOVES,
@@ -113,7 +113,7 @@ def test_who_takes_part_in_each_question_and_what_they_pay_is_what_brute_force_s
     session.ledger.close()
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 5)  # each opens a session for every unit
 @given(rows=ROWS.filter(bool), moves=MOVES, mode=st.sampled_from(MODES), unit=st.sampled_from(["who", None]))
 def test_nobody_moves_all_sums_together_by_more_than_the_budget(
     rows: list[Any], moves: Moves, mode: str, unit: str | None

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from dpnb.query.tables import InMemory, Tables
 from dpnb.query.tables import opened as open_tables
 from dpnb.query.unit import PrivacyUnit
 from dpnb.session import releases
+from pairwise import product
 
 Ask = Callable[[Any], Any]
 MU = 0.05
@@ -203,18 +205,24 @@ def summed(rows: Tables, compiled: LinearQuery, mode: str) -> tuple[Any, ...]:
         return type(error), str(error)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("limit", LIMITS)
-def test_no_work_on_rows_ends_otherwise_with_and_without_a_unit(limit: str, mode: str) -> None:
+@cache
+def read(limit: str) -> tuple[PrivacyUnit, dict[str, Tables]]:
+    """Who a unit is, and the tables read once for all questions."""
     unit = opened(ordinary(), **LIMITS[limit])._tables.unit("")
-    read = {name: InMemory.read({"": table}, {"": SCHEMA}, {"": unit}) for name, table in tables().items()}
-    for place, (name, ask) in enumerate(QUESTIONS.items()):
-        if mode == "drop" and place % 4:  # as "skip", but for who takes part
-            continue
-        for plan in plans(ask, unit):
-            compiled = linear_query(plan, SCHEMA, unit, divisible=mode == "clip")
-            first = assert_same({table: summed(rows, compiled, mode) for table, rows in read.items()}, name)
-            assert isinstance(first[0], int | tuple), (name, first)  # and it has an answer
+    return unit, {name: InMemory.read({"": table}, {"": SCHEMA}, {"": unit}) for name, table in tables().items()}
+
+
+# "drop" is as "skip", but for who takes part: only the pairwise part of it.
+WORK = [case for case in product(LIMITS, MODES, QUESTIONS) if case.values[1] != "drop" or not case.marks]
+
+
+@pytest.mark.parametrize(("limit", "mode", "name"), WORK)
+def test_no_work_on_rows_ends_otherwise_with_and_without_a_unit(limit: str, mode: str, name: str) -> None:
+    unit, rows = read(limit)
+    for plan in plans(QUESTIONS[name], unit):
+        compiled = linear_query(plan, SCHEMA, unit, divisible=mode == "clip")
+        first = assert_same({table: summed(one, compiled, mode) for table, one in rows.items()}, name)
+        assert isinstance(first[0], int | tuple), (name, first)  # and it has an answer
 
 
 WHOLE = (
@@ -228,7 +236,13 @@ WHOLE = (
 
 
 @pytest.mark.parametrize(
-    ("limit", "mode"), [*((limit, "worst case") for limit in LIMITS), ("rows", "skip"), ("rows", "clip")]
+    ("limit", "mode"),
+    [
+        ("rows", "worst case"),
+        ("rows", "skip"),
+        *(pytest.param(limit, "worst case", marks=pytest.mark.slow) for limit in LIMITS if limit != "rows"),
+        pytest.param("rows", "clip", marks=pytest.mark.slow),  # below, with strict settings, in the quick level too
+    ],
 )
 def test_no_release_ends_otherwise_with_and_without_a_unit(limit: str, mode: str) -> None:
     sessions = {name: opened(table, **LIMITS[limit], **MODES[mode]) for name, table in tables().items()}
@@ -316,7 +330,7 @@ def _double(value: Any) -> float:
         return math.nan
 
 
-@pytest.mark.parametrize("mode", ["worst case", "skip"])
+@pytest.mark.parametrize("mode", ["worst case", pytest.param("skip", marks=pytest.mark.slow)])
 def test_no_work_in_an_engine_ends_otherwise(mode: str) -> None:
     unit = opened(ordinary(), **LIMITS["rows"])._tables.unit("")
     read = {name: open_tables({"": typed(table).lazy()}, {"": SCHEMA}, {"": unit}) for name, table in tables().items()}

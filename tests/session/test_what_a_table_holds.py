@@ -108,15 +108,28 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
     ),
 }
 
+# The quick level asks each table a third of the questions, and each question of a third of the tables.
+THIRDS = [
+    pytest.param(table, number, id=f"{name}, third {number}", marks=() if place % 3 == number else pytest.mark.slow)
+    for place, (name, table) in enumerate(TABLES.items())
+    for number in range(3)
+]
+
+
+def third(number: int) -> list[tuple[str, Callable[[Any], Any], int]]:
+    """Every third question, and how many numbers its answer has."""
+    return [(name, *asked) for name, asked in list(QUESTIONS.items())[number::3]]
+
+
 NOT_PRIVATE: dict[str, Any] = {"budget": dpnb.Budget(epsilon=500, delta=1e-3, discovery_delta=5e-4)}
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize(("table", "number"), THIRDS)
 def test_what_the_table_holds_changes_no_shape_and_is_never_an_error(
-    table: Table, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    table: Table, number: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     session = make(table(), **NOT_PRIVATE)
-    for name, (ask, numbers) in QUESTIONS.items():
+    for name, ask, numbers in third(number):
         answer = ask(session.frame).release(mu=0.5)
         found = answer.to_pandas()
         assert len(found) == numbers, name
@@ -172,13 +185,20 @@ class Trap:
         raise ValueError("sekret")
 
 
-@pytest.mark.parametrize("column", ["person", *SCHEMA])
-def test_an_object_that_raises_does_not_count(column: str) -> None:
+@pytest.mark.parametrize(
+    ("column", "number"),
+    [
+        pytest.param(column, number, marks=() if place % 3 == number else pytest.mark.slow)
+        for place, column in enumerate(["person", *SCHEMA])
+        for number in range(3)
+    ],
+)
+def test_an_object_that_raises_does_not_count(column: str, number: int) -> None:
     table = make_table().astype(object)
     table.at[0, column] = Trap()
     try:
         frame = make(table, **NOT_PRIVATE).frame
-        for ask, _ in QUESTIONS.values():
+        for _, ask, _ in third(number):
             ask(frame).release(mu=0.5)
         frame.discover("street").release(mu=0.5)
     except ExecutionError as error:  # allowed only as the one constant text

@@ -207,7 +207,10 @@ def too_far(found: dict[str, Outcome]) -> list[str]:
     ]
 
 
-SHAPES = [("1", 300), ("2", 3000), ("8", 545), ("unequal", 3000)]
+SHAPES = [
+    ("8", 545),
+    *(pytest.param(*shape, marks=pytest.mark.slow) for shape in (("1", 300), ("2", 3000), ("unequal", 3000))),
+]
 
 
 @pytest.mark.parametrize(("rows", "people"), SHAPES)
@@ -258,7 +261,14 @@ def any_look(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["var", "ratio", "regress"]
 
 
-@pytest.mark.parametrize("weakened", [persons_for_rows, equal_groups, unclear_counts, any_look])
+@pytest.mark.parametrize(
+    "weakened",
+    [
+        equal_groups,
+        any_look,
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (persons_for_rows, unclear_counts)),
+    ],
+)
 def test_the_grid_catches_what_is_weaker(
     weakened: Callable[[pytest.MonkeyPatch], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

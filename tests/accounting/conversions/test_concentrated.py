@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accounting.conversions.oracles import best_over_orders, epsilon_at, is_just_above, log_delta_at, real
@@ -28,7 +28,6 @@ epsilons = st.floats(-9, 3).map(lambda x: 10**x)
 deltas = st.floats(-300, -1e-2).map(lambda x: 10**x)
 
 
-@settings(max_examples=40, deadline=None)
 @given(rho=rhos, delta=deltas)
 @example(rho=1e-12, delta=1e-300)
 @example(rho=1e4, delta=1e-300)
@@ -41,7 +40,6 @@ def test_epsilon_is_the_figure_of_the_best_order(rho: float, delta: float) -> No
     assert is_just_above(epsilon_from_rho(rho, delta=delta), max(truth, mpmath.mpf(0)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(rho=rhos, epsilon=epsilons)
 @example(rho=0.5, epsilon=1e-9)
 @example(rho=1e4, epsilon=9e3)
@@ -59,7 +57,6 @@ def test_delta_is_the_figure_of_the_best_order(rho: float, epsilon: float) -> No
         assert is_just_above(delta, truth)
 
 
-@settings(max_examples=40, deadline=None)
 @given(epsilon=epsilons, delta=deltas)
 @example(epsilon=1e-9, delta=0.9)
 @example(epsilon=1e3, delta=1e-300)
@@ -73,7 +70,6 @@ def test_rho_is_the_largest_that_keeps_epsilon_and_delta(epsilon: float, delta: 
     assert epsilon_from_rho(rho, delta=delta) <= epsilon * (1 + 1e-15)
 
 
-@settings(max_examples=40)
 @given(a=rhos, b=rhos, delta=deltas, epsilon=epsilons)
 def test_a_larger_rho_promises_less(a: float, b: float, delta: float, epsilon: float) -> None:
     small, large = sorted((a, b))
@@ -86,7 +82,6 @@ def test_a_larger_rho_promises_less(a: float, b: float, delta: float, epsilon: f
         )
 
 
-@settings(max_examples=40)
 @given(rho=rhos, delta=deltas, epsilon=epsilons)
 def test_the_tight_conversion_is_never_worse_than_the_simple_one(rho: float, delta: float, epsilon: float) -> None:
     assert epsilon_from_rho(rho, delta=delta) <= epsilon_from_rho(rho, delta=delta, method="simple")
@@ -94,13 +89,11 @@ def test_the_tight_conversion_is_never_worse_than_the_simple_one(rho: float, del
     assert rho_from_epsilon(epsilon, delta=delta) >= rho_from_epsilon(epsilon, delta=delta, method="simple")
 
 
-@settings(max_examples=40)
 @given(mu=st.floats(-6, 1.6).map(lambda x: 10**x), delta=deltas)
 def test_a_gaussian_release_is_worth_less_as_zcdp_than_as_itself(mu: float, delta: float) -> None:
     assert epsilon_from_mu(mu, delta=delta) <= epsilon_from_rho(exact(mu) ** 2 / 2, delta=delta)
 
 
-@settings(max_examples=40)
 @given(epsilon=epsilons, delta=deltas)
 def test_simple_round_trip_is_on_the_safe_side_and_loses_nothing_visible(epsilon: float, delta: float) -> None:
     rho = rho_from_epsilon(epsilon, delta=delta, method="simple")
@@ -108,7 +101,6 @@ def test_simple_round_trip_is_on_the_safe_side_and_loses_nothing_visible(epsilon
     assert math.isclose(back, epsilon, rel_tol=1e-15)
 
 
-@settings(max_examples=40)
 @given(epsilon=st.floats(-3, 2).map(lambda x: 10**x), delta=st.floats(-15, -1).map(lambda x: 10**x))
 def test_the_order_chosen_beforehand_loses_next_to_nothing_for_zcdp(epsilon: float, delta: float) -> None:
     order = optimal_order(epsilon, delta=delta)

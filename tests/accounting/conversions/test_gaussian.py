@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from accounting.conversions.oracles import delta_by_quadrature, delta_printed, real
@@ -25,7 +25,6 @@ def at_least(x: float, truth: mpmath.mpf) -> bool:
         return bool(real(exact(x)) >= truth)
 
 
-@settings(max_examples=60)
 @given(mu=mus, epsilon=epsilons)
 def test_delta_is_the_smallest_double_not_below_the_curve(mu: float, epsilon: float) -> None:
     assume(epsilon / mu - mu / 2 < 36)
@@ -34,7 +33,6 @@ def test_delta_is_the_smallest_double_not_below_the_curve(mu: float, epsilon: fl
     assert not at_least(math.nextafter(delta, 0), truth)
 
 
-@settings(max_examples=60)
 @given(mu=mus, delta=deltas)
 @example(mu=1e-9, delta=1e-300)
 @example(mu=50.0, delta=1e-300)
@@ -48,7 +46,6 @@ def test_epsilon_is_the_smallest_double_that_keeps_delta(mu: float, delta: float
             assert delta_printed(exact(mu), exact(math.nextafter(epsilon, 0))) > real(exact(delta))
 
 
-@settings(max_examples=60)
 @given(epsilon=epsilons, delta=deltas)
 @example(epsilon=0.0, delta=1e-300)
 @example(epsilon=1e-9, delta=0.999)
@@ -71,7 +68,6 @@ def test_curve_is_the_integral_of_its_slope(mu: Number, epsilon: Number) -> None
     assert math.isclose(delta_from_mu(mu, epsilon=epsilon), float(truth), rel_tol=1e-14)
 
 
-@settings(max_examples=40)
 @given(mu=mus, epsilon=epsilons)
 def test_round_trip_through_delta_never_favours_the_analyst(mu: float, epsilon: float) -> None:
     delta = delta_from_mu(mu, epsilon=epsilon)
@@ -81,7 +77,6 @@ def test_round_trip_through_delta_never_favours_the_analyst(mu: float, epsilon: 
     assert epsilon_from_mu(mu, delta=delta) <= epsilon
 
 
-@settings(max_examples=40)
 @given(epsilon=epsilons, delta=deltas)
 def test_round_trip_through_mu_keeps_the_promise(epsilon: float, delta: float) -> None:
     mu = mu_from_epsilon(epsilon, delta=delta)
@@ -89,7 +84,6 @@ def test_round_trip_through_mu_keeps_the_promise(epsilon: float, delta: float) -
     assert epsilon_from_mu(mu, delta=delta) <= epsilon
 
 
-@settings(max_examples=40)
 @given(a=mus, b=mus, epsilon=epsilons, delta=deltas)
 def test_a_larger_mu_promises_less(a: float, b: float, epsilon: float, delta: float) -> None:
     small, large = sorted((a, b))
@@ -97,7 +91,6 @@ def test_a_larger_mu_promises_less(a: float, b: float, epsilon: float, delta: fl
     assert epsilon_from_mu(small, delta=delta) <= epsilon_from_mu(large, delta=delta)
 
 
-@settings(max_examples=40)
 @given(a=epsilons, b=epsilons, mu=mus, delta=deltas)
 def test_more_epsilon_needs_less_delta_and_allows_more_mu(a: float, b: float, mu: float, delta: float) -> None:
     small, large = sorted((a, b))

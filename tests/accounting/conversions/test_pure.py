@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accounting.conversions.oracles import is_just_above, real
@@ -49,7 +49,6 @@ def test_rdp_is_the_divergence_of_randomised_response(epsilon: float, order: flo
     assert rdp_from_pure(epsilon, order=order) <= min(epsilon, order * rho_from_pure(epsilon) * (1 + 1e-15))
 
 
-@settings(max_examples=50)
 @given(epsilon=epsilons)
 @example(epsilon=0.99)
 @example(epsilon=1.0)

@@ -6,7 +6,7 @@ import math
 
 import mpmath
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accounting.conversions.oracles import epsilon_at, is_just_above, log_delta_at, real
@@ -77,7 +77,6 @@ def test_more_divergence_promises_less(a: float, b: float, order: float, delta: 
     assert low <= epsilon_from_rdp(order, small, delta=delta, method="simple")
 
 
-@settings(max_examples=50)
 @given(rho=st.floats(-6, 2).map(lambda x: 10**x), order=orders, delta=deltas)
 def test_one_order_of_zcdp_is_never_better_than_all_of_them(rho: float, order: float, delta: float) -> None:
     rdp = exact(rho) * exact(order)
