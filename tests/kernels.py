@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import resource
 import signal
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,12 @@ from dpnb.errors import BudgetExceeded, LedgerError
 from dpnb.ledger import durable
 from dpnb.query.tables import memory
 from dpnb.session import releases
+from waiting import LIMIT
 
 # Each process is forked from a clean one that has imported the slow parts: quick, and without pytest's own state.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["pandas", "dpnb.session.session", "multiprocessing.resource_sharer"])
 durable.SYNCHRONOUS = "OFF"  # in the processes too: see conftest.py
-PATIENCE = 60.0
 
 PEOPLE = 200
 FIRST, TIGHTER = "0.3", "0.5"
@@ -64,19 +66,35 @@ def figures(answer: Answer) -> tuple[Any, ...]:
     return answer.estimate, answer.interval, answer.noise_scale, answer.cost, answer.known, answer.time
 
 
+def _begun(work: Callable[..., None], stacks: str, *arguments: Any) -> None:
+    """What a kernel's process runs: `work`, ready to write on a signal where its threads are."""
+    faulthandler.register(signal.SIGUSR1, file=open(stacks, "w"))  # noqa: SIM115  (open until the process ends)
+    work(*arguments)
+
+
 class Kernel:
     """A process that runs ``work(pipe, *arguments)``."""
 
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
-        self.process = CONTEXT.Process(target=work, args=(theirs, *arguments))
+        descriptor, stacks = tempfile.mkstemp(prefix="kernel-", suffix=".stacks")
+        os.close(descriptor)
+        self._stacks = Path(stacks)
+        self._heard: Any = "nothing"
+        self.process = CONTEXT.Process(target=_begun, args=(work, stacks, theirs, *arguments))
         self.process.start()
         theirs.close()
 
     def hear(self) -> Any:
         """The next thing that the kernel says."""
-        assert self.pipe.poll(PATIENCE), "the kernel says nothing"
-        return self.pipe.recv()
+        assert self.pipe.poll(LIMIT), f"the kernel says nothing more within {LIMIT:.0f} s. {self._state()}"
+        self._heard = self.pipe.recv()
+        return self._heard
+
+    def last_word(self) -> Any:
+        """What it says once it has done long work; it is not given up before it has ended."""
+        wait([self.pipe, self.process.sentinel])
+        return self.hear()
 
     def said(self) -> Iterator[Any]:
         """Everything it says until it ends, however it ends."""
@@ -86,20 +104,35 @@ class Kernel:
             except (EOFError, ConnectionError):  # also in the middle of a word
                 return
 
+    def interrupt(self) -> None:
+        """As the Lab's Kernel > Interrupt."""
+        os.kill(self.process.pid or 0, signal.SIGINT)
+
     def kill(self) -> None:
         """Kill -9."""
         self.process.kill()
 
     def end(self) -> int:
         """Wait for its end and give its exit code."""
-        self.process.join(PATIENCE)
+        self.process.join(LIMIT)
         code = self.process.exitcode
+        state = self._state() if code is None else ""
         self.process.kill()
         self.process.join()
         self.process.close()
         self.pipe.close()
-        assert code is not None, "the kernel does not end"
+        self._stacks.unlink()
+        assert code is not None, f"the kernel does not end within {LIMIT:.0f} s. {state}"
         return code
+
+    def _state(self) -> str:
+        """What there is to see of it from outside."""
+        code = self.process.exitcode
+        if code is None:
+            os.kill(self.process.pid or 0, signal.SIGUSR1)
+            self.process.join(1)  # it writes within milliseconds, or not at all
+        where = self._stacks.read_text() or "no stacks"
+        return f"Last heard: {str(self._heard)[-500:]}; exit code: {code}.\n{where}"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from dpnb.session import kernel
 from dpnb.session.kernel import kernel_around
 from ledger.rows import contents
 from session.people import ask_all, curator
+from waiting import LIMIT
 
 
 @pytest.fixture
@@ -32,7 +33,12 @@ def test_a_statement_is_text_on_the_standard_output(files: tuple[Path, Path]) ->
     command = [sys.executable, "-m", "dpnb", "statement", str(ledger), "--table", str(file), "--unit", "p1"]
     # A terminal that cannot show everything is no reason to fail.
     done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        timeout=LIMIT,
     )
     assert done.stderr == ""
     assert done.stdout.startswith("Statement for person p1\nFor this person alone")
@@ -112,7 +118,7 @@ def declaration(tmp_path: Path) -> Path:
 def test_a_real_kernel_is_refused(files: tuple[Path, Path], declaration: Path) -> None:
     ledger, file = files
     checking = f"{sys.executable} -m dpnb check {declaration} {file}"
-    outside = subprocess.run(checking.split(), capture_output=True, text=True, check=False)
+    outside = subprocess.run(checking.split(), capture_output=True, text=True, check=False, timeout=LIMIT)
     assert "COMPUTED FROM THE ROWS" in outside.stdout
     command = f"{sys.executable} -m dpnb statement {ledger} --table {file} --unit p1"
     path = os.pathsep.join(filter(None, sys.path))
@@ -121,7 +127,7 @@ def test_a_real_kernel_is_refused(files: tuple[Path, Path], declaration: Path) -
     if Path("/proc").is_dir():  # the variables are gone, the parents are not
         sources += [BARE.format(path=path, command=line) for line in (command, checking)]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    NotebookClient(notebook, kernel_name="python3").execute()
+    NotebookClient(notebook, kernel_name="python3", timeout=int(LIMIT), startup_timeout=int(LIMIT)).execute()
     told = ["".join(output.text for output in cell.outputs) for cell in notebook.cells]
     reasons = ["JPY_", "this process is a kernel"] * 2 + ["a kernel, process "] * 2
     for text, reason in zip(told, reasons, strict=False):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import signal
 import sys
-import time
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,12 @@ from dpnb.accounting.losses import GDP
 if sys.platform == "win32":
     pytest.skip("needs SIGKILL and fork", allow_module_level=True)
 
+from crashes import Shown, all_shown_answers_stand, killed_at_some_moment
 from kernels import (
     FIRST,
     TIGHTER,
     Kernel,
     ask,
-    ask_without_end,
     figures,
     fill_the_disk,
     fork_and_ask,
@@ -52,6 +50,7 @@ def place(steps: list[str], start: str, after: int = -1) -> int:
     return next(number for number, name in enumerate(steps) if number > after and name.startswith(start))
 
 
+@pytest.mark.waits
 def test_a_charge_is_committed_before_rows_are_read_and_an_answer_before_it_is_shown(tmp_path: Path) -> None:
     steps = steps_of_a_whole_life(tmp_path)
     charged = place(steps, "INSERT INTO charges")
@@ -63,6 +62,7 @@ def test_a_charge_is_committed_before_rows_are_read_and_an_answer_before_it_is_s
     )
 
 
+@pytest.mark.waits
 def test_a_kill_between_any_two_steps_loses_no_charge_and_costs_no_second_one(tmp_path: Path) -> None:
     steps = steps_of_a_whole_life(tmp_path)
     assert len(steps) > 40
@@ -96,36 +96,19 @@ def check_run_all_is_free(path: Path, answers: dict[str, tuple[Any, ...]], what:
     session.ledger.close()
 
 
+@pytest.mark.slow
+@pytest.mark.waits
 def test_kills_at_random_moments_lose_no_charge(tmp_path: Path) -> None:
+    """`make soak` kills for longer."""
     chance = random.Random(20)
-    path, mu = tmp_path / "clinic.dpnb", "0.1"
-    shown: dict[int, tuple[Any, ...]] = {}
+    path, shown = tmp_path / "clinic.dpnb", Shown()
     for _ in range(20):
-        with kernels(Kernel(ask_without_end, path, max(0, len(shown) - 3), mu)) as (kernel,):
-            assert kernel.hear() == "ready"
-            time.sleep(chance.uniform(0, 0.06))
-            kernel.kill()
-            for number, answer in kernel.said():
-                assert shown.setdefault(number, answer) == answer  # asked before: the very same answer
-            assert kernel.end() == -signal.SIGKILL
-        session = open_session(path, budget=dpnb.Budget.gdp(100))
-        charges = session.ledger.charges()
-        assert session.spent.mu_squared == len(charges) * Fraction(mu) ** 2
-        # The last charge may stand without an answer that anybody saw; no other may.
-        assert len(shown) <= len(charges) <= len(shown) + 1
-        session.ledger.close()
+        killed_at_some_moment(path, shown, chance.uniform(0, 0.06))
     assert len(shown) > 10
-    check_all_shown_answers_stand(path, shown, mu)
+    all_shown_answers_stand(path, shown)
 
 
-def check_all_shown_answers_stand(path: Path, shown: dict[int, tuple[Any, ...]], mu: str) -> None:
-    session = open_session(path, budget=dpnb.Budget.gdp(100))
-    before = session.spent
-    assert {number: figures(ask(session, number, mu)) for number in shown} == shown
-    assert session.spent == before
-    session.ledger.close()
-
-
+@pytest.mark.waits
 def test_a_full_disk_refuses_the_charge_and_spoils_nothing(tmp_path: Path) -> None:
     path = tmp_path / "clinic.dpnb"
     with kernels(Kernel(fill_the_disk, path, 250_000)) as (kernel,):
@@ -137,10 +120,11 @@ def test_a_full_disk_refuses_the_charge_and_spoils_nothing(tmp_path: Path) -> No
     session = open_session(path, budget=dpnb.Budget.gdp(100))
     assert len(shown) <= len(session.ledger.charges()) <= len(shown) + 1
     session.ledger.close()
-    check_all_shown_answers_stand(path, shown, "0.1")
+    all_shown_answers_stand(path, shown)
 
 
 @pytest.mark.parametrize("ledger", ["clinic.dpnb", ":memory:"])
+@pytest.mark.waits
 def test_a_fork_of_the_process_is_refused_and_spends_nothing(tmp_path: Path, ledger: str) -> None:
     path: Any = ledger if ledger == ":memory:" else tmp_path / ledger
     with kernels(Kernel(fork_and_ask, path)) as (kernel,):

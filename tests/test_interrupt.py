@@ -183,11 +183,12 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.waits
 def test_an_interrupted_question_is_charged_once_and_answered_when_asked_again(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     with kernels(Kernel(interrupted_question, name, tmp_path / "clinic.dpnb")) as (kernel,):
         assert kernel.hear() == "seen"
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         told = kernel.hear()
         assert kernel.end() == 0
     charged = len(case.states) == 2 or "failed" in case.states
@@ -221,10 +222,11 @@ def interrupted_replay(pipe: Connection, path: Path) -> None:
     pipe.send((session.spent == before, session.ledger.count, other.paid_by(0)[-1].spent == spent))
 
 
+@pytest.mark.waits
 def test_an_interrupted_replay_of_the_units_is_begun_anew(tmp_path: Path) -> None:
     with kernels(Kernel(interrupted_replay, tmp_path / "clinic.dpnb")) as (kernel,):
         assert kernel.hear() == "seen"
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         assert kernel.hear() == (True, 2, True)
         assert kernel.end() == 0
 
@@ -241,10 +243,11 @@ def interrupted_set_up(pipe: Connection, path: Path) -> None:
     pipe.send((*after, count, session.ledger.count))
 
 
+@pytest.mark.waits
 def test_an_interrupted_set_up_charges_nothing(tmp_path: Path) -> None:
     with kernels(Kernel(interrupted_set_up, tmp_path / "clinic.dpnb")) as (kernel,):
         assert kernel.hear() == "seen"
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         assert kernel.hear() == ("", [], False, 0, 1)
         assert kernel.end() == 0
 
@@ -263,10 +266,11 @@ def interrupted_scan(pipe: Connection, path: Path) -> None:
     pipe.send((*after, again.above, again == scan.ask(question), session.spent == before, left_threads()))
 
 
+@pytest.mark.waits
 def test_an_interrupted_scan_has_answered_nothing_and_goes_on(tmp_path: Path) -> None:
     with kernels(Kernel(interrupted_scan, tmp_path / "clinic.dpnb")) as (kernel,):
         assert kernel.hear() == "seen"
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         assert kernel.hear() == (True, True, True, True, True, [])
         assert kernel.end() == 0
 
@@ -285,10 +289,11 @@ def interrupted_fit(pipe: Connection, path: Path) -> None:
     pipe.send((fit.taken, fit.state, session.spent.mu_squared, left_threads()))
 
 
+@pytest.mark.waits
 def test_an_interrupted_fit_keeps_its_steps_and_takes_the_charged_one_up(tmp_path: Path) -> None:
     with kernels(Kernel(interrupted_fit, tmp_path / "clinic.dpnb")) as (kernel,):
         assert kernel.hear() == "seen"
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         line, states, spent = kernel.hear()
         assert line.startswith("fit: step 2 of 4, mu 0.1")
         assert states == ["released"] * 3 + ["failed"]  # the launch, two steps, the one that was interrupted
@@ -327,11 +332,12 @@ def interrupted_engine(pipe: Connection, engine: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.waits
 def test_an_interrupt_stops_an_engine_and_the_charge_stands(tmp_path: Path, engine: str) -> None:
     pytest.importorskip(engine)
     with kernels(Kernel(interrupted_engine, engine, tmp_path / "endless.dpnb")) as (kernel,):
         assert kernel.hear() == "seen"
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         told = kernel.hear()
         assert kernel.end() == 0
     assert told == {"args": (releases.INTERRUPTED,), "states": ("failed",), "line": ""}

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,7 +23,7 @@ import pytest
 
 import dpnb
 from dpnb import stages
-from dpnb.query.background import Background
+from dpnb.query.background import Background, refuse_stopped
 from dpnb.query.engine import native
 from dpnb.stages import clock
 
@@ -31,6 +31,8 @@ if sys.platform == "win32":
     pytest.skip("needs SIGINT and fork", allow_module_level=True)
 
 from kernels import Kernel, kernels
+from threads import at_once
+from waiting import LIMIT, wait_until
 
 ROWS = 4000
 TABLE = pd.DataFrame({"pid": [row % 500 for row in range(ROWS)], "x": [float(row % 7) for row in range(ROWS)]})
@@ -87,8 +89,10 @@ class OnPolars:
         )
 
     def work_long(self) -> None:
-        # Only for some seconds: it hears an interrupt while it works, and only if its handler is still in place.
-        self._long.collect(engine="streaming")
+        # Some seconds each time: it hears an interrupt while it works, and only if its handler is still in place.
+        while True:
+            refuse_stopped()
+            self._long.collect(engine="streaming")
 
 
 class OnSpark:
@@ -163,18 +167,20 @@ def interrupted_at_work(pipe: Connection, name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["duckdb", "polars"])
+@pytest.mark.waits
+@pytest.mark.slow
 def test_after_an_interrupt_the_same_request_and_others_are_answered(name: str, tmp_path: Path) -> None:
     pytest.importorskip(name)
     with kernels(Kernel(interrupted_at_work, name, tmp_path / "engine.dpnb")) as (kernel,):
         for _ in range(2):
             assert kernel.hear() == "working"
-            os.kill(kernel.process.pid or 0, signal.SIGINT)
+            kernel.interrupt()
         outcomes, states = kernel.hear()
     assert outcomes == ["interrupted"] * 2 + ["right"] * 3
     assert states == ["released"] * 2
 
 
-def now_and_then(pipe: Connection, session: dpnb.Session, times: int = len(MOMENTS)) -> list[tuple[str, bool]]:
+def now_and_then(pipe: Connection, session: dpnb.Session, times: int) -> list[tuple[str, bool]]:
     """Ask, and be interrupted at some moment; ask the same again in peace; and so on."""
 
     def asked(low: int) -> bool:
@@ -184,31 +190,38 @@ def now_and_then(pipe: Connection, session: dpnb.Session, times: int = len(MOMEN
     return [(outcome(partial(asked, low)), right(session, low)) for low in range(times)]
 
 
-def interrupted_now_and_then(pipe: Connection, name: str, path: Path) -> None:
+def interrupted_now_and_then(pipe: Connection, name: str, path: Path, times: int) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     place = PLACES[name]()
     session = opened(place.table, path)
-    found = now_and_then(pipe, session)
+    found = now_and_then(pipe, session, times)
     pipe.send((found, session.ledger.count))
     os._exit(0)
 
 
-def at_several_moments(name: str, path: Path) -> None:
-    with kernels(Kernel(interrupted_now_and_then, name, path)) as (kernel,):
-        for moment in MOMENTS:
-            assert kernel.hear() == "asking"
-            time.sleep(moment)
-            os.kill(kernel.process.pid or 0, signal.SIGINT)
-        found, count = kernel.hear()
+def unharmed(kernel: Kernel, moments: Sequence[float]) -> None:
+    """Interrupt each request some time after it has begun: it is answered or interrupted, and the next is answered.
+
+    The moments are not waited for: whatever the request is doing then, or has done, the same must hold.
+    """
+    for moment in moments:
+        assert kernel.hear() == "asking"
+        time.sleep(moment)
+        kernel.interrupt()
+    found, count, *_ = kernel.hear()
     assert {said for said, _ in found} <= {"interrupted", "right"}
     assert all(again for _, again in found)
-    assert count == len(MOMENTS)
+    assert count == len(moments)
 
 
 @pytest.mark.parametrize("name", ["duckdb", "polars"])
+@pytest.mark.waits
+@pytest.mark.slow
 def test_an_interrupt_at_any_moment_stays_one(name: str, tmp_path: Path) -> None:
+    """`make soak` interrupts more often."""
     pytest.importorskip(name)
-    at_several_moments(name, tmp_path / "engine.dpnb")
+    with kernels(Kernel(interrupted_now_and_then, name, tmp_path / "engine.dpnb", len(MOMENTS))) as (kernel,):
+        unharmed(kernel, MOMENTS)
 
 
 def without_waiting(self: Background) -> None:
@@ -222,18 +235,20 @@ def interrupted_while_waiting(pipe: Connection, path: Path, waits: bool) -> None
     session = opened(place.table, path)
     right(session, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    collected, go_on, told = native.Polars.collected, threading.Event(), []
+    collected, go_on, last, told = native.Polars.collected, threading.Event(), threading.Event(), []
 
     def stuck(engine: Any, frame: Any) -> Any:
         if not go_on.is_set():
             pipe.send("working")
-            go_on.wait()
+            go_on.wait(LIMIT)
         return collected(engine, frame)
 
     def tell(text: str, done: bool) -> None:
         if text.startswith(WAITING) and not told:
             told.append(text)
             pipe.send(("waiting", session.ledger.count))
+        if text.startswith(WAITING) and last.is_set():
+            go_on.set()
 
     native.Polars.collected = stuck  # type: ignore[method-assign]
     if not waits:
@@ -243,19 +258,20 @@ def interrupted_while_waiting(pipe: Connection, path: Path, waits: bool) -> None
     second = outcome(lambda: right(session, 2))
     count = session.ledger.count
     free = right(session, 0)  # was answered before: needs no rows, and waits for nobody
-    threading.Timer(0.3, go_on.set).start()
+    last.set()
     pipe.send((first, second, count, free, right(session, 2), right(session, 1), session.ledger.count))
     os._exit(0)
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["", "control"])
+@pytest.mark.waits
 def test_a_request_says_that_it_waits_and_is_charged_after_that(waits: bool, tmp_path: Path) -> None:
     pytest.importorskip("polars")
     with kernels(Kernel(interrupted_while_waiting, tmp_path / "engine.dpnb", waits)) as (kernel,):
         assert kernel.hear() == "working"
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         said, count = kernel.hear()
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        kernel.interrupt()
         told = kernel.hear()
     assert said == "waiting"
     assert told[:2] == ("interrupted", "interrupted")
@@ -267,35 +283,30 @@ def two_threads(pipe: Connection, path: Path) -> None:
     """Ask on one connection of DuckDB from two threads at once."""
     session = opened(OnDuckDB().table, path)
     found: list[bool] = []
-    threads = [
-        threading.Thread(target=lambda low=low: found.append(right(session, low)))  # type: ignore[misc]
-        for low in range(1, 7)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    pipe.send((found, session.ledger.count))
+    faults = at_once(*(lambda low=low: found.append(right(session, low)) for low in range(1, 7)))  # type: ignore[misc]
+    pipe.send((faults, found, session.ledger.count))
 
 
+@pytest.mark.waits
 def test_two_threads_may_ask_on_one_connection(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     with kernels(Kernel(two_threads, tmp_path / "engine.dpnb")) as (kernel,):
-        assert kernel.hear() == ([True] * 6, 6)
+        assert kernel.hear() == ([], [True] * 6, 6)
 
 
 @pytest.mark.spark
 @pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java")
+@pytest.mark.waits
 def test_spark_is_cancelled_and_an_interrupt_stays_one(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     with kernels(Kernel(interrupted_spark, tmp_path / "engine.dpnb")) as (kernel,):
         for _ in range(2):
             assert kernel.hear() == "working"
-            os.kill(kernel.process.pid or 0, signal.SIGINT)
+            kernel.interrupt()
         for moment in MOMENTS[:3]:
             assert kernel.hear() == "asking"
             time.sleep(3 * moment)
-            os.kill(kernel.process.pid or 0, signal.SIGINT)
+            kernel.interrupt()
         outcomes, found, handler, count = kernel.hear()
     assert outcomes == ["interrupted"] * 2 + ["right"]
     assert {said for said, _ in found} <= {"interrupted", "right"}
@@ -338,8 +349,7 @@ def interrupted_dask(pipe: Connection, path: Path) -> None:
 
     def slowly(work: Any, *given: Any) -> Any:
         begun.touch()
-        while not go_on.exists():
-            time.sleep(0.05)
+        wait_until(go_on.exists, "the test says: go on")
         return tried(work, *given)
 
     def tell(text: str, done: bool) -> None:
@@ -359,18 +369,18 @@ def interrupted_dask(pipe: Connection, path: Path) -> None:
     place.cluster.close()
 
 
+@pytest.mark.waits
+@pytest.mark.dask
 def test_dask_is_cancelled_and_waited_for_and_an_interrupt_stays_one(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     begun = tmp_path / "engine.begun"
     with kernels(Kernel(interrupted_dask, tmp_path / "engine.dpnb")) as (kernel,):
-        while not begun.exists():
-            time.sleep(0.05)
-            assert kernel.process.is_alive()
-        os.kill(kernel.process.pid or 0, signal.SIGINT)
+        wait_until(begun.exists, "tasks begin", lambda: kernel.process)
+        kernel.interrupt()
         for moment in MOMENTS[:3]:
             assert kernel.hear() == "asking"
             time.sleep(moment)
-            os.kill(kernel.process.pid or 0, signal.SIGINT)
+            kernel.interrupt()
         outcomes, counts, found, count = kernel.hear()
         kernel.end()
     assert outcomes == ["interrupted", "right", "right"]

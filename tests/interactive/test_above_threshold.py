@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import pickle
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -37,6 +36,7 @@ from dpnb.interactive.gaussian_scan import GaussianScan, gaussian_margin
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from threads import at_once
 
 ALARM = 1e-7
 EPSILONS = st.fractions(Fraction(1, 10**6), 50, max_denominator=10**6)
@@ -415,6 +415,7 @@ def test_the_thresholds_noise_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert drawn[1:] == [*below, *above, *below, *above, *above]
 
 
+@pytest.mark.waits
 def test_many_threads_get_no_more_hits_than_there_are() -> None:
     machine = launched(5, 40)
     hits: list[bool] = []
@@ -426,11 +427,7 @@ def test_many_threads_get_no_more_hits_than_there_are() -> None:
             except MechanismClosed:
                 return
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert at_once(*[ask] * 8) == []
     assert len(hits) == sum(hits) == machine.used == 40
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from threads import joined
+from waiting import LIMIT, wait_until
 
 if sys.platform == "win32":
     pytest.skip("needs fork", allow_module_level=True)
@@ -26,15 +29,16 @@ from dpnb.session import live
 from ledger.rows import opened, reserve
 
 FORKS = 30
-PATIENCE = 20.0
-REFUSED, ANSWERED, OTHER, HANGS = 3, 4, 5, -1
+REFUSED, ANSWERED, OTHER, WAITS = 3, 4, 5, 6
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:This process .* is multi-threaded:DeprecationWarning"
-)  # that is the test
+pytestmark = [
+    pytest.mark.waits,
+    # That is the test.
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 
-def outcome(act: Callable[[], object], patience: float = PATIENCE) -> int:
+def outcome(act: Callable[[], object]) -> int:
     """What becomes of an act in a fork of this process."""
     child = os.fork()
     if child == 0:
@@ -47,15 +51,20 @@ def outcome(act: Callable[[], object], patience: float = PATIENCE) -> int:
             code = REFUSED if "a fork of that process" in str(error) else OTHER
         finally:
             os._exit(code)
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
+    ended: list[int] = []
+
+    def waited() -> bool:
         done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.001)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return HANGS
+        ended.extend([os.waitstatus_to_exitcode(status)] if done else [])
+        return bool(done)
+
+    try:
+        wait_until(waited, "the fork ends")
+    finally:
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return ended[0]
 
 
 @contextmanager
@@ -66,16 +75,16 @@ def held(lock: OwnLock) -> Iterator[None]:
     def hold() -> None:
         with lock:
             got.set()
-            done.wait()
+            done.wait(LIMIT)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    got.wait()
+    assert got.wait(LIMIT)
     try:
         yield
     finally:
         done.set()
-        thread.join()
+        joined(thread)
 
 
 @contextmanager
@@ -94,7 +103,7 @@ def busy(ledger: Ledger) -> Iterator[None]:
         yield
     finally:
         done.set()
-        thread.join()
+        joined(thread)
 
 
 def test_no_fork_of_a_busy_process_hangs_and_the_ledger_stays_whole(path: Path) -> None:
@@ -127,9 +136,14 @@ def test_a_fork_does_not_wait_for_a_thread_that_it_has_not(path: Path, act: Call
 
 
 def test_with_the_lock_first_it_would_wait_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OwnLock, "acquire", lambda self, timeout=-1: self._lock.acquire(timeout=timeout))
+    def first(lock: OwnLock, timeout: float = -1) -> bool:
+        if not lock._lock.acquire(blocking=False):
+            os._exit(WAITS)  # for a thread that the fork has not: there is nobody who would ever release it
+        return True
+
+    monkeypatch.setattr(OwnLock, "acquire", first)
     with opened(path) as ledger, held(ledger.lock):
-        assert outcome(lambda: reserve(ledger, "b"), patience=0.3) == HANGS
+        assert outcome(lambda: reserve(ledger, "b")) == WAITS
 
 
 def after_a_fork(path: Path, act: Callable[[Ledger], object]) -> int:

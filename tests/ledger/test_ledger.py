@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-import threading
 from contextlib import closing, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpnb.ledger import Ledger, durable
 from dpnb.ledger.charge import COLUMNS
 from dpnb.mechanisms.measurement import Measurement
 from ledger.rows import NOISY, filled, opened, reserve
+from threads import at_once
 
 
 def test_a_reopened_ledger_has_every_row_as_it_was(path: Path) -> None:
@@ -252,17 +253,14 @@ def test_a_ledger_that_another_kernel_makes_during_any_step_of_ours_is_one_ledge
     assert step == len(made) + len(refusals) + 1 > 20
 
 
+@pytest.mark.waits
 def test_threads_write_one_after_the_other(path: Path) -> None:
     def write(thread: int) -> None:
         for number in range(20):
             ledger.release(reserve(ledger, f"{thread}.{number}"), NOISY)
 
     with opened(path) as ledger:
-        threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        assert at_once(*(partial(write, thread) for thread in range(4))) == []
     with opened(path) as ledger:  # verifies the chain
         charges = ledger.charges()
     assert [charge.id for charge in charges] == list(range(1, 81))

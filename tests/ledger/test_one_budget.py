@@ -101,12 +101,14 @@ def without_what_lies_beside_it(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("between", [nothing, linked, without_what_lies_beside_it])
+@pytest.mark.waits
 def test_two_processes_spend_one_budget(path: Path, between: Callable[[Path], Path]) -> None:
     assert spend_in_turn(path, between) <= BUDGET
 
 
 @pytest.mark.usefixtures("log")
 @pytest.mark.parametrize("between", [linked, without_what_lies_beside_it])
+@pytest.mark.waits
 def test_with_a_write_ahead_log_two_processes_would_spend_two_budgets(
     path: Path, between: Callable[[Path], Path]
 ) -> None:
@@ -123,6 +125,7 @@ def one_name(found: os.stat_result) -> os.stat_result:
     return os.stat_result((*found[:3], 1, *found[4:]))
 
 
+@pytest.mark.waits
 def test_all_that_is_allowed_can_be_spent_beside_others_who_come_and_go(path: Path) -> None:
     with kernels(Kernel(spender, path, "a", as_it_is)) as (first,):
         assert first.hear() == "open"
@@ -183,6 +186,7 @@ def test_with_a_write_ahead_log_the_file_alone_would_hold_less(path: Path) -> No
         assert left_alone(path, path.with_name("copy.dpnb")) != ["a", "b", "c"]
 
 
+@pytest.mark.waits
 def test_what_a_killed_process_has_charged_needs_no_other_file(path: Path) -> None:
     with kernels(Kernel(spender, path, "a", as_it_is)) as (first,):
         assert first.hear() == "open"

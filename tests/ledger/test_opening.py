@@ -19,6 +19,8 @@ import pytest
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, copied, durable
 from ledger.rows import NOISY, PROMISE, filled, opened, refused_unchanged, reserve, tamper
+from threads import joined
+from waiting import LIMIT
 
 LINUX_AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -219,6 +221,7 @@ def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: 
         Ledger.copied(path)
 
 
+@pytest.mark.waits
 def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copied, "PAGES_AT_ONCE", 1)
     done = threading.Event()
@@ -238,7 +241,7 @@ def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeyp
                     assert copy.count == len(copy.charges())
         finally:
             done.set()
-            thread.join()
+            joined(thread)
 
 
 def test_a_charge_is_on_disk_before_it_returns(path: Path) -> None:
@@ -246,7 +249,7 @@ def test_a_charge_is_on_disk_before_it_returns(path: Path) -> None:
     ask = "from dpnb.ledger import Ledger; import sys; print(Ledger(sys.argv[1], {})._file.run('PRAGMA synchronous'))"
     place = str(Path(durable.__file__).parents[2])
     told = subprocess.run(
-        [sys.executable, "-c", ask, str(path)], capture_output=True, text=True, check=True, cwd=place
+        [sys.executable, "-c", ask, str(path)], capture_output=True, text=True, check=True, cwd=place, timeout=LIMIT
     ).stdout
     assert told.strip() == "[(2,)]"  # FULL
     with opened(path, {}) as ledger:

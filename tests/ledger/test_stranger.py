@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +18,8 @@ from dpnb.errors import DpnbError, LedgerError, UnsupportedError
 from dpnb.ledger import Ledger, connection, durable
 from dpnb.ledger.connection import Effort, harden
 from ledger.rows import PROMISE, filled, opened, refused_unchanged
+from threads import joined
+from waiting import LIMIT
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS name, x AS value FROM n"
 ESCAPE = "\x1b[2J\x1b[1;1H"
@@ -100,27 +101,27 @@ def test_a_ledger_in_memory_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there")
+@pytest.mark.waits
 def test_an_interrupt_ends_a_statement(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LEAST_STEPS", 10**15)
     file = endless(path)
-    began = threading.Event()
+    at_work, count = threading.Event(), Effort.__call__
+
+    def counted(effort: Effort) -> bool:
+        at_work.set()
+        return count(effort)
 
     def interrupt() -> None:
-        began.wait()
-        time.sleep(0.05)  # while SQLite works; if before, the interrupt comes all the same
+        at_work.wait(LIMIT)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
+    monkeypatch.setattr(Effort, "__call__", counted)
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        asked(file, began)
-    thread.join()
+        file.run(f"SELECT count(*) FROM ({ENDLESS})")
+    joined(thread)
     assert file.run("SELECT 1") == [(1,)]
-
-
-def asked(file: durable.DurableFile, began: threading.Event) -> None:
-    began.set()
-    file.run(f"SELECT count(*) FROM ({ENDLESS})")
 
 
 def test_without_a_limit_it_would_not_end(path: Path) -> None:

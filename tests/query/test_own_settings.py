@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from dpnb.query.own_settings import own_settings
+from threads import joined
+from waiting import LIMIT
 
 
 def overflow() -> None:
@@ -26,6 +28,7 @@ def test_what_an_analyst_has_set_decides_nothing() -> None:
             overflow()
 
 
+@pytest.mark.waits
 def test_a_block_that_ends_after_one_which_began_before_it_leaves_nothing_behind() -> None:
     """As work that an interrupt left behind; with one `catch_warnings` each, warnings stayed ignored for good."""
     begun, go_on = threading.Event(), threading.Event()
@@ -33,7 +36,7 @@ def test_a_block_that_ends_after_one_which_began_before_it_leaves_nothing_behind
     def left_behind() -> None:
         with own_settings():
             begun.set()
-            go_on.wait()
+            go_on.wait(LIMIT)
             overflow()
 
     with warnings.catch_warnings():
@@ -42,9 +45,9 @@ def test_a_block_that_ends_after_one_which_began_before_it_leaves_nothing_behind
         thread = threading.Thread(target=left_behind)
         with own_settings():
             thread.start()
-            begun.wait()
+            assert begun.wait(LIMIT)
         go_on.set()
-        thread.join()
+        joined(thread)
         assert warnings.filters == before
 
 

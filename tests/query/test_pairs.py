@@ -32,6 +32,7 @@ from dpnb.query.plan import Group, Joined, PartOf, Plan
 from dpnb.query.schema import Bounded, Categories, Schema, Text
 from dpnb.query.tables.memory import InMemory
 from dpnb.query.unit import PrivacyUnit
+from waiting import LIMIT
 
 SCHEMAS: dict[str, Schema] = {
     "visits": {"x": Bounded(-3, 5), "t": Text(), "g": Categories(["b", "a"])},
@@ -374,7 +375,7 @@ def outcomes(allowed: Callable[[], None], question: Callable[[bool], Any], room:
     return set(lines)
 
 
-TEXT: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": 300}
+TEXT: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": LIMIT}
 
 
 def nothing() -> None:

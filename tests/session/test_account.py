@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import threading
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpnb.errors import BudgetExceeded, LedgerError
 from dpnb.query.tables import memory
 from dpnb.session import account as account_module
 from dpnb.session.account import Account
+from threads import at_once
 
 if sys.platform == "win32":
     pytest.skip("needs processes that fork", allow_module_level=True)
@@ -176,32 +177,26 @@ def test_two_sessions_of_one_process_share_the_budget(path: Path) -> None:
         ask(one, 2, "0.001")
 
 
+@pytest.mark.waits
 def test_threads_that_ask_the_same_at_once_pay_once_and_hear_the_same(path: Path) -> None:
     session = open_session(path)
     heard: list[tuple[Any, ...]] = []
-    start = threading.Barrier(6)
 
     def asking() -> None:
-        start.wait()
         heard.append(figures(ask(session, 0, FIRST)))
 
-    threads = [threading.Thread(target=asking) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert at_once(*[asking] * 6) == []
     assert len(heard) == 6
     assert len(set(map(repr, heard))) == 1
     assert session.spent == GDP(FIRST)
 
 
+@pytest.mark.waits
 def test_threads_that_ask_different_things_at_once_never_exceed_the_budget(path: Path) -> None:
     session = open_session(path)
     admitted: list[int] = []
-    start = threading.Barrier(5)
 
     def asking(first: int) -> None:
-        start.wait()
         for number in range(first, first + 10):
             try:
                 ask(session, number, "0.2")
@@ -209,11 +204,7 @@ def test_threads_that_ask_different_things_at_once_never_exceed_the_budget(path:
                 continue
             admitted.append(number)
 
-    threads = [threading.Thread(target=asking, args=(10 * number,)) for number in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert at_once(*(partial(asking, 10 * number) for number in range(5))) == []
     assert len(admitted) == 25  # 25 times 0.04 is the whole budget, exactly
     assert session.headroom == 0
 
@@ -226,6 +217,7 @@ def test_threads_that_ask_different_things_at_once_never_exceed_the_budget(path:
         ("1/7", dpnb.Budget.gdp("6/7"), 36),
     ],
 )
+@pytest.mark.waits
 def test_processes_that_race_spend_the_budget_to_the_last_unit_and_not_one_more(
     path: Path, mu: str, budget: dpnb.Budget, fitting: int
 ) -> None:
@@ -245,6 +237,7 @@ def test_processes_that_race_spend_the_budget_to_the_last_unit_and_not_one_more(
     assert session.spent.mu_squared == fitting * Fraction(mu) ** 2
 
 
+@pytest.mark.waits
 def test_processes_that_ask_the_same_of_a_new_ledger_at_once_pay_once_and_hear_the_same(path: Path) -> None:
     with kernels(*(Kernel(make_and_ask, path) for _ in range(4))) as started:
         for kernel in started:
@@ -259,6 +252,7 @@ def test_processes_that_ask_the_same_of_a_new_ledger_at_once_pay_once_and_hear_t
     assert len(session.ledger.charges()) == 1
 
 
+@pytest.mark.waits
 def test_a_charge_that_another_kernel_took_up_is_answered_as_that_one_did(path: Path) -> None:
     with kernels(Kernel(ask_slowly, path)) as (kernel,):
         assert kernel.hear() == "charged"

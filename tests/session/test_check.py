@@ -16,6 +16,7 @@ import dpnb
 from dpnb.__main__ import main
 from dpnb.session.check import Check, check
 from dpnb.session.check_words import check_text
+from waiting import LIMIT
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rand-hie.toml"
 HEAD = """\
@@ -293,6 +294,7 @@ def test_it_writes_nothing_and_says_whom_it_is_for(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "dpnb", "check", *arguments],
         capture_output=True, text=True, check=True, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        timeout=LIMIT,
     )  # fmt: skip
     assert done.stderr == ""
     assert done.stdout.count("COMPUTED FROM THE ROWS") == 2

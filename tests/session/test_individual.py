@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpnb.errors import BudgetExceeded, ExecutionError, InvalidValueError, Ledge
 from dpnb.ledger import Ledger
 from dpnb.session import account, releases
 from session.unit_by_unit import QUESTIONS, heard, of_rows, opened, predicted, unit_budget
+from threads import at_once
 
 MODES = ("skip", "drop", "clip")
 BUDGETS = {
@@ -338,26 +339,12 @@ def test_a_charge_that_a_crash_left_unanswered_is_paid_for_and_answered_in_its_p
 
 
 @pytest.mark.parametrize("mode", ["skip", "clip"])
+@pytest.mark.waits
 def test_threads_that_ask_at_once_leave_the_state_that_a_replay_leaves(mode: str) -> None:
     session = opened(PEOPLE, mode=mode)
-    start = threading.Barrier(4)
-    failed: list[BaseException] = []
-
-    def work(part: Moves) -> None:
-        try:
-            start.wait(30)
-            play(session, part)
-        except BaseException as error:  # noqa: BLE001  (told to the test)
-            failed.append(error)
-
     session.partition("site")
     with heard() as found:
-        threads = [threading.Thread(target=work, args=(LONG[number::4],)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-    assert failed == []
+        assert at_once(*(partial(play, session, LONG[number::4]) for number in range(4))) == []
     individuals = session._individuals
     assert individuals is not None
     lived = standing(session)

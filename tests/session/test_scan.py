@@ -14,6 +14,7 @@ from dpnb.accounting.conversions import mu_from_pure
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
 from dpnb.session.mechanisms import scan as module
+from waiting import wait_until
 
 PLENTY = dpnb.Budget.gdp(300)
 SURE = 200
@@ -124,6 +125,7 @@ def test_without_its_noise_it_answers_nothing_new_and_can_be_closed(
     assert later.odometer.reading == "time-uniform"
 
 
+@pytest.mark.waits
 def test_a_fork_has_no_noise(tmp_path: Path) -> None:
     session = opened(tmp_path)
     session.above_threshold(100, name="scan", epsilon="0.1", hits=5)
@@ -136,7 +138,7 @@ def test_a_fork_has_no_noise(tmp_path: Path) -> None:
             os.write(writer, state.encode())
         finally:
             os._exit(0)
-    os.waitpid(child, 0)
+    wait_until(lambda: os.waitpid(child, os.WNOHANG)[0], "the fork ends")
     assert os.read(reader, 100) == b"elsewhere"
 
 

@@ -19,6 +19,7 @@ from dpnb.session.statement import Statement, statement
 from dpnb.session.statement_words import statement_text
 from ledger.rows import contents, tamper
 from session.people import ARGUMENTS, MODES, MU0, TABLE, ask_all, curator, of, paid_by_hand
+from waiting import LIMIT
 
 
 def near(*expected: Fraction) -> Any:
@@ -182,7 +183,7 @@ def test_a_ledger_that_a_killed_kernel_left_can_be_read(tmp_path: Path) -> None:
         "session.frame.count().release(mu='0.1'); os._exit(1)"
     )
     tests = str(Path(__file__).resolve().parent.parent)
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=tests, check=False)
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=tests, check=False, timeout=LIMIT)
     assert (tmp_path / "clinic.dpnb-journal").exists()
     assert len(made(ledger, file).lines) == 1
 

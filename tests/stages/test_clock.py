@@ -16,8 +16,8 @@ from dpnb.stages import Stage, at
 from dpnb.stages import work as begin
 from dpnb.stages.clock import Work
 from dpnb.stages.terminal import Line, line
-
-WAIT = 60.0
+from threads import joined
+from waiting import LIMIT
 
 
 class Onlooker:
@@ -40,7 +40,7 @@ class Onlooker:
     def wait_for(self, words: str) -> None:
         """Until something is told that has these words in it."""
         with self.heard:
-            assert self.heard.wait_for(lambda: any(words in text for text, _ in self.told), WAIT), self.told
+            assert self.heard.wait_for(lambda: any(words in text for text, _ in self.told), LIMIT), (words, self.told)
 
 
 @pytest.fixture
@@ -94,6 +94,7 @@ def test_public_words_come_first_and_the_stage_joins_them_once_they_stand_for_a_
     assert made.last == "step 2 of 9"
 
 
+@pytest.mark.waits
 def test_line_follows_the_stages_and_goes_when_the_work_ends(onlooker: Onlooker) -> None:
     with begin(Stage.CHARGING), begin(Stage.READING):
         with at(Stage.ADDING):
@@ -107,6 +108,7 @@ def test_line_follows_the_stages_and_goes_when_the_work_ends(onlooker: Onlooker)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.waits
 def test_line_goes_however_the_work_ends(onlooker: Onlooker, error: type[BaseException]) -> None:
     def fail() -> None:
         with begin(Stage.ADDING):
@@ -121,6 +123,7 @@ def test_line_goes_however_the_work_ends(onlooker: Onlooker, error: type[BaseExc
         assert onlooker.begun == 2
 
 
+@pytest.mark.waits
 def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlooker: Onlooker) -> None:
     def other() -> None:
         with at(Stage.NOISE):
@@ -132,11 +135,12 @@ def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlook
         thread = threading.Thread(target=other)
         thread.start()
         onlooker.wait_for("adding up rows")
-        thread.join()
+        joined(thread)
     assert onlooker.begun == 2
     assert not any("noise" in text for text, _ in onlooker.told)
 
 
+@pytest.mark.waits
 def test_line_is_told_in_the_context_of_whoever_began_the_work() -> None:
     cell: ContextVar[str] = ContextVar("cell", default="another")
     seen: list[str] = []
@@ -151,7 +155,7 @@ def test_line_is_told_in_the_context_of_whoever_began_the_work() -> None:
     try:
         with begin(Stage.ADDING):
             cell.set("the next")
-            assert told.wait(WAIT)
+            assert told.wait(LIMIT)
     finally:
         stages.show_by(None)
     assert set(seen) == {"this one"}
@@ -182,12 +186,13 @@ def test_what_cannot_be_shown_stops_nothing(
     assert "browser" not in caplog.text
 
 
+@pytest.mark.waits
 def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpnb.stages.clock.LAST_WORD", 0.01)
     hanging = threading.Event()
 
     def tell(text: str, done: bool) -> None:
-        hanging.wait(WAIT)
+        hanging.wait(LIMIT)
 
     stages.show_by(lambda: tell)
     try:
@@ -197,7 +202,7 @@ def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyP
         stages.show_by(None)
         (clock,) = clocks()
         hanging.set()
-        clock.join(WAIT)
+        joined(clock)
 
 
 # --- in a terminal ----------------------------------------------------------------------------------------------------

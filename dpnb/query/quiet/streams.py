@@ -138,7 +138,7 @@ def _exchange(waited_for: bool) -> None:
             setattr(sys, name, _nowhere)
     if not _logging:
         _logging.append(logging.root.manager.disable)
-    logging.disable(sys.maxsize)
+    _disable_logging(sys.maxsize)
 
 
 def _give_back() -> None:
@@ -148,8 +148,22 @@ def _give_back() -> None:
                 setattr(sys, name, _streams[name])
             del _streams[name]
     if _logging:
-        logging.disable(_logging[0])
+        _disable_logging(_logging[0])
         _logging.clear()
+
+
+def _disable_logging(level: int) -> None:
+    """As `logging.disable`, in which an interrupt would leave a lock behind that other threads wait for, for ever.
+
+    Before Python 3.13 that function does not release the lock however it ends.  A `with` does: no interrupt is
+    handled between the taking of a lock and the block.
+    """
+    with logging._lock:  # type: ignore[attr-defined]
+        manager = logging.root.manager
+        manager.disable = level
+        for logger in (logging.root, *manager.loggerDict.values()):
+            if isinstance(logger, logging.Logger):
+                logger._cache.clear()  # type: ignore[attr-defined]  # which levels are enabled
 
 
 def _restore() -> None:

@@ -16,6 +16,8 @@ import nbformat
 import pandas as pd
 import pytest
 
+from waiting import LIMIT
+
 if sys.platform == "win32":
     pytest.skip("a kernel watches its descriptors on Unix alone", allow_module_level=True)
 
@@ -23,7 +25,6 @@ pytest.importorskip("ipykernel")
 
 SECRET, CONTROL = "SECRET-Alice-HIV", "SECRET-of-the-control"
 MARK = "# nothing kept quiet\n"
-CELL_SECONDS = 240
 
 BEGIN = """
 %xmode Verbose
@@ -227,7 +228,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (BEGIN, *cells)])
         client = nbclient.NotebookClient(
             notebook,
-            timeout=CELL_SECONDS,
+            timeout=int(LIMIT),
+            startup_timeout=int(LIMIT),
             kernel_name="python3",
             allow_errors=True,
             store_widget_state=False,
@@ -246,7 +248,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
     [
         pytest.param(POLARS, [CONTROL, "panicked"], id="polars"),
         pytest.param(DUCKDB, [CONTROL, "FloatProgress"], id="duckdb"),
-        pytest.param(DASK, [CONTROL, "Compute Failed", "Completed"], id="dask"),
+        pytest.param(DASK, [CONTROL, "Compute Failed", "Completed"], id="dask", marks=pytest.mark.dask),
         pytest.param(
             SPARK,
             [CONTROL, "QueryContextLogger", "[Stage"],
@@ -258,6 +260,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
         ),
     ],
 )
+@pytest.mark.notebook
+@pytest.mark.waits
 def test_a_saved_notebook_shows_nothing_of_what_engines_say(
     cells: tuple[str, ...], seen: list[str], run: Callable[[tuple[str, ...]], list[nbformat.NotebookNode]]
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from dpnb.query.quiet import engines, streams
+from waiting import LIMIT
 
 WORKER = """
 import os, sys
@@ -22,7 +23,8 @@ os.write(2, b"to a file of its own")
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no such identity")
 @pytest.mark.parametrize(("started", "shown"), [("shared", b""), ("elsewhere", b"to the notebook")])
 def test_a_worker_is_quiet_where_the_process_that_asks_would_show_it(started: str, shown: bytes) -> None:
-    worker = subprocess.run([sys.executable, "-c", WORKER, started], check=True, capture_output=True)
+    command = [sys.executable, "-c", WORKER, started]
+    worker = subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
     assert worker.stdout == shown
     assert worker.stderr == b"to a file of its own"
 

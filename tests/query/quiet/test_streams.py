@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import linecache
 import logging
 import os
 import subprocess
@@ -12,11 +13,14 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from dpnb.query.quiet import loggers, streams
 from dpnb.stages.terminal import Line, _own
+from threads import at_once, joined
+from waiting import LIMIT
 
 
 @contextmanager
@@ -57,7 +61,7 @@ def raised_in_a_thread() -> None:
 
     thread = threading.Thread(target=fail)
     thread.start()
-    thread.join()
+    joined(thread)
 
 
 class Unraisable:
@@ -85,7 +89,7 @@ WAYS: dict[str, Callable[[], object]] = {
     "descriptor 1": lambda: os.write(1, b"secret"),
     "descriptor 2": lambda: os.write(2, b"secret"),
     "C": lambda: ctypes.CDLL(None).dprintf(2, b"secret"),
-    "a process": lambda: subprocess.run([sys.executable, "-c", "print('secret')"], check=True),
+    "a process": lambda: subprocess.run([sys.executable, "-c", "print('secret')"], check=True, timeout=LIMIT),
     "a thread that fails": raised_in_a_thread,
     "an object that cannot be deleted": lambda: Unraisable().__class__,
     "a warning": lambda: warnings.warn("secret", stacklevel=1),
@@ -180,6 +184,65 @@ def test_an_interrupt_at_any_step_takes_all_of_them_back(place: str, monkeypatch
         assert both() == "shown"
 
 
+def interrupted_at(line: int, act: Callable[[], None]) -> bool:
+    """Interrupt before some line of what disables logging, counted from its beginning; whether it got there."""
+    lines = 0
+
+    def trace(frame: Any, event: str, argument: object) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != logging.__file__ and "disable" not in frame.f_code.co_name:
+            return None
+        # Python handles no signal on its way into or out of a `with`, where a trace would be told of the line.
+        source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        here = event == "line" and not source.startswith("with")
+        lines += here
+        if here and lines == line:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def lock_is_left(act: Callable[[], None]) -> bool:
+    """Whether an interrupt at any line leaves the lock of `logging` to a thread that has long gone on."""
+    line, left = 1, False
+    while interrupted_at(line, act):
+        got: list[bool] = []
+
+        def take(got: list[bool] = got) -> None:
+            got.append(logging._lock.acquire(blocking=False))  # type: ignore[attr-defined]
+            if got == [True]:
+                logging._lock.release()  # type: ignore[attr-defined]
+
+        assert at_once(take) == []
+        if got == [False]:
+            left = True
+            logging._lock.release()  # type: ignore[attr-defined]
+        line += 1
+    assert line > 3
+    return left
+
+
+def test_an_interrupt_leaves_no_lock_of_logging_behind() -> None:
+    """Another thread, as one that asks an engine, would wait for it for ever."""
+    before = logging.root.manager.disable
+    assert not lock_is_left(lambda: streams._disable_logging(before))
+    assert logging.root.manager.disable == before
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the library has been mended")
+def test_with_the_function_of_the_library_an_interrupt_leaves_a_lock_behind() -> None:
+    assert lock_is_left(lambda: logging.disable(logging.root.manager.disable))
+
+
 def test_a_descriptor_that_cannot_be_kept_ends_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(descriptor: int) -> int:
         raise OSError(24, "Too many open files")
@@ -222,7 +285,7 @@ def test_loggers_of_engines_are_silent_for_good(caplog: pytest.LogCaptureFixture
         log = logging.getLogger("asyncio").error
         waiting = threading.Thread(target=log, args=("secret",), name=loggers.DASKS_THREAD)
         waiting.start()
-        waiting.join()
+        joined(waiting)
         said = [record.getMessage() for record in caplog.records]
         caplog.clear()
         return said

@@ -1,0 +1,106 @@
+"""What a soak run does, round by round; each round checks what must hold, and raises where it does not.
+
+The tests have short forms of the same in test_crash.py, session/test_many_kernels.py, ledger/test_forks.py and
+test_interrupt_engines.py.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Protocol
+
+from crashes import BUDGET, Shown, all_shown_answers_stand, killed_at_some_moment
+from dpnb.accounting.losses import GDP
+from kernels import Kernel, ask, kernels, open_session
+from ledger.rows import opened
+from ledger.test_forks import FORKS, REFUSED, busy, outcome
+from ledger.test_forks import reserve as charge
+from load import killed_in_turn, rows_of, spends_the_rest_exactly, told
+from test_interrupt_engines import interrupted_now_and_then, unharmed
+
+REQUESTS = 2_500
+"""Of each of four kernels, in a round of load."""
+
+
+class Part(Protocol):
+    """One round in an empty folder; what it did, by name."""
+
+    def __call__(self, folder: Path, chance: random.Random) -> Counter[str]: ...
+
+
+def crashes(folder: Path, chance: random.Random) -> Counter[str]:
+    """One kernel that asks without end and is killed twenty times."""
+    path, shown, charges = folder / "clinic.dpnb", Shown(), 0
+    for _ in range(20):
+        charges = killed_at_some_moment(path, shown, chance.uniform(0, 0.3))
+    all_shown_answers_stand(path, shown)
+    return Counter(kills=20, charges=charges)
+
+
+def many(folder: Path, chance: random.Random) -> Counter[str]:
+    """Two kernels of three threads each do everything at once and are killed, eight times; then the rest is spent."""
+    path, mu0 = folder / "clinic.dpnb", 2
+    kills = sum(killed_in_turn(path, chance.randrange(10**6), chance, mu0) for _ in range(8))
+    spends_the_rest_exactly(path, mu0, kills)
+    return Counter(kills=kills, charges=len(rows_of(path)))
+
+
+def ask_many(pipe: Connection, path: Path, first: int, number: int) -> None:
+    """On a word, ask so many different questions; say that all were answered."""
+    session = open_session(path, budget=BUDGET)
+    pipe.send("ready")
+    pipe.recv()
+    for one in range(first, first + number):
+        ask(session, one, "0.1")
+    pipe.send("answered")
+
+
+def load(folder: Path, chance: random.Random) -> Counter[str]:
+    """Four kernels at once with thousands of requests each, on one ledger; each is charged, exactly."""
+    path, number = folder / "clinic.dpnb", REQUESTS
+    with kernels(*(Kernel(ask_many, path, one * number, number) for one in range(4))) as started:
+        told(started)
+        assert [kernel.last_word() for kernel in started] == ["answered"] * 4
+        assert [kernel.end() for kernel in started] == [0] * 4
+    session = open_session(path, budget=BUDGET)
+    charges = session.ledger.charges()
+    assert len(charges) == 4 * number
+    assert {one.state for one in charges} == {"released"}
+    assert session.spent == GDP.from_squared(4 * number * GDP("0.1").mu_squared)
+    session.ledger.close()
+    return Counter(requests=4 * number, charges=len(charges))
+
+
+def forks(folder: Path, chance: random.Random) -> Counter[str]:
+    """Forks of a process in which another thread charges without end."""
+    with opened(folder / "ledger.dpnb") as ledger:
+        with busy(ledger):
+            found = {outcome(partial(charge, ledger, "fork")) for _ in range(FORKS)}
+        assert found == {REFUSED}, found
+        charges = ledger.count
+    with opened(folder / "ledger.dpnb") as ledger:
+        assert ledger.count == charges
+    return Counter(forks=FORKS, charges=charges)
+
+
+def interrupts(folder: Path, chance: random.Random) -> Counter[str]:
+    """Requests to DuckDB and polars that are interrupted at random moments, and asked again."""
+    moments = [chance.choice((0.0, chance.uniform(0, 0.05), chance.uniform(0, 0.3))) for _ in range(8)]
+    for name in ("duckdb", "polars"):
+        with kernels(Kernel(interrupted_now_and_then, name, folder / f"{name}.dpnb", len(moments))) as (kernel,):
+            unharmed(kernel, moments)
+    return Counter(interrupts=2 * len(moments), charges=2 * len(moments))
+
+
+PARTS: dict[str, Callable[[Path, random.Random], Counter[str]]] = {
+    "crashes": crashes,
+    "many": many,
+    "load": load,
+    "forks": forks,
+    "interrupts": interrupts,
+}
