@@ -25,6 +25,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.cls is None:
         return
     if "question" in metafunc.fixturenames:
-        metafunc.parametrize(("question", "asking"), asked(metafunc.cls))
+        metafunc.parametrize(("question", "asking"), list(asked(metafunc.cls)))
     if "mode" in metafunc.fixturenames:
         metafunc.parametrize("mode", metafunc.cls.modes)

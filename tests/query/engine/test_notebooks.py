@@ -21,8 +21,6 @@ from waiting import LIMIT
 if sys.platform == "win32":
     pytest.skip("a kernel watches its descriptors on Unix alone", allow_module_level=True)
 
-from waiting import LIMIT
-
 pytestmark = pytest.mark.notebook
 
 SECRET, CONTROL = "SECRET-Alice-HIV", "SECRET-of-the-control"
