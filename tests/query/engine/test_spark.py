@@ -1,8 +1,4 @@
-"""Data frames of Spark, whose tasks run two at a time.
-
-In one process: what is answered is the same on executors, and cheaper to ask here.  Executors of their own are in
-`test_notebooks.py`, where what they say is kept quiet and one of them is killed.
-"""
+"""Data frames of Spark, on a cluster of two executors."""
 
 from __future__ import annotations
 
@@ -39,11 +35,12 @@ SETTINGS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One Java process with two threads for tasks."""
+    """A driver, a master, and two workers with one core each, all of them processes of their own."""
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master("local[2]").appName("dpnb tests")
+    os.environ["SPARK_WORKER_DIR"] = str(tmp_path_factory.mktemp("workers"))
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("dpnb tests")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
