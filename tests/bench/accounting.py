@@ -12,9 +12,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from dp_accounting import dp_event
-from dp_accounting.rdp import RdpAccountant
-
 from dpnb.accounting import conversions
 from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP
@@ -99,8 +96,11 @@ def float_sum() -> float:
     return total
 
 
-def composed() -> RdpAccountant:
+def composed() -> Any:
     """A peer's accountant, composing one event after another as an adaptive analyst must."""
+    from dp_accounting import dp_event
+    from dp_accounting.rdp import RdpAccountant
+
     accountant = RdpAccountant()
     event = dp_event.GaussianDpEvent(1000)
     for _ in range(STEPS // 100):

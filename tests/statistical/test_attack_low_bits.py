@@ -19,7 +19,7 @@ from scipy import stats
 
 import dpnb
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.smoke]
 
 ALARM = 1e-7
 CELLS = 4000

@@ -26,8 +26,6 @@ from dpnb.query.schema import Bounded, Schema
 from dpnb.query.unit import Limits, PrivacyUnit
 from statistical.attacks import change
 
-pytestmark = pytest.mark.statistical
-
 Floats = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.query.unit import PrivacyUnit
 from statistical.attacks import change, neighbours
 
-pytestmark = pytest.mark.statistical
-
 EXACT = 2**53
 """Above it a double does not hold every whole number."""
 

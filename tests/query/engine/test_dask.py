@@ -18,14 +18,14 @@ from dpnb.query.plan import Plan
 from dpnb.query.tables import opened
 from dpnb.query.unit import PrivacyUnit
 
-dask = pytest.importorskip("dask")
-frames = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.dask
 
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[Any]:
     """Two workers, each a process of its own."""
+    import distributed
+
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options) as made, distributed.Client(made) as client:
         yield client
@@ -37,7 +37,9 @@ class TestDask(EngineContract):
     modes = (None, "skip", "drop", "clip")
 
     def native(self, table: pd.DataFrame) -> Any:
-        return frames.from_pandas(table, npartitions=3, sort=False)
+        import dask.dataframe
+
+        return dask.dataframe.from_pandas(table, npartitions=3, sort=False)
 
     @pytest.mark.parametrize(
         "ask", [lambda f: f.limit(max_norm_per_unit=1.5)["x"].sum(), lambda f: (f["x"] % 0.7).sum()]
@@ -52,6 +54,8 @@ class TestDask(EngineContract):
         same(linear_query(plan, SCHEMA, UNITS["whole number"]), *self.both(at_hand, "whole number"))
 
     def watched(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        import dask
+
         sizes: list[int] = []
         compute = dask.compute
 
@@ -67,10 +71,12 @@ class TestDask(EngineContract):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_a_task_that_fails_says_and_logs_nothing_of_its_rows(caplog: pytest.LogCaptureFixture) -> None:
     """A worker would log what the task was given."""
+    import dask.dataframe
+    import distributed
+
     schema = {"": {"x": dpnb.Bounded(0, 9)}}
-    tables = opened(
-        {"": frames.from_pandas(pd.DataFrame({"x": [7.125, 3.0]}), npartitions=2)}, schema, {"": PrivacyUnit()}
-    )
+    frame = dask.dataframe.from_pandas(pd.DataFrame({"x": [7.125, 3.0]}), npartitions=2)
+    tables = opened({"": frame}, schema, {"": PrivacyUnit()})
     with pytest.raises(ExecutionError) as failed:
         tables.sums("no question at all")  # type: ignore[arg-type]
     assert str(failed.value) == "a task on a worker failed"

@@ -21,7 +21,7 @@ from waiting import LIMIT
 if sys.platform == "win32":
     pytest.skip("a kernel watches its descriptors on Unix alone", allow_module_level=True)
 
-pytest.importorskip("ipykernel")
+pytestmark = pytest.mark.notebook
 
 SECRET, CONTROL = "SECRET-Alice-HIV", "SECRET-of-the-control"
 MARK = "# nothing kept quiet\n"
@@ -265,8 +265,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]],
 def test_a_saved_notebook_shows_nothing_of_what_engines_say(
     cells: tuple[str, ...], seen: list[str], run: Callable[[tuple[str, ...]], list[nbformat.NotebookNode]]
 ) -> None:
-    if cells is not SPARK:
-        pytest.importorskip({POLARS: "polars", DUCKDB: "duckdb", DASK: "distributed"}[cells])
     executed = run(cells)
     control = json.dumps([cell.outputs for cell in executed if cell.source.startswith(MARK)])
     for words in seen:

@@ -16,8 +16,6 @@ from contracts.plans import TABLE, Plans, judged, opened
 from dpnb.errors import InvalidValueError
 from dpnb.query.engine.native import Spark
 
-sql = pytest.importorskip("pyspark.sql")
-
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
@@ -38,14 +36,23 @@ SETTINGS = {
 @pytest.fixture(scope="module", autouse=True)
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A driver, a master, and two workers with one core each, all of them processes of their own."""
+    from pyspark.sql import SparkSession
+
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["SPARK_WORKER_DIR"] = str(tmp_path_factory.mktemp("workers"))
-    builder = sql.SparkSession.builder.master("local-cluster[2,1,1024]").appName("dpnb tests")
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("dpnb tests")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
     yield session
     session.stop()
+
+
+def active() -> Any:
+    """The session that `cluster` has started."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -70,14 +77,14 @@ class TestSpark(TypedEngineContract):
     )
 
     def native(self, table: pd.DataFrame) -> Any:
-        return sql.SparkSession.getActiveSession().createDataFrame(table)
+        return active().createDataFrame(table)
 
 
 def spark_plans() -> Plans:
     from pyspark.sql import Window
     from pyspark.sql import functions as spark
 
-    session = sql.SparkSession.getActiveSession()
+    session = active()
     frame = session.createDataFrame([(1.0, "a"), (2.0, "b")], "x double, s string")
     unstable = {
         "random": (frame.filter("s <> 'secret'").withColumn("r", spark.rand(1)), "something random"),
@@ -106,7 +113,7 @@ def test_an_unstable_plan_is_refused_and_a_stable_one_is_not(tmp_path: Path) -> 
 def test_a_changed_file_needs_a_new_version(tmp_path: Path) -> None:
     file, ledger = tmp_path / "a b.parquet", tmp_path / "files.dpnb"
     TABLE.to_parquet(file)
-    session = opened(sql.SparkSession.getActiveSession().read.parquet(str(file)), ledger)
+    session = opened(active().read.parquet(str(file)), ledger)
     session.frame.count().release(mu=0.1)
     before = session.spent
     os.utime(file)

@@ -45,8 +45,8 @@ def test_duckdb_shows_no_progress_after_a_question() -> None:
     assert connection.sql("show tables").fetchall() == []
 
 
+@pytest.mark.dask
 def test_progress_bars_of_dask_are_away_for_a_question_alone() -> None:
-    pytest.importorskip("dask")
     from dask.callbacks import Callback
     from dask.diagnostics import ProgressBar
 
