@@ -104,6 +104,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"{remedy} With CI=true this is an error.", red=True)
 
 
+def pytest_unconfigure() -> None:
+    """Let Python collect all of it at its end: libraries complain about what is never freed."""
+    gc.unfreeze()
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Under CI such a test that was skipped is a failure: CI must be a place that has Chromium and Java."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -10,9 +10,9 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
-from PIL import Image
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -21,10 +21,12 @@ from ui.conftest import COCKPIT, NAMES
 from ui.lab import Lab
 from ui.server import running_lab
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 IMAGES = Path(__file__).resolve().parents[2] / "examples" / "images"
 WIDTH, HEIGHT = 1180, 760
 GIF_WIDTH = 940
-COLOURS = Image.Quantize.MAXCOVERAGE  # a gauge is few pixels, and must keep its green
 CELLS = [
     ("markdown", "# Is free care used more?\nThe RAND Health Insurance Experiment, under differential privacy."),
     ("code", COCKPIT["load"]),
@@ -45,12 +47,15 @@ class Film:
 
     def shoot(self, milliseconds: int, *, keep: str | None = None) -> None:
         """Take a picture; also as a file of its own."""
+        from PIL import Image  # only where pictures are drawn
+
+        colours = Image.Quantize.MAXCOVERAGE  # a gauge is few pixels, and must keep its green
         self._lab.wait_until_still()
         taken = Image.open(io.BytesIO(self._lab.page.screenshot())).convert("RGB")
         if keep:
-            taken.quantize(255, method=COLOURS).save(IMAGES / f"{keep}.png", optimize=True)
+            taken.quantize(255, method=colours).save(IMAGES / f"{keep}.png", optimize=True)
         small = taken.resize((GIF_WIDTH, GIF_WIDTH * HEIGHT // WIDTH), Image.Resampling.LANCZOS)
-        self._frames.append((small.quantize(128, method=COLOURS, dither=Image.Dither.NONE), milliseconds))
+        self._frames.append((small.quantize(128, method=colours, dither=Image.Dither.NONE), milliseconds))
 
     def save(self, name: str) -> None:
         """Write the moving picture."""
