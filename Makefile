@@ -9,8 +9,8 @@ ENV := PATH="$(CURDIR)/$(BIN):$$PATH"
 export OLDEST
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all lint layers types typescript pytest pytest-all repeat soak coverage oldest bench format dist \
-  clean set-up-%
+.PHONY: help lab test test-all checks lint layers types typescript pytest pytest-all repeat soak coverage oldest bench format dist \
+  clean
 
 help:  ## list these targets
 	@echo "dpnb: explore a sensitive table under differential privacy. Targets:"
@@ -19,11 +19,14 @@ help:  ## list these targets
 lab: set-up-lab  ## set up, then open JupyterLab on the quickstart notebook (PORT=, LAB_FLAGS= pass through)
 	@$(ENV) PORT="$(PORT)" LAB_FLAGS="$(LAB_FLAGS)" $(PY) .ci/lab.py
 
-test: lint types layers typescript pytest  ## set up, then check that dpnb works and keeps its promise; six minutes
+test: checks pytest  ## set up, then check that dpnb works and keeps its promise; six minutes
 
 # AFTER_TEST=yes leaves out what `make test` has run, but for hypothesis, which then chooses 100 examples instead of 25.
 # PART= names one part of the tests below, for machines that share them.
-test-all: $(if $(AFTER_TEST),,lint types layers typescript) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
+test-all: $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
+
+checks: set-up-test  ## lint, types, layers and the Lab extension's tests, two at a time
+	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),-O) lint types layers typescript
 
 lint: set-up-test  ## format and lint rules of Python
 	$(BIN)/ruff format --check .

@@ -389,7 +389,7 @@ def nothing() -> None:
     [
         (allow_all, tower, 2**24, {"answered failed"}),  # the control: ten of ten tell
         (allow_towers, tower, 2**24, {"failed failed"}),
-        (nothing, two_tables, 2**24, {"failed failed"}),
+        pytest.param(nothing, two_tables, 2**24, {"failed failed"}, marks=pytest.mark.slow),
         pytest.param(nothing, two_tables, 2**28, {"answered answered"}, marks=pytest.mark.slow),
     ],
     ids=["control", "by blocks", "two tables", "two tables and room"],
