@@ -70,6 +70,11 @@ def watchman_of(process: subprocess.Popen[bytes]) -> psutil.Process | None:
     return next((child for child in children if leftovers.__file__ in child.cmdline()), None)
 
 
+def hear_of_a_closed_terminal() -> None:
+    """Under nohup the tests ignore this signal, and what they start would too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def held(folder: Path, *flags: str, within: Sequence[str] = ()) -> Iterator[Held]:
     """A run in its middle; whatever a test shows, nothing of it is there after the block."""
@@ -85,6 +90,7 @@ def held(folder: Path, *flags: str, within: Sequence[str] = ()) -> Iterator[Held
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=hear_of_a_closed_terminal,
         )
     run = Held(process, None, name, folder)
     try:
@@ -151,7 +157,7 @@ def test_undisturbed_run_fails_if_a_test_leaves_something(tmp_path: Path) -> Non
     with held(tmp_path) as run:
         (tmp_path / "leave").touch()
         (tmp_path / "go on").touch()
-        assert run.pytest.wait(LIMIT) == pytest.ExitCode.TESTS_FAILED, run.said()
+        assert run.pytest.wait(LIMIT + leftovers.BY_ITSELF) == pytest.ExitCode.TESTS_FAILED, run.said()
         assert run.running() == ""
         assert "1 PROCESSES WERE LEFT RUNNING" in run.said()
         assert "a forgotten process" in run.said()

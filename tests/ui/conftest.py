@@ -196,7 +196,7 @@ def cockpit(lab: Lab) -> Lab:
     return lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def leaving(lab_url: str) -> Iterator[ThreadPoolExecutor]:
     """Runs what need not be waited for: how kernels shut down.  One that does not is the server's to end."""
     with ThreadPoolExecutor(max_workers=2) as threads:
