@@ -91,8 +91,10 @@ def lab_root(lab_home: Path) -> Path:
         cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
     )
-    nbformat.write(notebook, lab_home / "root" / "clinic.ipynb")
-    return lab_home / "root"
+    folder = lab_home / "root" / "clinic"
+    folder.mkdir()
+    nbformat.write(notebook, folder / "clinic.ipynb")
+    return folder
 
 
 @pytest.fixture(autouse=True)
