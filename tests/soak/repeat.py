@@ -60,7 +60,7 @@ def round_of(arguments: list[str], report: Path, output: Path) -> int:
             return tests.wait()
         finally:
             if tests.poll() is None:  # interrupted: so are the tests, which end what they have started
-                tests.send_signal(signal.SIGINT)
+                tests.terminate()  # as Ctrl-C, which a process that was started in the background may ignore
                 try:
                     tests.wait(LIMIT)
                 except subprocess.TimeoutExpired:
