@@ -58,7 +58,7 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
     // The kernel also replaces the output, so that a closed notebook shows the answer; this view may be the new one.
     if (state.phase === 'answered' && Date.now() - (model.get('asked_at') ?? 0) < WAITED) {
       requestAnimationFrame(() => {
-        // Whoever was quick enough to press Refine has the keyboard at the slider already.
+        // If the reader has pressed Refine already, the keyboard is at the slider.
         if (!view.isAsking) {
           view.focusAnswer();
         }
