@@ -19,11 +19,12 @@ help:  ## list these targets
 lab: set-up-lab  ## set up, then open JupyterLab on the quickstart notebook (PORT=, LAB_FLAGS= pass through)
 	@$(ENV) PORT="$(PORT)" LAB_FLAGS="$(LAB_FLAGS)" $(PY) .ci/lab.py
 
-test: checks pytest  ## set up, then check that dpnb works and keeps its promise; six minutes
+test: checks pytest  ## set up, then run the checks and the tests; six minutes
 
 # AFTER_TEST=yes leaves out what `make test` has run, but for hypothesis, which then chooses 100 examples instead of 25.
 # PART= names one part of the tests below, for machines that share them.
-test-all: $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
+# All that it needs is set up first, so that one resolve and not two find it.
+test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
 
 checks: set-up-test  ## lint, types, layers and the Lab extension's tests, two at a time
 	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),-O) lint types layers typescript
@@ -58,10 +59,10 @@ pytest-all: set-up-thorough  ## those of `make test-all` (AFTER_TEST=, PART=, PY
 	$(PYTEST) $(if $(CHOSEN),-m "$(CHOSEN)") $(PYTEST_FLAGS)
 
 repeat: set-up-thorough  ## the tests that wait for something, sixty times on busy cores (TIMES=, PYTEST_FLAGS=)
-	cd tests && $(ENV) $(CURDIR)/$(PY) -m soak.repeat --times $(or $(TIMES),60) $(PYTEST_FLAGS)
+	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak.repeat --times $(or $(TIMES),60) $(PYTEST_FLAGS)
 
 soak: set-up-thorough  ## kill, load, fork and interrupt for long, and print what was done (SOAK_FLAGS="--minutes 30")
-	cd tests && $(ENV) $(CURDIR)/$(PY) -m soak $(SOAK_FLAGS)
+	cd tests && $(ENV) "$(CURDIR)/$(PY)" -m soak $(SOAK_FLAGS)
 
 coverage:  ## every test, and which lines of dpnb no test ran; twice as long
 	$(MAKE) pytest-all PYTEST_FLAGS="--cov $(PYTEST_FLAGS)"
@@ -85,7 +86,7 @@ dist: set-up-lab  ## build a release into dist/, from a clean clone of the last 
 	$(ENV) $(PY) tests/release.py dist
 
 clean:  ## remove what the other targets made, but no ledger
-	rm -rf .venv .venv-oldest dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \
+	rm -rf .venv .venv-oldest .set-up dist build dpnb/labextension dpnb/notebook/static labextension/lib labextension/node_modules \
 	  labextension/.yarn labextension/tsconfig.tsbuildinfo .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	  .import_linter_cache .coverage .coverage.* htmlcov tests/ui/screenshots
 	find .ci dpnb tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,6 +6,7 @@ that no settings, workspaces or open tabs come from elsewhere and none are left 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -19,15 +20,15 @@ HOME = Path(sys.prefix) / "jupyter"
 NOTEBOOK = "examples/01-quickstart.ipynb"
 
 
-def taken(port: int) -> bool:
-    """Whether another program on this machine listens on a port."""
+def trouble(port: int) -> str:
+    """Why the server cannot listen on a port; empty if it can."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server itself will bind it
         try:
             probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
+        except OSError as error:
+            return "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+    return ""
 
 
 def main() -> None:
@@ -36,8 +37,8 @@ def main() -> None:
     port = os.environ.get("PORT", "")
     if port and not (port.isdecimal() and 0 < int(port) < 65536):
         sys.exit(f"make lab: PORT={port} is not a port. Name one from 1024 to 65535, or leave PORT out.")
-    if port and taken(int(port)):
-        sys.exit(f"make lab: port {port} is taken. Name another with PORT=, or leave PORT out to use a free one.")
+    if port and (why := trouble(int(port))):
+        sys.exit(f"make lab: port {port} {why}. Name another with PORT=, or leave PORT out to use a free one.")
     if "--no-browser" not in flags:
         try:
             webbrowser.get()

@@ -3,29 +3,33 @@
 ``python .ci/setup.py lab|test|thorough|bench`` names the command.
 
 The Makefile calls this before every command. It uses the standard library alone, since it runs before anything is
-installed. What is up to date is not done again: packages are installed when a requirement in ``pyproject.toml`` is new,
-and the Lab extension is built when one of its sources has changed.
+installed. What is up to date is not done again: packages are installed when the command needs others or a requirement
+in ``pyproject.toml`` has changed, and the Lab extension is built when one of its sources has changed. A stage that
+failed or was interrupted is done again. Of two set-ups in one clone the second waits for the first.
 
 Packages come from uv, which is itself a wheel: it resolves and installs in a third of pip's time. It is given pip's own
-settings, so that a mirror which pip is configured for is used. Nothing is built in isolation, since build tools in an
-environment of their own would be downloaded a second time.
+settings, so that a mirror which pip is configured for is used. dpnb is not built in isolation, since its build tools in
+an environment of their own would be downloaded a second time.
 """
 
 from __future__ import annotations
 
 import ast
+import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = bool(os.environ.get("OLDEST"))
@@ -33,6 +37,8 @@ VENV = ROOT / (".venv-oldest" if OLDEST else ".venv")
 BIN = VENV / "bin"
 LOG = VENV / "set-up.log"
 STATE = VENV / "set-up.json"
+SHARED = ROOT / ".set-up"
+"""A fingerprint of what the bundle was built from, which all environments share. Locked while a set-up is at work."""
 ON_TERMINAL = sys.stdout.isatty()
 
 GROUPS = {"lab": [], "test": ["test"], "thorough": ["thorough"], "bench": ["bench"]}
@@ -74,15 +80,36 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
         code = subprocess.run(words, cwd=cwd, env=environment, check=False).returncode
     else:
         with LOG.open("ab") as log:
-            code = subprocess.run(
-                words, cwd=cwd, env=environment, check=False, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            ).returncode
+            code = run_apart(words, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     if code:
         seen = "" if ON_TERMINAL else "\n" + "\n".join(LOG.read_text(errors="replace").splitlines()[-30:])
         raise SetUpError(f"`{' '.join(words[:4])} ...` failed with exit code {code}.{seen}")
 
 
+def run_apart(words: list[str], **given: Any) -> int:
+    """Run a command and return its exit code; on an interrupt end all that it has started, which no terminal does."""
+    with subprocess.Popen(words, start_new_session=True, **given) as process:
+        try:
+            return process.wait()
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
 # ---- what is there -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def only_set_up() -> Iterator[None]:
+    """Wait until no other set-up works in this clone, and let none begin."""
+    with SHARED.open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("dpnb set-up: another set-up is at work here; waiting for it", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def read_state() -> dict:
@@ -96,6 +123,17 @@ def read_state() -> dict:
     return state if runs and state.get("folder") == str(ROOT) else {}
 
 
+def built_bundle() -> str:
+    """Return the fingerprint of what the bundle was built from; empty if it was not built, or not to its end."""
+    return SHARED.read_text(encoding="utf-8") if all(folder.is_dir() for folder in BUNDLES) else ""
+
+
+def remember(state: dict) -> None:
+    """Write down what is set up here."""
+    SHARED.write_text(state.get("bundle", ""), encoding="utf-8")
+    STATE.write_text(json.dumps(state, indent=1), encoding="utf-8")
+
+
 def requirements(command: str, recipe: dict) -> list[str]:
     """Everything that a command needs, so that one resolve finds versions for all of it."""
 
@@ -105,6 +143,12 @@ def requirements(command: str, recipe: dict) -> list[str]:
 
     tools = {need for group in GROUPS[command] for need in members(group)}
     return sorted({*recipe["build-system"]["requires"], *product_requirements(recipe), *tools})
+
+
+def stated_requirements(recipe: dict) -> str:
+    """A fingerprint of all requirements of all commands."""
+    stated = [recipe["build-system"]["requires"], product_requirements(recipe), recipe["dependency-groups"]]
+    return hashlib.sha256(json.dumps(stated).encode()).hexdigest()
 
 
 def product_requirements(recipe: dict) -> list[str]:
@@ -131,8 +175,17 @@ def bundle_sources() -> list[Path]:
 # ---- the stages --------------------------------------------------------------------------------------------------
 
 
+def outer_python() -> str:
+    """Return the Python to make the environment from: the one that this runs on, outside of all environments."""
+    python = getattr(sys, "_base_executable", None) or sys.executable
+    if not Path(python).exists() or Path(os.path.abspath(python)).is_relative_to(VENV):
+        raise SetUpError(f"the Python of {VENV.name} is gone. Name another: make PYTHON=/path/to/python3.12")
+    return python
+
+
 def make_environment() -> None:
     """Make an empty environment with uv in it."""
+    python = outer_python()  # before the environment is removed, which may be the one that this runs in
     try:
         import ensurepip  # noqa: F401  # Debian leaves it out of its Python
         import venv  # noqa: F401
@@ -140,10 +193,11 @@ def make_environment() -> None:
         package = "python{}.{}-venv".format(*sys.version_info[:2])
         if not as_root_on_debian():
             remedy = f"Debian, Ubuntu: sudo apt-get install {package}"
-            raise SetUpError(f"{sys.executable} has no `venv` and `ensurepip` modules. {remedy}") from None
+            raise SetUpError(f"{python} has no `venv` and `ensurepip` modules. {remedy}") from None
         subprocess.run(apt_install(package), shell=True, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+    VENV.mkdir(exist_ok=True)  # for the log
+    run(python, "-m", "venv", VENV)
     run(BIN / "python", "-m", "pip", "install", "--disable-pip-version-check", "uv>=0.8")
 
 
@@ -179,9 +233,10 @@ def pip_settings() -> dict[str, str]:
     return {name: value for name, value in settings.items() if name not in os.environ}
 
 
-def install(*arguments: str | Path) -> None:
-    """Install with uv, as pip is configured."""
-    run(BIN / "uv", "pip", "install", *arguments, env={"VIRTUAL_ENV": str(VENV), **pip_settings()})
+def install(python: Path, *arguments: str | Path) -> None:
+    """Install with uv, as pip is configured, into the environment of a Python and no other that is set for uv."""
+    env = {"UV_SYSTEM_PYTHON": "0", **pip_settings()}
+    run(BIN / "uv", "pip", "install", "--python", python, *arguments, env=env)
 
 
 def install_packages(needed: list[str], recipe: dict) -> None:
@@ -191,7 +246,7 @@ def install_packages(needed: list[str], recipe: dict) -> None:
     oldest = VENV / "oldest.txt"
     bounded = [re.sub(">=([^,;]+).*", r"==\1", need) for need in product_requirements(recipe)]
     oldest.write_text("\n".join(bounded), encoding="utf-8")
-    install(*WHEELS_ONLY, "--requirement", listing, *(("--constraint", oldest) if OLDEST else ()))
+    install(BIN / "python", *WHEELS_ONLY, "--requirement", listing, *(("--constraint", oldest) if OLDEST else ()))
 
 
 def build_bundle() -> None:
@@ -205,13 +260,14 @@ def build_bundle() -> None:
 
 def install_dpnb() -> None:
     """Install this folder as dpnb; the bundle is there, so that nothing is built."""
-    install("--no-deps", "--no-build-isolation", "--reinstall-package", "dpnb", "--editable", ROOT)
+    install(BIN / "python", "--no-deps", "--no-build-isolation", "--reinstall-package", "dpnb", "--editable", ROOT)
 
 
 def install_peers(peers: list[str]) -> None:
     """Install what the benchmark compares dpnb with: apart, since OpenDP needs one exact release of polars."""
-    run(BIN / "uv", "venv", "--clear", "--python", BIN / "python", VENV / "peers")
-    install("--python", VENV / "peers" / "bin" / "python", *WHEELS_ONLY, *peers)
+    settings = {"UV_SYSTEM_PYTHON": "0"}
+    run(BIN / "uv", "venv", "--clear", "--python", BIN / "python", VENV / "peers", env=settings)
+    install(VENV / "peers" / "bin" / "python", *WHEELS_ONLY, *peers)
 
 
 # ---- what only the system has ------------------------------------------------------------------------------------
@@ -244,17 +300,21 @@ def missing_programs(command: str) -> dict[str, str]:
     return missing
 
 
-def begin_programs(missing: dict[str, str]) -> subprocess.Popen[bytes] | None:
-    """Begin to install missing programs beside everything else, or say which tests will be left out."""
-    if missing and as_root_on_debian():
-        return subprocess.Popen(
-            apt_install(*missing.values()), shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-    if missing:
+def can_install(missing: dict[str, str]) -> bool:
+    """Whether missing programs can be installed; if not, say which tests will be left out."""
+    if missing and not as_root_on_debian():
         # Never fails: the tests themselves say what they left out, and with CI=true they fail.
         print(f"dpnb set-up: there is no {' and no '.join(missing)} here: tests that need it are skipped.")
         print(f"dpnb set-up: to run them (Debian, Ubuntu): sudo apt-get install {' '.join(missing.values())}")
-    return None
+        return False
+    return bool(missing)
+
+
+def begin_programs(missing: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Begin to install missing programs beside everything else that is left to do."""
+    return subprocess.Popen(
+        apt_install(*missing.values()), shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 # ---- all of it ---------------------------------------------------------------------------------------------------
@@ -264,43 +324,64 @@ def set_up(command: str) -> None:
     """Do what is not up to date, and remember it stage by stage."""
     text = (ROOT / "pyproject.toml").read_bytes()
     recipe = tomllib.loads(text.decode())
-    needed, bundle = requirements(command, recipe), digest(*bundle_sources())
-    built = all(folder.is_dir() for folder in BUNDLES)
+    bundle = digest(*bundle_sources())
     recipe_and_bundle = f"{hashlib.sha256(text).hexdigest()} {bundle}"
-    state = read_state()
-    packages = sorted({*needed, *state.get("packages", [])})
+    state = {**read_state(), "bundle": built_bundle()}
+    # What other commands have needed stays, unless requirements have changed: what is installed may not fit them.
+    stated, *known = state.get("packages", [""])
+    every = stated_requirements(recipe)
+    needed = sorted({*requirements(command, recipe), *(known if stated == every else [])})
+    replaces = " in place of the one that is there" if VENV.exists() else ""
 
     stages: list[tuple[str, object, str, Callable[[], None]]] = [
-        ("folder", str(ROOT), f"empty environment in {VENV.name}", make_environment),
-        ("packages", packages, "packages", lambda: install_packages(needed, recipe)),
-        ("bundle", bundle if built else None, "Lab extension", build_bundle),
+        ("folder", str(ROOT), f"empty environment in {VENV.name}{replaces}", make_environment),
+        ("packages", [every, *needed], "packages", lambda: install_packages(needed, recipe)),
+        ("bundle", bundle, "Lab extension", build_bundle),
         ("dpnb", recipe_and_bundle, "dpnb itself", install_dpnb),
     ]
     if command == "bench":
         peers = list(recipe["dependency-groups"]["peers"])
         stages.append(("peers", peers, "peers in an environment of their own", lambda: install_peers(peers)))
-    left = [each for each in stages if each[1] != state.get(each[0], "")]
+    left = [each for each in stages if each[1] != state.get(each[0])]
     programs = missing_programs(command)
-    installing = begin_programs(programs)
-    for number, (key, value, what, act) in enumerate(left, 1):
-        with stage(f"{number} of {len(left) + bool(installing)}, {what}"):
-            act()
-        state[key] = bundle if key == "bundle" else value
-        STATE.write_text(json.dumps(state, indent=1), encoding="utf-8")
-    if installing:
-        with stage(f"{len(left) + 1} of {len(left) + 1}, {' and '.join(programs)} (apt-get)"):
-            if installing.wait():  # the tests say what they left out
-                print("not installed, see `apt-get install`:", end=" ")
+    with_programs = can_install(programs)
+    total = len(left) + with_programs
+    installing: subprocess.Popen[bytes] | None = None
+    try:
+        for number, (key, value, what, act) in enumerate(left, 1):
+            if with_programs and not installing and key != "folder":  # which may use apt-get itself
+                installing = begin_programs(programs)
+            with stage(f"{number} of {total}, {what}"):
+                if state.pop(key, None):  # what is half done must not count as done
+                    remember(state)
+                act()
+            state[key] = value
+            remember(state)
+        if with_programs:
+            installing = installing or begin_programs(programs)
+            with stage(f"{total} of {total}, {' and '.join(programs)} (apt-get)"):
+                if installing.wait():  # the tests say what they left out
+                    print("not installed, see `apt-get install`:", end=" ")
+    finally:
+        if installing and installing.poll() is None:  # the next set-up would find apt-get locked
+            print("dpnb set-up: waiting for apt-get to end", flush=True)
+            installing.wait()
 
 
 def main() -> None:
     """Set up the command that is named on the command line."""
     if len(sys.argv) != 2 or sys.argv[1] not in GROUPS:
         sys.exit(f"usage: python .ci/setup.py {'|'.join(GROUPS)}")
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is signal.SIG_DFL:
+            signal.signal(ending, signal.default_int_handler)  # as Ctrl-C, so that what was started is ended too
     try:
-        set_up(sys.argv[1])
+        with only_set_up():
+            set_up(sys.argv[1])
     except (SetUpError, subprocess.CalledProcessError, OSError) as error:
         sys.exit(f"dpnb set-up: {error}")
+    except KeyboardInterrupt:
+        sys.exit("dpnb set-up: interrupted; the same command goes on with the stage that was interrupted")
 
 
 if __name__ == "__main__":
