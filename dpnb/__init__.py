@@ -3,11 +3,12 @@
 from importlib.metadata import version as _version
 from typing import Any
 
+import dpnb.notebook.plots
+import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
+from dpnb._plan.schema import Bounded, Categories, Dates, Text
 from dpnb.accounting.budget import Budget
-from dpnb.answer import drawing as _drawing
-from dpnb.query.frame import cut
-from dpnb.query.schema import Bounded, Categories, Dates, Text
+from dpnb.frame import cut
 from dpnb.session import Session
 
 __all__ = ["Bounded", "Budget", "Categories", "Dates", "Session", "Text", "cut", "errors"]
@@ -26,15 +27,6 @@ def unload_ipython_extension(shell: Any) -> None:
     from dpnb.notebook.extension import unload
 
     unload(shell)
-
-
-def _draw(figures: Any, history: bool) -> Any:
-    from dpnb.notebook.plots import draw  # brings plotly, so only when a picture is asked for
-
-    return draw(figures, history)
-
-
-_drawing.drawn_by(_draw)
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:

@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
+from dpnb.curator.check import check
+from dpnb.curator.check_text import check_text
+from dpnb.curator.statement import statement
+from dpnb.curator.statement_text import statement_text
 from dpnb.errors import DpnbError
-from dpnb.session.check import check
-from dpnb.session.check_words import check_text
-from dpnb.session.statement import statement
-from dpnb.session.statement_words import statement_text
 
 ABOUT = "The curator's command line. Neither command runs in a notebook's kernel: what they show is not for analysts."
 

@@ -57,7 +57,7 @@ class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism was closed, is used up, or lived in a kernel that is gone; nothing was charged."""
 
 
-class UnknownErrorSize(DpnbError):  # noqa: N818
+class ErrorEstimateUnavailable(DpnbError):  # noqa: N818
     """The error depends on a count that nobody has published; the message names the count to release."""
 
 

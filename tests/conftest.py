@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from dpnb.ledger import durable
+from dpnb.ledger import sqlite_file
 
 pytest_plugins = ["leftovers", "offline"]
 
@@ -20,11 +20,11 @@ FIRST = "test_assumptions.py"
 LONG = ("test_spark.py", "test_leftovers.py", "test_examples.py", "test_notebooks.py", "test_interrupt_engines.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
-pytest.register_assert_rewrite("contracts")
+pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input")
 
 # What a killed process has written the system still has, so only a power cut could tell the difference; waiting for the
 # disk several times for each charge takes a good part of the time of most tests.
-durable.SYNCHRONOUS = "OFF"
+sqlite_file.SYNCHRONOUS = "OFF"
 
 # A deadline measures the machine, not the code.  In CI the same examples run every time, so that a red build means the
 # change is wrong; at a desk the examples vary and find new things.  `make test` looks at a quarter of them.
@@ -37,13 +37,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what drives a browser, and let it come early: it takes longest, and nothing is to wait for it at the end.
 
-    Before it come a few seconds for what the guarantee assumes of other libraries, without which the rest says little;
-    after it the files that take a minute or more each.
+    It waits for the page, as what executes a notebook waits for the kernel. Before it come a few seconds for what the
+    guarantee assumes of other libraries, without which the rest says little; after it the files that take a minute or
+    more each.
     """
     items.sort(key=lambda item: (item.path.name != FIRST, UI not in item.path.parents, item.path.name not in LONG))
     for item in items:
         if UI in item.path.parents:
             item.add_marker(pytest.mark.ui)
+        if any(item.get_closest_marker(name) for name in ("ui", "notebook")):
             item.add_marker(pytest.mark.waits)
 
 

@@ -18,17 +18,17 @@ from typing import Any
 import pandas as pd
 
 import dpnb
-from dpnb.answer.answer import Answer
+from dpnb._backends.memory import memory_table
+from dpnb._core import releases
 from dpnb.errors import BudgetExceeded, LedgerError
-from dpnb.ledger import durable
-from dpnb.query.tables import memory
-from dpnb.session import releases
+from dpnb.ledger import sqlite_file
+from dpnb.results.answer import Answer
 from waiting import LIMIT
 
 # Each process is forked from a clean one that has imported the slow parts: quick, and without pytest's own state.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["pandas", "dpnb.session.session", "multiprocessing.resource_sharer"])
-durable.SYNCHRONOUS = "OFF"  # in the processes too: see conftest.py
+sqlite_file.SYNCHRONOUS = "OFF"  # in the processes too: see conftest.py
 
 PEOPLE = 200
 FIRST, TIGHTER = "0.3", "0.5"
@@ -167,7 +167,7 @@ class Steps:
 
     def watch(self) -> None:
         """From now on."""
-        connect, execute, measure = sqlite3.connect, memory.execute, releases.measure
+        connect, execute, measure = sqlite3.connect, memory_table.execute, releases.measure
 
         def connecting(*arguments: Any, **options: Any) -> sqlite3.Connection:
             connection = connect(*arguments, **options)
@@ -183,7 +183,7 @@ class Steps:
             return measure(*arguments, **options)
 
         sqlite3.connect = connecting  # type: ignore[assignment]
-        memory.execute = reading
+        memory_table.execute = reading
         releases.measure = drawing
 
 
@@ -232,14 +232,14 @@ def make_and_ask(pipe: Connection, path: Path) -> None:
 def ask_slowly(pipe: Connection, path: Path) -> None:
     """Charge, wait for a word before rows are read, answer."""
     session = open_session(path)
-    execute = memory.execute
+    execute = memory_table.execute
 
     def waiting(*arguments: Any) -> Any:
         pipe.send("charged")
         pipe.recv()
         return execute(*arguments)
 
-    memory.execute = waiting
+    memory_table.execute = waiting
     pipe.send(figures(ask(session, 0, FIRST)))
 
 

@@ -84,11 +84,10 @@ def mu_squared(loss: dict[str, str]) -> Fraction:
 def rows_of(path: Path) -> list[Row]:
     # Not read-only: what a killed kernel left half written has to be taken back first, as any next kernel does.
     with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=LIMIT)) as file:
-        found = file.execute("SELECT id, branch, state, launch, measurement, loss FROM charges ORDER BY id").fetchall()
+        found = file.execute("SELECT id, node, status, kind, details, result, loss FROM events ORDER BY id").fetchall()
     rows = []
-    for number, branch, state, launch, said, loss in found:
-        launched = json.loads(launch or "{}")
-        launched = launched if "asked" in launched else {}  # and not the end of something
+    for number, branch, state, kind, details, said, loss in found:
+        launched = json.loads(details) if kind == "launch" else {}
         rows.append(Row(number, branch, state, launched, json.loads(said or "{}"), mu_squared(json.loads(loss))))
     return rows
 
@@ -97,7 +96,7 @@ def spent(rows: list[Row], branch: str = "") -> Fraction:
     """What a session, sub-session or part has spent: its own rows, and of each partition the two largest parts."""
     own = sum((row.cost for row in rows if row.branch == branch), Fraction(0))
     for row in rows:
-        if row.branch == branch and row.launch.get("kind") == "partition":
+        if row.branch == branch and row.launch.get("mechanism") == "partition":
             inside = {other.branch for other in rows if other.branch.startswith(f"{row.id} ")}
             parts = sorted((spent(rows, part) for part in inside), reverse=True)
             own += sum(parts[:MOST], Fraction(0))
@@ -111,12 +110,12 @@ def audited(path: Path, mu0: object = 1) -> list[Row]:
     launches = [row for row in rows if row.launch]
     assert max(Counter((row.branch, row.launch["name"]) for row in launches).values(), default=1) == 1
     for row in launches:
-        if row.launch["kind"] == "sub-session":
-            assert spent(rows, str(row.id)) <= row.cost == Fraction(row.launch["budget"]["mu_squared"])
-        if row.launch["kind"] == "above-threshold":
-            asked, answers = row.launch["asked"], [one.said for one in rows if one.branch == str(row.id)]
-            assert sum(said["above"] for said in answers) <= asked.get("hits", math.inf)
-            assert len(answers) <= asked.get("questions", math.inf)
+        if row.launch["mechanism"] == "sub_session":
+            assert spent(rows, str(row.id)) <= row.cost == Fraction(row.launch["resolved"]["budget"]["mu_squared"])
+        if row.launch["mechanism"] == "above_threshold":
+            asked, answers = row.launch["arguments"], [one.said for one in rows if one.branch == str(row.id)]
+            assert sum(said["above"] for said in answers) <= asked.get("max_positives", math.inf)
+            assert len(answers) <= asked.get("max_queries", math.inf)
     return rows
 
 

@@ -11,11 +11,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from core.people import ask_all, curator
 from dpnb.__main__ import main
-from dpnb.session import kernel
-from dpnb.session.kernel import kernel_around
+from dpnb.curator import kernel
+from dpnb.curator.kernel import kernel_around
 from ledger.rows import contents
-from session.people import ask_all, curator
 from waiting import LIMIT
 
 
@@ -93,14 +93,14 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 SHELL = "!{command}"
 BARE = "!env -i PYTHONPATH={path} {command}"
 CALL = """
-from dpnb.session.statement import statement
+from dpnb.curator.statement import statement
 try:
     statement({ledger!r}, [{file!r}], "p1")
 except Exception as error:
     print(error)
 """
 CALL_CHECK = """
-from dpnb.session.check import check
+from dpnb.curator.check import check
 try:
     print(check({declaration!r}, [{file!r}]).fine)
 except Exception as error:

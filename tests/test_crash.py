@@ -42,7 +42,7 @@ def steps_of_a_whole_life(folder: Path) -> list[str]:
 
 def durable_charges(steps: list[str]) -> int:
     """How many charges were committed by these steps."""
-    charged = [place for place, name in enumerate(steps) if name.startswith("INSERT INTO charges")]
+    charged = [place for place, name in enumerate(steps) if name.startswith("INSERT INTO events")]
     return sum("COMMIT" in steps[place:] for place in charged)
 
 
@@ -53,10 +53,10 @@ def place(steps: list[str], start: str, after: int = -1) -> int:
 @pytest.mark.waits
 def test_a_charge_is_committed_before_rows_are_read_and_an_answer_before_it_is_shown(tmp_path: Path) -> None:
     steps = steps_of_a_whole_life(tmp_path)
-    charged = place(steps, "INSERT INTO charges")
+    charged = place(steps, "INSERT INTO events")
     committed = place(steps, "COMMIT", charged)
     read = place(steps, "rows are read")
-    answered = place(steps, "UPDATE charges SET", read)
+    answered = place(steps, "UPDATE events SET", read)
     assert (
         charged < committed < read < place(steps, "noise is drawn", read) < answered < place(steps, "COMMIT", answered)
     )

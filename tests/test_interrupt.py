@@ -21,15 +21,15 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb import stages
+from dpnb import progress
+from dpnb._backends.memory import memory_table
+from dpnb._backends.memory.join_pairs import JoinedRows
+from dpnb._backends.memory.prepare import prepared_table
+from dpnb._core import registry, releases
+from dpnb._core.pricing.questions import QueryPricer
+from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.ledger import Ledger
-from dpnb.query import prepare
-from dpnb.query.pairs import Pairs
-from dpnb.query.tables import memory
-from dpnb.session import live, releases
-from dpnb.session.individual import Individuals
-from dpnb.session.questions import Questions
-from dpnb.stages import clock
+from dpnb.progress import clock
 
 if sys.platform == "win32":
     pytest.skip("needs SIGINT and fork", allow_module_level=True)
@@ -66,19 +66,19 @@ class Case:
 
 
 CASES = {
-    "before the charge": Case("charging", Questions, "priced", states=("released",)),
-    "rows": Case("adding up rows", memory, "execute"),
-    "rows, clipped": Case("adding up, unit by unit", memory, "execute", question="clipped"),
+    "before the charge": Case("charging", QueryPricer, "priced", states=("released",)),
+    "rows": Case("adding up rows", memory_table, "execute"),
+    "rows, clipped": Case("adding up, unit by unit", memory_table, "execute", question="clipped"),
     "noise": Case("drawing noise", releases, "measure"),
     "after the answer": Case("writing the answer", Ledger, "release", states=("released", "released")),
-    "groups": Case("searching groups", memory, "present_groups", question="discovery"),
+    "groups": Case("searching groups", memory_table, "present_groups", question="discovery"),
     "groups' noise": Case("drawing noise", releases, "named", question="discovery"),
-    "a join": Case("joining tables", Pairs, "of_units", question="join"),
+    "a join": Case("joining tables", JoinedRows, "of_units", question="join"),
     "a part": Case(
-        "taking the rows of a part", memory, "part", question="part", states=("released",) * 2 + ("failed",)
+        "taking the rows of a part", memory_table, "part", question="part", states=("released",) * 2 + ("failed",)
     ),
-    "unit by unit": Case("adding up, unit by unit", memory, "execute", individual=True),
-    "units' groups": Case("searching groups", memory, "present_groups", question="discovery", individual=True),
+    "unit by unit": Case("adding up, unit by unit", memory_table, "execute", individual=True),
+    "units' groups": Case("searching groups", memory_table, "present_groups", question="discovery", individual=True),
     "units' noise": Case("drawing noise", releases, "measure", individual=True),
 }
 
@@ -135,7 +135,7 @@ def without_end(place: Any, name: str) -> Iterator[None]:
 def watched(pipe: Connection, stage: str) -> Iterator[list[str]]:
     """Say when a line has shown a stage; what the lines show."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    clock.PATIENCE = 0.0
+    clock.REPORT_AFTER_SECONDS = 0.0
     shown: list[str] = []
     seen = threading.Event()
 
@@ -145,7 +145,7 @@ def watched(pipe: Connection, stage: str) -> Iterator[list[str]]:
             seen.set()
             pipe.send("seen")
 
-    stages.show_by(lambda: tell)
+    progress.show_by(lambda: tell)
     yield shown
 
 
@@ -160,7 +160,7 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
     session = opened(path, by_unit=case.individual)
     session.table("homes").count().release(mu="0.1")
     heard: list[tuple[str, ...]] = []
-    live.subscribe(lambda: heard.append(tuple(charge.state for charge in session.ledger.charges())))
+    registry.subscribe(lambda: heard.append(tuple(charge.state for charge in session.ledger.charges())))
     with watched(pipe, case.stage) as shown, without_end(case.place, case.name):
         try:
             ask(session).release(mu="0.2")
@@ -168,15 +168,15 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
             said = error.args
     told = tuple(charge.state for charge in session.ledger.charges())
     before = session.spent
-    stages.show_by(None)
+    progress.show_by(None)
     after = {"args": said, "states": told, "heard": heard[-1:], "line": shown[-1], "threads": left_threads()}
     first = ask(session).release(mu="0.2")
     again = ask(session).release(mu="0.2")
     same = figures(first) == figures(again) if case.question != "discovery" else first.keys == again.keys
     count, spent = session.ledger.count, session.spent
     replayed = True
-    if session._individuals is not None and session._individuals._state is not None:
-        units, anew = session._individuals._state.purses.units, opened(path, by_unit=True)._individuals
+    if session._core.individuals is not None and session._core.individuals._state is not None:
+        units, anew = session._core.individuals._state.unit_budgets.units, opened(path, by_unit=True)._core.individuals
         assert anew is not None
         replayed = all(anew.paid_by(unit)[-1].spent == units.spent[unit] for unit in (0, 1, PEOPLE - 1))
     pipe.send({**after, "free": spent == before, "same": same, "count": count, "replayed": replayed})
@@ -209,15 +209,15 @@ def interrupted_replay(pipe: Connection, path: Path) -> None:
     earlier.table("visits").count().release(mu="0.1")
     session = opened(path, by_unit=True)
     question = session.table("visits")["cost"].sum()
-    with suppress(KeyboardInterrupt), watched(pipe, REPLAYING), without_end(Individuals, "_fresh"):
+    with suppress(KeyboardInterrupt), watched(pipe, REPLAYING), without_end(IndividualAccounting, "_fresh"):
         question.release(mu="0.2")
-    stages.show_by(None)
+    progress.show_by(None)
     before = session.spent
     question.release(mu="0.2")
-    assert session._individuals is not None
-    assert session._individuals._state is not None
-    spent = session._individuals._state.purses.units.spent[0]
-    other = opened(path, by_unit=True)._individuals
+    assert session._core.individuals is not None
+    assert session._core.individuals._state is not None
+    spent = session._core.individuals._state.unit_budgets.units.spent[0]
+    other = opened(path, by_unit=True)._core.individuals
     assert other is not None
     pipe.send((session.spent == before, session.ledger.count, other.paid_by(0)[-1].spent == spent))
 
@@ -233,10 +233,14 @@ def test_an_interrupted_replay_of_the_units_is_begun_anew(tmp_path: Path) -> Non
 
 def interrupted_set_up(pipe: Connection, path: Path) -> None:
     """Make a session without end; then make it."""
-    with watched(pipe, "preparing columns") as shown, without_end(prepare, "_numbered"), suppress(KeyboardInterrupt):
+    with (
+        watched(pipe, "preparing columns") as shown,
+        without_end(prepared_table, "_numbered"),
+        suppress(KeyboardInterrupt),
+    ):
         opened(path)
     after = shown[-1], left_threads(), path.exists()
-    stages.show_by(None)
+    progress.show_by(None)
     session = opened(path)
     count = session.ledger.count
     session.table("visits").count().release(mu="0.1")
@@ -258,9 +262,9 @@ def interrupted_scan(pipe: Connection, path: Path) -> None:
     scan = session.above_threshold(10, name="scan", epsilon="0.2", hits=2, counts_only=True)
     before, count = session.spent, session.ledger.count
     question = session.table("visits").count()
-    with watched(pipe, "adding up rows"), without_end(memory, "execute"), suppress(KeyboardInterrupt):
+    with watched(pipe, "adding up rows"), without_end(memory_table, "execute"), suppress(KeyboardInterrupt):
         scan.ask(question)
-    stages.show_by(None)
+    progress.show_by(None)
     after = session.ledger.count == count, session.spent == before
     again = scan.ask(question)
     pipe.send((*after, again.above, again == scan.ask(question), session.spent == before, left_threads()))
@@ -281,10 +285,10 @@ def interrupted_fit(pipe: Connection, path: Path) -> None:
     fit = session.table("visits").fit("cost", on="site", family="linear", mu="0.1", steps=4, size=PEOPLE, name="fit")
     fit.step()
     fit.step()
-    with watched(pipe, "fit: step 2 of 4") as shown, without_end(memory, "execute"), suppress(KeyboardInterrupt):
+    with watched(pipe, "fit: step 2 of 4") as shown, without_end(memory_table, "execute"), suppress(KeyboardInterrupt):
         fit.run()
     pipe.send((shown[-1], [charge.state for charge in session.ledger.charges()], session.spent.mu_squared))
-    stages.show_by(None)
+    progress.show_by(None)
     fit.run()
     pipe.send((fit.taken, fit.state, session.spent.mu_squared, left_threads()))
 

@@ -22,10 +22,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb import stages
-from dpnb.query.background import Background, refuse_stopped
-from dpnb.query.engine import native
-from dpnb.stages import clock
+from dpnb import progress
+from dpnb._backends.lazy import engines
+from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
+from dpnb.progress import clock
 
 if sys.platform == "win32":
     pytest.skip("needs SIGINT and fork", allow_module_level=True)
@@ -62,7 +62,7 @@ def right(session: dpnb.Session, low: int) -> bool:
 
 
 class OnDuckDB:
-    engine = native.DuckDB
+    engine = engines.DuckDB
 
     def __init__(self) -> None:
         import duckdb
@@ -77,7 +77,7 @@ class OnDuckDB:
 
 
 class OnPolars:
-    engine = native.Polars
+    engine = engines.Polars
 
     def __init__(self) -> None:
         import polars
@@ -96,7 +96,7 @@ class OnPolars:
 
 
 class OnSpark:
-    engine = native.Spark
+    engine = engines.Spark
 
     def __init__(self) -> None:
         from pyspark.sql import SparkSession
@@ -224,18 +224,18 @@ def test_an_interrupt_at_any_moment_stays_one(name: str, tmp_path: Path) -> None
         unharmed(kernel, MOMENTS)
 
 
-def without_waiting(self: Background) -> None:
+def without_waiting(self: BackgroundRunner) -> None:
     """The broken control: what an interrupt has left behind is not waited for before a charge."""
 
 
 def interrupted_while_waiting(pipe: Connection, path: Path, waits: bool) -> None:
     """Leave work behind that nothing can cancel; ask a new question and interrupt that too; then let the work end."""
-    clock.PATIENCE = 0.0
+    clock.REPORT_AFTER_SECONDS = 0.0
     place = OnPolars()
     session = opened(place.table, path)
     right(session, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    collected, go_on, last, told = native.Polars.collected, threading.Event(), threading.Event(), []
+    collected, go_on, last, told = engines.Polars.collected, threading.Event(), threading.Event(), []
 
     def stuck(engine: Any, frame: Any) -> Any:
         if not go_on.is_set():
@@ -250,11 +250,11 @@ def interrupted_while_waiting(pipe: Connection, path: Path, waits: bool) -> None
         if text.startswith(WAITING) and last.is_set():
             go_on.set()
 
-    native.Polars.collected = stuck  # type: ignore[method-assign]
+    engines.Polars.collected = stuck  # type: ignore[method-assign]
     if not waits:
-        Background.settle = without_waiting  # type: ignore[method-assign]
+        BackgroundRunner.settle = without_waiting  # type: ignore[method-assign]
     first = outcome(lambda: right(session, 1))
-    stages.show_by(lambda: tell)
+    progress.show_by(lambda: tell)
     second = outcome(lambda: right(session, 2))
     count = session.ledger.count
     free = right(session, 0)  # was answered before: needs no rows, and waits for nobody
@@ -320,7 +320,7 @@ def interrupted_spark(pipe: Connection, path: Path) -> None:
     place = OnSpark()
     session = opened(place.table, path)
     handler = signal.getsignal(signal.SIGINT)
-    collected = native.Spark.collected
+    collected = engines.Spark.collected
 
     def endless(engine: Any, frame: Any) -> Any:
         pipe.send("working")
@@ -328,7 +328,7 @@ def interrupted_spark(pipe: Connection, path: Path) -> None:
         return collected(engine, frame)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native.Spark, "collected", endless)
+        patch.setattr(engines.Spark, "collected", endless)
         outcomes = [outcome(lambda: right(session, 7)) for _ in range(2)]
     outcomes.append("right" if right(session, 7) else "wrong")
     found = now_and_then(pipe, session, 3)
@@ -339,9 +339,9 @@ def interrupted_spark(pipe: Connection, path: Path) -> None:
 
 def interrupted_dask(pipe: Connection, path: Path) -> None:
     """Have tasks that do not end until the next request waits for them; then be interrupted at several moments."""
-    from dpnb.query.tables import dask as there
+    from dpnb._backends.dask import dask_table as there
 
-    clock.PATIENCE = 0.0
+    clock.REPORT_AFTER_SECONDS = 0.0
     place = OnDask()
     session = opened(place.table, path)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -360,9 +360,9 @@ def interrupted_dask(pipe: Connection, path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(there, "_tried", slowly)
         outcomes = [outcome(lambda: right(session, 7))]
-    stages.show_by(lambda: tell)
+    progress.show_by(lambda: tell)
     outcomes += ["right" if right(session, low) else "wrong" for low in (6, 7)]
-    stages.show_by(None)
+    progress.show_by(None)
     found = now_and_then(pipe, session, 3)
     pipe.send((outcomes, counts, found, session.ledger.count))
     place.client.close()

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import copy
+import errno
+import fcntl
 import importlib.util
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tomllib
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
+import psutil
 import pytest
+
+from ui.server import OPENS
+from waiting import LIMIT, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -36,11 +45,12 @@ def setup(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     for name, value in {**places, "ON_TERMINAL": False}.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "BUNDLES", (tmp_path / "bundle",))
+    monkeypatch.setattr(module, "SHARED", tmp_path / ".set-up")
     module.done = []
 
     def make_environment() -> None:
-        (venv / "bin").mkdir(parents=True)
-        (venv / "bin" / "python").symlink_to(sys.executable)
+        module.BIN.mkdir(parents=True)
+        (module.BIN / "python").symlink_to(sys.executable)
         module.done.append("environment")
 
     def build_bundle() -> None:
@@ -102,6 +112,108 @@ def test_a_stage_that_failed_is_done_again_and_those_before_it_are_not(
     assert done(setup, "lab") == ["bundle", "dpnb"]
 
 
+def test_a_stage_that_was_interrupted_is_done_again_even_for_what_was_done_before_it(
+    setup: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    done(setup, "lab")
+    with monkeypatch.context() as patch:
+        patch.setattr(setup, "install_packages", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            setup.set_up("thorough")
+    assert done(setup, "lab") == ["packages"], "some may have been removed, to be replaced"
+    with monkeypatch.context() as patch:
+        patch.setattr(setup, "digest", lambda *paths: "another source")
+        patch.setattr(setup, "build_bundle", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            setup.set_up("lab")
+    assert done(setup, "lab") == ["bundle"], "half of it is of the other source"
+
+
+def test_an_interrupt_is_said_and_not_traced(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(command: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(setup, "set_up", interrupted)
+    monkeypatch.setattr(setup.signal, "signal", lambda *given: None)
+    monkeypatch.setattr(sys, "argv", ["setup.py", "lab"])
+    with pytest.raises(SystemExit, match="interrupted; the same command goes on"):
+        setup.main()
+
+
+def terminated(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process has ended, asked to once more: Python sees no signal that comes just before a system call."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(1)
+    return process.returncode is not None
+
+
+@pytest.mark.waits
+def test_an_interrupt_ends_what_a_command_has_started(tmp_path: Path) -> None:
+    code = f"""
+import os, runpy, subprocess, sys
+from contextlib import suppress
+from pathlib import Path
+class Popen(subprocess.Popen):
+    def wait(self):
+        os.write(1, b"waiting\\n")  # in one piece, which print does not promise
+        return super().wait()
+subprocess.Popen = Popen
+setup = runpy.run_path({str(ROOT / ".ci" / "setup.py")!r})
+def set_up(command):
+    setup["run_apart"](["sh", "-c", "echo begun; sleep 1000; true"])
+setup["main"].__globals__.update(SHARED=Path({str(tmp_path / ".set-up")!r}), set_up=set_up)
+sys.argv = ["setup.py", "lab"]
+setup["main"]()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            assert sorted(process.stdout.readline() for _ in range(2)) == [b"begun\n", b"waiting\n"]
+            wait_until(lambda: terminated(process), "the end of what was interrupted")
+            _, err = process.communicate(timeout=LIMIT)  # which ends when nothing has the pipe open
+        finally:
+            for left in [*psutil.Process(process.pid).children(), process] if process.returncode is None else ():
+                left.kill()
+    assert b"interrupted" in err
+
+
+def test_changed_bounds_are_installed_also_when_they_change_back(
+    setup: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = copy.deepcopy(RECIPE)
+    other["project"]["dependencies"] = [
+        "numpy>=2.1" if "numpy" in need else need for need in other["project"]["dependencies"]
+    ]
+    assert other != RECIPE
+    done(setup, "test")
+    for recipe in (other, RECIPE):
+        monkeypatch.setattr(setup.tomllib, "loads", lambda text, recipe=recipe: recipe)
+        assert done(setup, "lab") == ["packages"]
+        assert done(setup, "lab") == []
+    assert done(setup, "test") == ["packages"], "what it needs beside the Lab may have other bounds too"
+    assert done(setup, "lab") == []
+
+
+def test_environments_share_one_bundle_and_know_which(
+    setup: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def set_up_in(name: str, source: str) -> list[str]:
+        venv = tmp_path / name
+        for place, path in {"VENV": venv, "BIN": venv / "bin", "STATE": venv / "set-up.json"}.items():
+            monkeypatch.setattr(setup, place, path)
+        monkeypatch.setattr(setup, "digest", lambda *paths: source)
+        return done(setup, "lab")
+
+    assert set_up_in(".venv-oldest", "A") == ["environment", "packages", "bundle", "dpnb"]
+    assert set_up_in(".venv", "B") == ["environment", "packages", "bundle", "dpnb"]
+    assert set_up_in(".venv-oldest", "A") == ["bundle"]
+    assert set_up_in(".venv", "A") == ["dpnb"]
+
+
 def test_an_environment_of_another_clone_or_a_lost_python_is_made_again(
     setup: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -113,6 +225,42 @@ def test_an_environment_of_another_clone_or_a_lost_python_is_made_again(
     (setup.BIN / "python").unlink()
     (setup.BIN / "python").symlink_to(tmp_path / "gone")
     assert setup.read_state() == {}
+
+
+def test_the_environment_is_made_by_the_python_outside_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # As in a shell where .venv is active: the Python which runs the script is removed with it.
+    module, ran = loaded("setup"), []
+    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(module, "run", lambda *command: ran.append(command))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv" / "bin" / "python"))
+    (tmp_path / ".venv" / "old").mkdir(parents=True)
+    for gone in (tmp_path / "gone", sys.executable):
+        monkeypatch.setattr(sys, "_base_executable", str(gone))
+        with pytest.raises(module.SetUpError, match="make PYTHON="):
+            module.make_environment()
+    assert (tmp_path / ".venv" / "old").is_dir()
+    (tmp_path / "python3").touch()
+    monkeypatch.setattr(sys, "_base_executable", str(tmp_path / "python3"))
+    module.make_environment()
+    assert ran[0] == (str(tmp_path / "python3"), "-m", "venv", tmp_path / ".venv")
+    assert not (tmp_path / ".venv" / "old").exists()
+
+
+def test_only_one_set_up_works_in_a_clone(setup: ModuleType) -> None:
+    with setup.only_set_up(), setup.SHARED.open() as second, pytest.raises(BlockingIOError):
+        fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with setup.SHARED.open() as second:
+        fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_uv_installs_into_our_environment_whatever_is_set_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, ran = loaded("setup"), []
+    monkeypatch.setattr(module, "run", lambda *command, env: ran.append((command, env)))
+    monkeypatch.setattr(module, "pip_settings", dict)
+    module.install_dpnb()
+    [(command, env)] = ran
+    assert command[command.index("--python") + 1] == module.BIN / "python"
+    assert env["UV_SYSTEM_PYTHON"] == "0"
 
 
 def test_uv_uses_the_mirror_that_pip_is_configured_for(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +284,7 @@ def test_what_the_machine_lacks_is_said_with_the_remedy(
     setup: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(setup, "as_root_on_debian", lambda: False)
-    assert setup.begin_programs({"Chromium": "chromium", "Java": "default-jre-headless"}) is None
+    assert not setup.can_install({"Chromium": "chromium", "Java": "default-jre-headless"})
     assert "sudo apt-get install chromium default-jre-headless" in capsys.readouterr().out
 
     module = loaded("setup")
@@ -146,6 +294,36 @@ def test_what_the_machine_lacks_is_said_with_the_remedy(
         module.make_environment()
 
 
+def test_apt_get_runs_once_at_a_time_and_is_waited_for(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    class AptGet:
+        def poll(self) -> None:
+            return None
+
+        def wait(self) -> int:
+            setup.done.append("apt-get has ended")
+            return 0
+
+    def begin_programs(missing: dict[str, str]) -> AptGet:
+        setup.done.append("apt-get")
+        return AptGet()
+
+    def fails() -> None:
+        raise setup.SetUpError
+
+    monkeypatch.setattr(setup, "as_root_on_debian", lambda: True)
+    monkeypatch.setattr(setup, "missing_programs", lambda command: {"Chromium": "chromium"})
+    monkeypatch.setattr(setup, "begin_programs", begin_programs)
+    # The first stage may install Debian's package for `venv`.
+    assert done(setup, "lab")[:3] == ["environment", "apt-get", "packages"]
+    assert done(setup, "lab")[:2] == ["apt-get", "apt-get has ended"]
+    setup.done.clear()
+    monkeypatch.setattr(setup, "build_bundle", fails)
+    monkeypatch.setattr(setup, "digest", lambda *paths: "another source")
+    with pytest.raises(setup.SetUpError):
+        setup.set_up("lab")
+    assert setup.done == ["apt-get", "apt-get has ended"]
+
+
 def test_a_python_that_is_too_old_is_named_with_the_remedy() -> None:
     make = subprocess.run(
         ["make", "set-up-lab", "PYTHONS=false"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -153,6 +331,23 @@ def test_a_python_that_is_too_old_is_named_with_the_remedy() -> None:
     assert make.returncode != 0
     assert "dpnb needs Python 3.11 or newer" in make.stderr
     assert "make PYTHON=" in make.stderr
+
+
+def test_all_tests_are_set_up_for_at_once() -> None:
+    make = subprocess.run(["make", "-n", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True)
+    first = next(line for line in make.stdout.splitlines() if ".ci/setup.py" in line)
+    assert ".ci/setup.py thorough" in first
+
+
+@pytest.mark.parametrize("target", ["repeat", "soak"])
+def test_long_runs_start_in_a_folder_with_a_space_in_its_name(target: str, tmp_path: Path) -> None:
+    clone = tmp_path / "my clone"
+    (clone / "tests").mkdir(parents=True)
+    (clone / ".venv" / "bin").mkdir(parents=True)
+    (clone / ".venv" / "bin" / "python").symlink_to(shutil.which("true") or "")
+    shutil.copy(ROOT / "Makefile", clone)
+    # Not with what the `make` that runs the tests was told.
+    subprocess.run(["make", target, "PYTHONS=true"], cwd=clone, env={"PATH": os.environ["PATH"]}, check=True)
 
 
 @pytest.fixture
@@ -167,10 +362,11 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
-def test_the_address_that_the_lab_prints_opens_the_quickstart(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lab_is_told_to_open_the_quickstart(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    # That the address which it prints is then the quickstart's, is a fact about a real one: ui/test_lab.py.
     monkeypatch.setenv("LAB_FLAGS", "--no-browser")
     lab.main()
-    assert "--LabApp.default_url=/lab/tree/examples/01-quickstart.ipynb" in lab.became
+    assert OPENS in lab.became
     assert lab.became[-1] == "--no-browser"
     assert (ROOT / "examples" / "01-quickstart.ipynb").is_file()
 
@@ -186,6 +382,17 @@ def test_a_port_that_is_taken_or_none_is_said_with_the_remedy(lab: ModuleType, m
     with pytest.raises(SystemExit, match="PORT=eighty is not a port"):
         lab.main()
     assert lab.became == []
+
+
+def test_a_port_that_may_not_be_used_is_not_called_taken(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Socket(socket.socket):
+        def bind(self, address: object) -> None:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(lab.socket, "socket", Socket)
+    monkeypatch.setenv("PORT", "80")
+    with pytest.raises(SystemExit, match=r"port 80 cannot be used \(Permission denied\)\. Name another with PORT="):
+        lab.main()
 
 
 def test_without_a_browser_the_lab_starts_all_the_same(

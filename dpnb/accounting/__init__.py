@@ -1,6 +1,7 @@
 """Fully adaptive composition as pure mathematics: no files, clock, randomness or tables.
 
-Which theorem is where?  Each room's own page has the same table, line by line.
+Which theorem is where?  The docstring of each subpackage has the same table, line by line.  The names of `__all__`, and
+those of ``conversions`` and ``individual``, are the public library; each has an example.
 
 =================  ====================================================================================
 exact              what a float means; directed rounding
@@ -20,7 +21,7 @@ individual         everyone pays for what touches them: Feldman and Zrnic 2021, 
 parallel           what a partition costs: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
 interleaving       under which filters interactive mechanisms may be alive at once: Haney et al. 2023
-budget, promise    what a curator allows, and the same promise kept by each of the filters
+budget, guarantee  what a curator allows, and the same promise kept by each of the filters
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          estimates refined again and again, and intervals that stay honest (Robbins 1970)
 truncated          intervals of what is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
@@ -28,8 +29,7 @@ truncated          intervals of what is seen only above a threshold (Lee, Sun, S
 
 A filter or an odometer is a small frozen state: `step` returns the next one and leaves the old one as it was.
 
->>> from dpnb.accounting.filters import GDPFilter
->>> from dpnb.accounting.losses import GDP
+>>> from dpnb.accounting import GDP, GDPFilter
 >>> before = GDPFilter(mu=1)
 >>> after = before.step(GDP(0.6))
 >>> after.affordable(), after.admits(GDP(0.9))
@@ -39,3 +39,73 @@ A filter or an odometer is a small frozen state: `step` returns the next one and
 
 Where a printed theorem does not hold, the right form is used and its docstring says why.
 """
+
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.convert import convert, group_privacy
+from dpnb.accounting.filters import (
+    ApproxDPFilter,
+    BasicFilter,
+    Filter,
+    GDPFilter,
+    RDPFilter,
+    RogersFilter,
+    SumFilter,
+    ZCDPFilter,
+)
+from dpnb.accounting.intervals import combine, confidence_sequence_radius, fixed_radius, tuned_tau
+from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP, loss_from_json
+from dpnb.accounting.odometers import (
+    ApproxDPAccumulator,
+    BasicOdometer,
+    FilterOdometer,
+    GDPAccumulator,
+    MixtureOdometer,
+    Odometer,
+    RDPAccumulator,
+    RenyiOdometer,
+    RenyiTracker,
+    RogersOdometer,
+    SpentAccumulator,
+    StitchedOdometer,
+    ZCDPAccumulator,
+)
+
+__all__ = [
+    "GDP",
+    "RDP",
+    "ZCDP",
+    "ApproxDP",
+    "ApproxDPAccumulator",
+    "ApproxDPFilter",
+    "BasicFilter",
+    "BasicOdometer",
+    "Budget",
+    "EpsilonLoss",
+    "Filter",
+    "FilterOdometer",
+    "GDPAccumulator",
+    "GDPFilter",
+    "Loss",
+    "MixtureOdometer",
+    "Odometer",
+    "PointwiseDP",
+    "PureDP",
+    "RDPAccumulator",
+    "RDPFilter",
+    "RenyiOdometer",
+    "RenyiTracker",
+    "RogersFilter",
+    "RogersOdometer",
+    "SpentAccumulator",
+    "StitchedOdometer",
+    "SumFilter",
+    "ZCDPAccumulator",
+    "ZCDPFilter",
+    "combine",
+    "confidence_sequence_radius",
+    "convert",
+    "fixed_radius",
+    "group_privacy",
+    "loss_from_json",
+    "tuned_tau",
+]

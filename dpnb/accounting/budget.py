@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from dpnb.accounting.conversions import mu_from_epsilon
 from dpnb.accounting.exact import Number, decimal_up, exact, from_text, positive, shown, to_text
+from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError
 
@@ -15,7 +16,7 @@ __all__ = ["Budget"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Budget:
+class Budget(Frozen):
     """How much may be learned about one privacy unit, over everything a session ever releases.
 
     Parameters
@@ -82,7 +83,7 @@ class Budget:
                 f"epsilon and delta are too small to answer anything, got {shown(epsilon)}, {shown(delta)}; "
                 "give for example epsilon=1, delta=1e-6"
             )
-        self._set(GDP(mu, discovery), exact_epsilon, exact_delta, discovery)
+        self._set(loss=GDP(mu, discovery), epsilon=exact_epsilon, delta=exact_delta, discovery_delta=discovery)
 
     @classmethod
     def gdp(cls, mu: Number) -> Budget:
@@ -105,14 +106,9 @@ class Budget:
             mu_squared is not a positive number.
         """
         budget = object.__new__(cls)
-        budget._set(GDP.from_squared(positive(mu_squared, name="mu_squared")), None, None, Fraction(0))
+        loss = GDP.from_squared(positive(mu_squared, name="mu_squared"))
+        budget._set(loss=loss, epsilon=None, delta=None, discovery_delta=Fraction(0))
         return budget
-
-    def _set(self, loss: GDP, epsilon: Fraction | None, delta: Fraction | None, discovery_delta: Fraction) -> None:
-        object.__setattr__(self, "loss", loss)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "discovery_delta", discovery_delta)
 
     def to_json(self) -> dict[str, str]:
         """The budget as texts, equal for equal promises."""

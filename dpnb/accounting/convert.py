@@ -44,7 +44,7 @@ from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP
 from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["convert", "for_group", "good_delta", "own_epsilon_delta"]
+__all__ = ["convert", "good_delta", "group_privacy", "own_epsilon_delta"]
 
 L = TypeVar("L", bound=Loss)
 
@@ -61,6 +61,11 @@ def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Ite
         The delta of the ApproxDP, at least the loss's own and below 1.  Required from GDP, ZCDP and RDP.
     orders : iterable of Number, optional
         The orders of the RDP, each above 1.  Required, except from RDP, which keeps its own.
+
+    Returns
+    -------
+    Loss
+        Of the kind `to`; each part at least what the theorem gives.
 
     Raises
     ------
@@ -86,7 +91,7 @@ def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Ite
     return made
 
 
-def for_group(loss: L, size: int) -> L:
+def group_privacy(loss: L, size: int) -> L:
     """The loss of a group of units together; replacing one unit is a group of two.
 
     Parameters
@@ -95,6 +100,11 @@ def for_group(loss: L, size: int) -> L:
         Without a delta.
     size : int
         At least 1.
+
+    Returns
+    -------
+    Loss
+        Of the same kind.
 
     Raises
     ------
@@ -106,6 +116,12 @@ def for_group(loss: L, size: int) -> L:
     References
     ----------
     .. [1] Dong, Roth and Su 2022, Theorem 2.14 (k mu); Bun and Steinke 2016, Prop. 1.9 (k^2 rho); k epsilon.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, group_privacy
+    >>> group_privacy(GDP(0.5), 3)
+    GDP(mu=1.5)
     """
     whole: object = size
     if isinstance(whole, bool) or not isinstance(whole, int) or whole < 1:

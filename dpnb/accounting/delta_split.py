@@ -22,7 +22,7 @@ from dpnb.accounting.filters import BasicFilter, RogersFilter
 from dpnb.accounting.filters.rogers import mean_loss
 from dpnb.accounting.losses import ApproxDP
 
-__all__ = ["entered", "proportional"]
+__all__ = ["equivalent_epsilon_delta", "proportional_loss"]
 
 STEPS = 2**24
 """Numbers of releases are multiples of 1/STEPS."""
@@ -32,7 +32,7 @@ MOST = STEPS * 10**9
 
 
 @lru_cache(maxsize=4096)
-def entered(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Fraction) -> ApproxDP:
+def equivalent_epsilon_delta(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Fraction) -> ApproxDP:
     """The loss of a Gaussian release.
 
     Parameters
@@ -69,7 +69,7 @@ def entered(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Frac
     return loss(most) if most and slack * STEPS < most else ApproxDP(0, 2 * slack * STEPS)
 
 
-def proportional(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -> ApproxDP:
+def proportional_loss(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -> ApproxDP:
     """The loss of a Gaussian release at a delta that takes as much of `slack` as its mu squared does of `mu0_squared`.
 
     For odometers, which refuse nothing: the deltas are within the slack as long as the sum of mu squared is within its

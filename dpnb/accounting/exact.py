@@ -39,6 +39,8 @@ __all__ = [
     "decimal_sqrt_down",
     "decimal_sqrt_up",
     "decimal_up",
+    "display_down",
+    "display_up",
     "exact",
     "from_text",
     "non_negative",
@@ -46,8 +48,6 @@ __all__ = [
     "percent_up",
     "positive",
     "shown",
-    "shown_down",
-    "shown_up",
     "sqrt_down",
     "sqrt_up",
     "to_text",
@@ -169,12 +169,12 @@ def decimal_sqrt_down(x: Fraction) -> float:
     return _largest(_near_sqrt(x), lambda f: f <= 0 or exact(f) ** 2 <= x)
 
 
-def shown_up(x: float, digits: int = 4) -> str:
+def display_up(x: float, digits: int = 4) -> str:
     """A finite double in a few digits, rounded up in its decimal meaning: for a loss that is shown."""
     return _few_digits(x, digits, ROUND_CEILING)
 
 
-def shown_down(x: float, digits: int = 4) -> str:
+def display_down(x: float, digits: int = 4) -> str:
     """A finite double in a few digits, rounded down in its decimal meaning: for a budget that is shown."""
     return _few_digits(x, digits, ROUND_FLOOR)
 

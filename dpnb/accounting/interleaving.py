@@ -26,10 +26,10 @@ from typing import Any
 from dpnb.accounting.filters import RDPFilter, RogersFilter, SumFilter
 from dpnb.accounting.losses import ZCDP
 
-__all__ = ["why_not_interleaved", "why_not_parallel"]
+__all__ = ["interleaving_obstacle", "partition_obstacle"]
 
 
-def why_not_interleaved(filter_: SumFilter[Any] | RogersFilter) -> str | None:
+def interleaving_obstacle(filter_: SumFilter[Any] | RogersFilter) -> str | None:
     """Why interactive mechanisms may not be launched under this filter; None if they may."""
     if isinstance(filter_.budget, ZCDP) and filter_.budget.delta:
         return (
@@ -45,7 +45,7 @@ def why_not_interleaved(filter_: SumFilter[Any] | RogersFilter) -> str | None:
     return None
 
 
-def why_not_parallel(filter_: SumFilter[Any] | RogersFilter) -> str | None:
+def partition_obstacle(filter_: SumFilter[Any] | RogersFilter) -> str | None:
     """Why a partition may not be charged by its largest parts under this filter; None if it may."""
     if isinstance(filter_, RogersFilter):
         return (

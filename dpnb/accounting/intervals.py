@@ -60,6 +60,13 @@ def combine(values: Sequence[float] | NDArray[Any], sigmas: ArrayLike) -> tuple[
     -----
     The likelihood of all looks depends on q through this mean alone (sufficiency), which is why releasing every look
     costs what one answer of that sigma costs.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import combine
+    >>> estimate, sigma = combine([10.0, 13.0], [1.0, 2.0])
+    >>> round(estimate, 6), round(sigma, 6)
+    (10.6, 0.894427)
     """
     scales = _scales(sigmas)
     looks = np.asarray(values, dtype=np.float64)
@@ -99,6 +106,12 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     Notes
     -----
     Exact for normal noise; not to be used when the answers had a say in how many looks there are or how large.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import fixed_radius
+    >>> round(fixed_radius([1.0, 2.0], alpha=0.05), 4)
+    1.753
     """
     # The absolute term is for alpha next to 1, where the quantile is a small difference.
     quantile = -float(ndtri(_level(alpha) / 2)) + 2.0**-50
@@ -132,6 +145,12 @@ def confidence_sequence_radius(sigmas: ArrayLike, *, tau: Number, alpha: Number)
     ----------
     .. [1] Robbins 1970, *Statistical methods related to the law of the iterated logarithm*: the normal mixture of
        exp(lambda S - lambda^2 I/2), S = sum((y - q)/s^2), with Ville's inequality.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import confidence_sequence_radius
+    >>> round(confidence_sequence_radius([1.0, 2.0], tau=1, alpha=0.05), 4)
+    3.1298
     """
     sigma = _combined(_scales(sigmas))
     log_ratio = -math.log(_double(tau, "tau")) - 2 * math.log(sigma)  # log(I/tau)
@@ -159,6 +178,12 @@ def tuned_tau(information: Number, *, alpha: Number) -> float:
     ------
     InvalidValueError
         A number is out of its range.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import tuned_tau
+    >>> round(tuned_tau(1, alpha=0.05), 4)
+    0.1218
     """
     return _double(information, "information") / optimal_ratio(-math.log(_level(alpha)))
 

@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-__all__ = ["NOTHING", "PartSums", "Place"]
+__all__ = ["NO_PARTS", "PartRef", "PartSums"]
 
 Parts = tuple[Fraction, ...]
 """The components of a loss: see :attr:`dpnb.accounting.losses.Loss.parts`."""
@@ -42,7 +42,7 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
-class Place:
+class PartRef:
     """A part of a partition.
 
     Parameters
@@ -72,7 +72,7 @@ class PartSums:
 
     sums: Mapping[int, Mapping[str, Parts]] = field(default_factory=dict)
 
-    def after(self, path: Sequence[Place], loss: Parts) -> tuple[PartSums, Parts]:
+    def after(self, path: Sequence[PartRef], loss: Parts) -> tuple[PartSums, Parts]:
         """The sums after an answer in a part, and what it costs outside.
 
         Parameters
@@ -93,7 +93,7 @@ class PartSums:
             loss = tuple(grown)
         return PartSums(sums), loss
 
-    def free(self, place: Place, size: int) -> Parts:
+    def free(self, place: PartRef, size: int) -> Parts:
         """What a part can still be charged at no cost outside, component by component; `size` of them."""
         own = self.sums.get(place.partition, {}).get(place.part, (_ZERO,) * size)
         return tuple(max(r - o, _ZERO) for o, r in zip(own, self._rivals(place, size), strict=True))
@@ -107,7 +107,7 @@ class PartSums:
         """The sums of a partition's parts that were ever charged, by their keys."""
         return self.sums.get(partition, {})
 
-    def _rivals(self, place: Place, size: int) -> Parts:
+    def _rivals(self, place: PartRef, size: int) -> Parts:
         """The p-th largest sum among the other parts, component by component; 0 where there are fewer."""
         others = [sums for part, sums in self.sums.get(place.partition, {}).items() if part != place.part]
         if len(others) < place.most:
@@ -115,5 +115,5 @@ class PartSums:
         return tuple(sorted(component, reverse=True)[place.most - 1] for component in zip(*others, strict=True))
 
 
-NOTHING = PartSums()
+NO_PARTS = PartSums()
 """Before anything was asked in a part."""

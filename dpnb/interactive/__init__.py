@@ -1,19 +1,15 @@
-"""Interactive mechanisms: alive at once, interleaved freely, every budget chosen after the earlier answers.
+"""Interactive mechanisms: several can be open on one budget, and each budget is chosen after the earlier answers.
 
-===================  =========================================================================================
-`protocol`           what every one of them can do, and how each is charged
-`refinement`         one linear query measured again and again: each look pays only for what it adds
-`stopping`           when an answer is good enough
-`descent`            where noisy gradients lead, and when they lead no further
-`only_once`          what must not exist twice: secret noise with a count of its answers
-`gaussian_scan`      sums against thresholds with Gaussian noise, for a declared number of questions
-`above_threshold`    the sparse vector technique on exact integers with exact noise
-===================  =========================================================================================
+Mathematics, without a table: `protocol`, `stopping`, `descent_steps`, `only_once`, `gaussian_scan`, `above_threshold`,
+`allotment`.
 
-They know numbers and noise; sessions tie them to a table, a filter and a ledger.
+On the tables, the filter and the ledger of a session: `mechanism` is what they share; `sub_session`, `partition`,
+`threshold_scan`, `noise_reduction` and `gradient_descent` are the kinds.  Each makes a `launch_request` of an analyst's
+arguments (`threshold_options` and `descent_options` check the longer lists), `launcher` finds, previews or charges it,
+and `launch_verbs` are the methods of a session for it.
 """
 
 from dpnb.interactive.protocol import InteractiveMechanism
-from dpnb.interactive.stopping import AbsoluteError, Apart, RelativeError, StoppingRule
+from dpnb.interactive.stopping import AbsoluteError, ExcludesValue, RelativeError, StoppingRule
 
-__all__ = ["AbsoluteError", "Apart", "InteractiveMechanism", "RelativeError", "StoppingRule"]
+__all__ = ["AbsoluteError", "ExcludesValue", "InteractiveMechanism", "RelativeError", "StoppingRule"]

@@ -47,35 +47,30 @@ References
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpnb.accounting.doubles import failure_probability
-from dpnb.accounting.exact import Number, positive, shown, to_text
+from dpnb.accounting.exact import Number, shown, to_text
 from dpnb.accounting.losses import PureDP
 from dpnb.errors import InvalidValueError, RequestError
-from dpnb.interactive.only_once import OnlyOnce
+from dpnb.interactive.allotment import EpsilonSplit, whole_count
+from dpnb.interactive.only_once import SingleUse
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width
-from dpnb.mechanisms.randomness import Source
+from dpnb.mechanisms.randomness import NoiseSource
 
 __all__ = [
     "STEPS",
-    "AboveThreshold",
-    "Allotment",
-    "Hit",
-    "Terms",
+    "AboveThresholdParameters",
+    "LaplaceAboveThreshold",
+    "LaplaceComparison",
     "check_query",
     "from_lattice",
     "on_lattice",
-    "whole_count",
 ]
 
 STEPS = 2**20
 """Lattice steps per sensitivity: the floor costs a millionth of C in accuracy, and nothing in privacy."""
-
-MOST = 10**9
-"""Largest number of hits and of queries."""
 
 
 def on_lattice(total: int, sensitivity: int, threshold: Fraction) -> int:
@@ -106,64 +101,7 @@ def from_lattice(steps: int, sensitivity: int, threshold: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Allotment:
-    """How epsilon is divided.
-
-    Parameters
-    ----------
-    threshold, hits, values : Fraction
-        For the threshold's noise (e1 of the module's docstring), for all answers "above" together (e2), and for all
-        their values together (e3; 0 without values).
-    """
-
-    threshold: Fraction
-    hits: Fraction
-    values: Fraction
-
-    @property
-    def epsilon(self) -> Fraction:
-        """All of it."""
-        return self.threshold + self.hits + self.values
-
-    @classmethod
-    def divide(cls, epsilon: Number, hits: int, *, monotone: bool = False, values: bool = False) -> Allotment:
-        """Divide epsilon as is best for telling above from below.
-
-        Between threshold and hits it is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotone, which makes the variance of
-        nu - rho least (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of epsilon:
-        which of the two errors matters more is not known here, and with halves neither the comparison's nor the
-        value's noise is more than twice what it would be if all of epsilon went there.
-
-        Parameters
-        ----------
-        epsilon : Number
-            Greater than 0; a float means its shortest decimal.
-        hits : int
-            c: how many answers may be "above", 1 to `MOST`.
-        monotone : bool
-            Whether all queries move the same way when a unit is added.
-        values : bool
-            Whether answers "above" come with values.
-
-        Returns
-        -------
-        Allotment
-            Whose parts sum to epsilon exactly.
-
-        Raises
-        ------
-        InvalidValueError
-            A number is out of its range.
-        """
-        whole, count = positive(epsilon, name="epsilon"), whole_count(hits, "hits")
-        decisions = whole / 2 if values else whole
-        tenths = _cube_root(1000 * (count if monotone else 2 * count) ** 2)
-        threshold = decisions * Fraction(10, 10 + tenths)
-        return cls(threshold, decisions - threshold, whole - decisions)
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
+class AboveThresholdParameters:
     """What a mechanism is launched on, and what follows from it before anything is asked: public figures only.
 
     Parameters
@@ -173,7 +111,7 @@ class Terms:
     hits : int
         c: how many answers may be "above".
     monotone, values : bool
-        As for `Allotment.divide`.
+        As for `EpsilonSplit.divide`.
 
     Attributes
     ----------
@@ -190,10 +128,10 @@ class Terms:
     hits: int
     monotone: bool = False
     values: bool = False
-    allotment: Allotment = field(init=False, repr=False, compare=False)
+    allotment: EpsilonSplit = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        divided = Allotment.divide(self.epsilon, self.hits, monotone=self.monotone, values=self.values)
+        divided = EpsilonSplit.divide(self.epsilon, self.hits, monotone=self.monotone, values=self.values)
         object.__setattr__(self, "epsilon", divided.epsilon)
         object.__setattr__(self, "allotment", divided)
 
@@ -276,7 +214,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class LaplaceComparison:
     """The answer to one query.
 
     Parameters
@@ -290,7 +228,7 @@ class Hit:
     value: int | None = None
 
 
-class AboveThreshold(OnlyOnce):
+class LaplaceAboveThreshold(SingleUse):
     """Answers whether sums are above thresholds, until `hits` of them were; see this module's docstring.
 
     Parameters
@@ -318,16 +256,16 @@ class AboveThreshold(OnlyOnce):
 
     __slots__ = ("_hidden", "_query_scale", "_source", "_terms", "_used", "_value_scale")
 
-    def __init__(self, epsilon: Fraction, hits: int, *, monotone: bool, values: bool, source: Source) -> None:
+    def __init__(self, epsilon: Fraction, hits: int, *, monotone: bool, values: bool, source: NoiseSource) -> None:
         super().__init__()
-        self._terms = Terms(epsilon, hits, monotone, values)
+        self._terms = AboveThresholdParameters(epsilon, hits, monotone, values)
         self._query_scale, self._value_scale = self._terms.query_scale, self._terms.value_scale
         self._source = source
         self._used = 0
         self._hidden = discrete_laplace(self._terms.threshold_scale, source)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> AboveThresholdParameters:
         """What it was launched on."""
         return self._terms
 
@@ -341,7 +279,7 @@ class AboveThreshold(OnlyOnce):
         """How many more may be."""
         return self._terms.hits - self._used
 
-    def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> Hit:
+    def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> LaplaceComparison:
         """Say whether a sum is above a threshold.
 
         Parameters
@@ -365,12 +303,12 @@ class AboveThreshold(OnlyOnce):
         with self._lock:
             self._check_left(self.left, f"all {self._terms.hits} answers 'above' were given")
             if place + discrete_laplace(self._query_scale, self._source) < self._hidden:
-                return Hit(False)
+                return LaplaceComparison(False)
             # Counted before anything else can fail: an interrupted answer wastes a hit and gives none away.
             self._used += 1
             if self._value_scale is None:
-                return Hit(True)
-            return Hit(True, place + discrete_laplace(self._value_scale, self._source))
+                return LaplaceComparison(True)
+            return LaplaceComparison(True, place + discrete_laplace(self._value_scale, self._source))
 
     def __repr__(self) -> str:
         terms = self._terms
@@ -402,26 +340,3 @@ def check_query(total: object, sensitivity: object, threshold: object) -> None:
             f"threshold: must be an exact number (Fraction or int), given {shown(threshold)}. "
             f"Read what was written with accounting.exact."
         )
-
-
-def whole_count(value: object, name: str) -> int:
-    """A declared number of hits or queries.
-
-    Raises
-    ------
-    InvalidValueError
-        It is no integer from 1 to `MOST`.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-        raise InvalidValueError(f"{name}: must be an integer from 1 to {MOST:,}, given {shown(value)}. Declare fewer.")
-    return value
-
-
-def _cube_root(number: int) -> int:
-    """The integer next to the cube root of an even number, on every machine the same; ties cannot occur."""
-    root = round(math.cbrt(number))
-    while (2 * root - 1) ** 3 > 8 * number:
-        root -= 1
-    while (2 * root + 1) ** 3 < 8 * number:
-        root += 1
-    return root

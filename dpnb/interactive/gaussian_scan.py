@@ -9,18 +9,19 @@ from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
-from dpnb.interactive.above_threshold import check_query, whole_count
-from dpnb.interactive.only_once import OnlyOnce
+from dpnb.interactive.above_threshold import check_query
+from dpnb.interactive.allotment import whole_count
+from dpnb.interactive.only_once import SingleUse
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.randomness import Source
+from dpnb.mechanisms.randomness import NoiseSource
 
-__all__ = ["GaussianScan", "Reading", "gaussian_margin"]
+__all__ = ["GaussianAboveThreshold", "GaussianComparison", "gaussian_margin"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class GaussianComparison:
     """The answer of a Gaussian scan to one query, with the measurement it was read from.
 
     Parameters
@@ -39,7 +40,7 @@ class Reading:
         return _noisy_sum(self.measurement)
 
 
-class GaussianScan(OnlyOnce):
+class GaussianAboveThreshold(SingleUse):
     """Tells which of a declared number of sums are above thresholds, with Gaussian noise; charged as releasing all.
 
     Each query is measured with noise of scale sigma = C sqrt(n)/mu, which is (mu/sqrt(n))-GDP; n of them, each chosen
@@ -81,7 +82,7 @@ class GaussianScan(OnlyOnce):
 
     __slots__ = ("_loss", "_queries", "_source", "_used")
 
-    def __init__(self, loss: GDP, queries: int, *, source: Source) -> None:
+    def __init__(self, loss: GDP, queries: int, *, source: NoiseSource) -> None:
         super().__init__()
         self._queries = whole_count(queries, "queries")
         sigma_for(self._queries, loss)  # refuses what no query could be measured with
@@ -108,7 +109,7 @@ class GaussianScan(OnlyOnce):
         """How many more may be."""
         return self._queries - self._used
 
-    def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> Reading:
+    def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> GaussianComparison:
         """Measure a sum and say whether the noisy sum is at least the threshold.
 
         Parameters
@@ -134,7 +135,7 @@ class GaussianScan(OnlyOnce):
             self._check_left(self.left, f"all {self._queries} queries were asked")
             self._used += 1
             measurement = measure([total], sigma=sigma, source=self._source)
-        return Reading(_noisy_sum(measurement) >= threshold, measurement)
+        return GaussianComparison(_noisy_sum(measurement) >= threshold, measurement)
 
     def __repr__(self) -> str:
         return f"GaussianScan(loss={self._loss!r}, queries={self._queries}, used={self.used})"
@@ -147,7 +148,7 @@ def gaussian_margin(loss: GDP, queries: int, beta: Number) -> float:
     ----------
     loss : GDP
     queries : int
-        As for `GaussianScan`.
+        As for `GaussianAboveThreshold`.
     beta : Number
         In [1e-300, 1).
 

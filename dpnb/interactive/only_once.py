@@ -9,7 +9,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import MechanismClosed
 
 
-class OnlyOnce(NotCopyable):
+class SingleUse(NotCopyable):
     """What must not exist twice: a copy would count its answers from the start, on the same noise."""
 
     __slots__ = ("_lock", "_process")

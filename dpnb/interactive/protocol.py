@@ -29,10 +29,10 @@ from typing import Literal, Protocol, runtime_checkable
 
 from dpnb.accounting.losses import Loss
 
-__all__ = ["Charged", "InteractiveMechanism", "State"]
+__all__ = ["Charged", "InteractiveMechanism", "MechanismState"]
 
 Charged = Literal["at launch", "step by step"]
-State = Literal["open", "used up", "closed", "elsewhere"]
+MechanismState = Literal["open", "used up", "closed", "elsewhere"]
 """``elsewhere``: its hidden noise is in another kernel, or gone with it; or it is for another version of the table."""
 
 
@@ -61,7 +61,7 @@ class InteractiveMechanism(Protocol):
         ...
 
     @property
-    def state(self) -> State:
+    def state(self) -> MechanismState:
         """Whether it can be asked."""
         ...
 

@@ -1,7 +1,7 @@
 """When an answer is good enough: rules that see released intervals and nothing else.
 
 An interval of a refined answer holds however its looks came about, so a rule that stops because of it leaves it true:
-see :mod:`dpnb.interactive.refinement`.
+see :mod:`dpnb.results.observations`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.exact import Number, binary_down, exact, positive
 
-__all__ = ["AbsoluteError", "Apart", "RelativeError", "StoppingRule"]
+__all__ = ["AbsoluteError", "ExcludesValue", "RelativeError", "StoppingRule"]
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class AbsoluteError:
 
 
 @dataclass(frozen=True)
-class Apart:
+class ExcludesValue:
     """No interval holds this value: on which side of it the truth is has been decided.
 
     Parameters

@@ -11,38 +11,54 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from sys import intern
 from typing import Any, NamedTuple
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, loss_from_json
 from dpnb.errors import LedgerError
-from dpnb.ledger.readable import readable
+from dpnb.ledger.node import UNCOUNTED, is_node
+from dpnb.ledger.readable import refuse_unreadable
 from dpnb.mechanisms.measurement import Measurement
 
+KINDS = RELEASE, COMPARISON, LAUNCH, CLOSE, TABLE_FILES = "release", "comparison", "launch", "close", "table_files"
+"""What an event is."""
+
 RESERVED_COLUMNS = (
-    *("id", "time", "key", "branch", "version", "question", "plan"),
-    *("request", "target", "loss", "sigma", "tau", "looks", "cell", "launch"),
+    *("id", "time", "kind", "request_key", "node", "actor", "request_id", "request_digest", "table_version"),
+    *("query_key", "plan", "arguments", "total_mu_squared", "loss", "charged_mu_squared", "charged_epsilon"),
+    *("sigma", "tau", "observations", "cell_id", "details"),
 )
 """Written with the charge and never changed."""
 
-ENTRY_COLUMNS = ("id", "branch", "version", "loss", "cell", "launch")
+RESERVED_FOR_LATER = ("actor", "request_id", "request_digest", "charged_mu_squared", "charged_epsilon")
+"""Always NULL so far: who asked and by which request, and what the filter is charged where that is not the loss.  A
+charge that is not read would be spent twice, so a value in one of them is refused."""
 
-COLUMNS = (*RESERVED_COLUMNS, "hash", "state", "measurement", "result_hash")
+ENTRY_COLUMNS = f"id, kind, node, table_version, loss, COALESCE({', '.join(RESERVED_FOR_LATER)}), cell_id, details"
 
-MAY_BE_EMPTY = {"sigma", "tau", "cell", "launch", "measurement"}
+COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "result_hash")
+
+MAY_BE_EMPTY = {*RESERVED_FOR_LATER, "sigma", "tau", "cell_id", "details", "result"}
+_reserved = itemgetter(*RESERVED_COLUMNS)
+_texts = itemgetter(*(i for i, name in enumerate(COLUMNS) if name != "id" and name not in MAY_BE_EMPTY))
+_texts_or_empty = itemgetter(*(i for i, name in enumerate(COLUMNS) if name in MAY_BE_EMPTY))
 STATES = ("reserved", "released", "failed")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 TABLE = """
-CREATE TABLE charges (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, key TEXT NOT NULL UNIQUE, branch TEXT NOT NULL, version TEXT NOT NULL,
-    question TEXT NOT NULL, plan TEXT NOT NULL, request TEXT NOT NULL, target TEXT NOT NULL, loss TEXT NOT NULL,
-    sigma TEXT, tau TEXT, looks TEXT NOT NULL, cell TEXT, launch TEXT, hash TEXT NOT NULL, state TEXT NOT NULL,
-    measurement TEXT, result_hash TEXT NOT NULL
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, request_key TEXT NOT NULL UNIQUE,
+    node TEXT NOT NULL, actor TEXT, request_id TEXT, request_digest TEXT, table_version TEXT NOT NULL,
+    query_key TEXT NOT NULL, plan TEXT NOT NULL, arguments TEXT NOT NULL, total_mu_squared TEXT NOT NULL,
+    loss TEXT NOT NULL, charged_mu_squared TEXT, charged_epsilon TEXT, sigma TEXT, tau TEXT,
+    observations TEXT NOT NULL, cell_id TEXT, details TEXT, hash TEXT NOT NULL, status TEXT NOT NULL, result TEXT,
+    result_hash TEXT NOT NULL
 );
-CREATE INDEX charges_by_question ON charges (version, branch, question);
-CREATE INDEX charges_by_branch ON charges (branch);
+CREATE INDEX events_by_query ON events (table_version, node, query_key);
+CREATE INDEX events_by_node ON events (node);
+CREATE UNIQUE INDEX events_by_request ON events (node, request_id) WHERE request_id IS NOT NULL;
 """
 
 
@@ -56,10 +72,12 @@ class Charge:
         1, 2, ... in order.
     time : str
         When it was reserved; UTC, ISO 8601.
+    kind : str
+        ``release``, ``comparison``, ``launch``, ``close`` or ``table_files``.
     key : str
         Identity of the request: table version, plan and arguments.
     branch : str
-        In which session, sub-session, part or other mechanism it was asked: see :mod:`dpnb.ledger.branch`.
+        In which session, sub-session, part or other mechanism it was asked: see :mod:`dpnb.ledger.node`.
     version : str
         Of the table.
     question : str
@@ -85,13 +103,14 @@ class Charge:
     cell : str or None
         Id of the notebook cell that asked first; None outside a notebook.
     launch : mapping or None
-        What a row is that launches or closes a mechanism; None for a question.
+        What a launch, a close or a row of the table's files is about; None for a question.
     said : mapping or None
         What was released, where it is no measurement.
     """
 
     id: int
     time: str
+    kind: str
     key: str
     branch: str
     version: str
@@ -124,10 +143,11 @@ class Charge:
         return self.loss
 
 
-class Entry(NamedTuple):
+class ChargeSummary(NamedTuple):
     """What of a row counts for budgets, and never changes once it is written; see `Charge` for what each is."""
 
     id: int
+    kind: str
     branch: str
     version: str
     loss: Loss
@@ -135,7 +155,7 @@ class Entry(NamedTuple):
     launch: Mapping[str, Any] | None
 
 
-def entry_of(stored: tuple[Any, ...]) -> Entry:
+def entry_of(stored: tuple[Any, ...]) -> ChargeSummary:
     """A row's entry, from its `ENTRY_COLUMNS`; equal parts of many rows are kept once.
 
     Raises
@@ -143,26 +163,62 @@ def entry_of(stored: tuple[Any, ...]) -> Entry:
     LedgerError
         A column does not hold what a ledger writes.
     """
-    number, branch, version, loss, cell, launch = stored
-    with readable(f"row {number}"):
-        return Entry(
+    number, kind, branch, version, loss, reserved, cell, details = stored
+    refuse_unknown(number, kind, branch, reserved)
+    with refuse_unreadable(f"row {number}"):
+        return ChargeSummary(
             number,
+            intern(kind),
             intern(branch),
             intern(version),
             _loss_of(loss),
             None if cell is None else intern(cell),
-            None if launch is None else _mapping(launch),
+            _details(kind, details),
         )
 
 
-def stored_of(values: tuple[Any, ...]) -> dict[str, Any] | None:
+def row_values(values: tuple[Any, ...]) -> dict[str, Any] | None:
     """A row's columns by name; None if one is not of the type that a ledger writes, which SQLite does not enforce."""
     stored = dict(zip(COLUMNS, values, strict=True))
-    texts = {name: value for name, value in stored.items() if not (value is None and name in MAY_BE_EMPTY)}
-    number = texts.pop("id")
-    if not isinstance(number, int) or not all(isinstance(text, str) for text in texts.values()):
+    if type(stored["id"]) is not int or {*map(type, _texts(values))} != {str}:
         return None
-    return stored if stored["state"] in STATES and TIME.fullmatch(stored["time"]) else None
+    if not {*map(type, _texts_or_empty(values))} <= {str, type(None)}:
+        return None
+    return stored if stored["status"] in STATES and TIME.fullmatch(stored["time"]) else None
+
+
+def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: str = "") -> None:
+    """Refuse an event that only a later version of dpnb can have written.
+
+    Parameters
+    ----------
+    number : int
+        Its id.
+    kind : str
+    node : str
+    reserved : objects
+        What is in the columns `RESERVED_FOR_LATER`.
+    path : str
+        Of the file, for the error.
+
+    Raises
+    ------
+    LedgerError
+        It is of another kind, on a node whose losses nobody would count, or has a value in a column that is reserved
+        for later.
+    """
+    if kind not in KINDS:
+        what = "another kind of event"
+    elif not (node == UNCOUNTED if kind == TABLE_FILES else is_node(node)):
+        what = "another kind of node"
+    elif reserved.count(None) != len(reserved):
+        what = f"a value in one of {', '.join(RESERVED_FOR_LATER)}"
+    else:
+        return
+    raise LedgerError(
+        f"ledger{f' {path!r}' if path else ''}: row {number} must be one that this version of dpnb understands; it has "
+        f"{what}; use the version that wrote it"
+    )
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
@@ -173,30 +229,31 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
     LedgerError
         A column does not hold what a ledger writes.
     """
-    with readable(f"row {stored['id']}"):
-        content = None if stored["measurement"] is None else _mapping(stored["measurement"])
-        values = content if content is not None and "values" in content else None
-        keys = (content or {}).get("keys")
+    with refuse_unreadable(f"row {stored['id']}"):
+        content = None if stored["result"] is None else _mapping(stored["result"])
+        compared = stored["kind"] == COMPARISON
+        keys = None if compared or content is None else content.get("group_keys")
         return Charge(
             id=stored["id"],
             time=stored["time"],
-            key=stored["key"],
-            branch=stored["branch"],
-            version=stored["version"],
-            question=stored["question"],
+            kind=stored["kind"],
+            key=stored["request_key"],
+            branch=stored["node"],
+            version=stored["table_version"],
+            question=stored["query_key"],
             plan=stored["plan"],
-            request=stored["request"],
-            target=_target_of(stored["target"]),
+            request=stored["arguments"],
+            target=_target_of(stored["total_mu_squared"]),
             loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
-            looks=_looks(stored["looks"]),
-            state=stored["state"],
-            measurement=None if values is None else Measurement.from_json(values),
+            looks=_looks(stored["observations"]),
+            state=stored["status"],
+            measurement=None if compared or content is None else Measurement.from_json(content),
             keys=None if keys is None else tuple(tuple(key) for key in keys),
-            cell=stored["cell"],
-            launch=None if stored["launch"] is None else _mapping(stored["launch"]),
-            said=content if values is None else None,
+            cell=stored["cell_id"],
+            launch=_details(stored["kind"], stored["details"]),
+            said=content if compared else None,
         )
 
 
@@ -217,6 +274,13 @@ def _looks(text: str) -> tuple[int, ...]:
     return tuple(looks)
 
 
+def _details(kind: str, details: str | None) -> dict[str, Any] | None:
+    """What an event is about; of a question it is the plan instead."""
+    if (details is None) != (kind in (RELEASE, COMPARISON)):
+        raise ValueError
+    return None if details is None else _mapping(details)
+
+
 def _mapping(text: str) -> dict[str, Any]:
     content = json.loads(text)
     if not isinstance(content, dict):
@@ -234,9 +298,9 @@ def digest(content: object) -> str:
 
 def chained_hash(previous: str, stored: Mapping[str, Any]) -> str:
     """Hash of what a charge fixed, over the hash of the row before."""
-    return digest([previous, *(stored[name] for name in RESERVED_COLUMNS)])
+    return digest([previous, *_reserved(stored)])
 
 
-def result_hash(chained: str, state: str, measurement: str | None) -> str:
+def result_hash(chained: str, status: str, result: str | None) -> str:
     """Hash of what became of a charge."""
-    return digest([chained, state, measurement])
+    return digest([chained, status, result])

@@ -17,7 +17,7 @@ STEPS_PER_BYTE = 1
 """Further steps per byte of the file.  Reading a whole ledger takes a tenth of that."""
 
 
-class Effort:
+class StepLimit:
     """How much work one statement takes; bounded, since a damaged file can send SQLite round in circles.
 
     Counting it also lets Python handle an interrupt, which SQLite then reports as one of its own errors.
@@ -51,7 +51,7 @@ class Effort:
         return self.exceeded
 
 
-def harden(connection: sqlite3.Connection, effort: Effort) -> sqlite3.Connection:
+def harden(connection: sqlite3.Connection, effort: StepLimit) -> sqlite3.Connection:
     """Have a connection run no code from the file and notice damaged pages; nothing is read from the file yet."""
     connection.set_progress_handler(effort, STEPS_AT_ONCE)
     connection.execute("PRAGMA trusted_schema = OFF")

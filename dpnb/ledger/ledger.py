@@ -15,24 +15,22 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import LedgerError
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
-from dpnb.ledger.chain import Link
-from dpnb.ledger.charge import Charge, Entry, chained_hash, charge_of, entry_of, result_hash
-from dpnb.ledger.durable import DurableFile
+from dpnb.ledger.chain import ChainHead
+from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, entry_of, result_hash
+from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 
-FORMAT = 4
-"""1 to 3 were development versions': this one cannot read the plans of the first, the second named no cell, and the
-third knew no interactive mechanisms.  Whoever changes what a plan makes of a unit's rows (which count, weights, steps)
+FORMAT = 5
+"""1 to 4 were development versions'.  A change of what a plan makes of a unit's rows (which count, weights, steps)
 raises it too: under individual accounting what each unit has paid is worked out from the plans once more."""
 TABLES = f"""
-CREATE TABLE promise (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE last (id INTEGER NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE parameters (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 {row.TABLE}
 """
 _COLUMNS = ", ".join(row.COLUMNS)
-_ENTRY_COLUMNS = ", ".join(row.ENTRY_COLUMNS)
-_INSERT = f"INSERT INTO charges ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
+_INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
 
 
 class Ledger(NotCopyable):
@@ -55,17 +53,17 @@ class Ledger(NotCopyable):
 
     _not_copied = "it is the record of a budget that is spent once; open the file again, which gives the same ledger"
 
-    _followed: Link | None
+    _followed: ChainHead | None
     """How far the chain has been verified; None while the file is being made."""
 
     def __init__(
         self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
     ) -> None:
-        self._use(DurableFile(path, TABLES, FORMAT))
+        self._use(SqliteFile(path, TABLES, FORMAT))
         try:
             if self._file.is_new():
                 self._create(promise, settings or {})
-            self._followed = chain.start(self.path, self.promise, self.settings)
+            self._followed = chain.chain_start(self.path, self.promise, self.settings)
             self._check_promise(promise)
             self._verify()
         except BaseException:
@@ -89,11 +87,11 @@ class Ledger(NotCopyable):
             The file is missing, empty or no ledger, cannot be read, or was altered.
         """
         ledger = object.__new__(cls)
-        ledger._use(DurableFile(path, TABLES, FORMAT, copied=True))
+        ledger._use(SqliteFile(path, TABLES, FORMAT, copied=True))
         try:
             if ledger._file.is_new():
                 raise LedgerError(f"ledger {ledger.path!r}: must hold a promise, and is empty; give a session's ledger")
-            ledger._followed = chain.start(ledger.path, ledger.promise, ledger.settings)
+            ledger._followed = chain.chain_start(ledger.path, ledger.promise, ledger.settings)
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
         except BaseException:
@@ -101,12 +99,12 @@ class Ledger(NotCopyable):
             raise
         return ledger
 
-    def _use(self, file: DurableFile) -> None:
+    def _use(self, file: SqliteFile) -> None:
         self._file, self.path, self.lock = file, file.path, file.lock
-        self._entries: list[Entry] = []  # of rows 1, 2, ...; they are read once, whoever counts them
+        self._entries: list[ChargeSummary] = []  # of rows 1, 2, ...; they are read once, whoever counts them
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
-        self._reserved: Link | None = None  # the end of the chain once a transaction is committed
+        self._reserved: ChainHead | None = None  # the end of the chain once a transaction is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 
@@ -115,10 +113,12 @@ class Ledger(NotCopyable):
             if not self._file.create():
                 return
             for item in sorted(promise.items()):
-                self._file.run("INSERT INTO promise VALUES (?, ?)", *item)
+                self._file.run("INSERT INTO metadata VALUES (?, ?)", *item)
             for item in sorted(settings.items()):
-                self._file.run("INSERT INTO settings VALUES (?, ?)", *item)
-            self._file.run("INSERT INTO last VALUES (0, ?)", chain.start(self.path, self.promise, self.settings).hash)
+                self._file.run("INSERT INTO parameters VALUES (?, ?)", *item)
+            self._file.run(
+                "INSERT INTO head VALUES (0, ?)", chain.chain_start(self.path, self.promise, self.settings).hash
+            )
 
     def _check_promise(self, promise: Mapping[str, str]) -> None:
         stored = self.promise
@@ -140,27 +140,27 @@ class Ledger(NotCopyable):
     @property
     def promise(self) -> dict[str, str]:
         """What the file was made for."""
-        return dict(self._file.run("SELECT name, value FROM promise"))
+        return dict(self._file.run("SELECT key, value FROM metadata"))
 
     @property
     def settings(self) -> dict[str, str]:
         """Figures that were fixed when the file was made."""
-        return dict(self._file.run("SELECT name, value FROM settings"))
+        return dict(self._file.run("SELECT key, value FROM parameters"))
 
     @property
     def count(self) -> int:
         """How many rows there are."""
-        ((last,),) = self._file.run("SELECT id FROM last")
+        ((last,),) = self._file.run("SELECT id FROM head")
         return int(last)
 
-    def entries(self, after: int = 0) -> list[Entry]:
+    def entries(self, after: int = 0) -> list[ChargeSummary]:
         """What counts of the rows with a larger id than `after`, in order; only of such as are on disk.
 
         A row that is being written may yet be undone, and whoever has counted it would be ahead of the ledger for ever.
         """
         with self.lock:
             clause, arguments = self._written(len(self._entries))
-            rows = self._file.run(f"SELECT {_ENTRY_COLUMNS} FROM charges {clause}", *arguments)  # noqa: S608
+            rows = self._file.run(f"SELECT {row.ENTRY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
             self._entries += [entry_of(values) for values in rows]
             return self._entries[after:]
 
@@ -178,13 +178,13 @@ class Ledger(NotCopyable):
 
     def find(self, key: str) -> Charge | None:
         """The row of a request, if it was ever made."""
-        found = self._select("WHERE key = ?", key)
+        found = self._select("WHERE request_key = ?", key)
         return found[0] if found else None
 
     def looks(self, version: str, branch: str, question: str) -> list[Charge]:
         """Rows that hold a released measurement of a question, in order."""
         return self._select(
-            "WHERE version = ? AND branch = ? AND question = ? AND sigma IS NOT NULL AND measurement IS NOT NULL "
+            "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL "
             "ORDER BY id",
             *(version, branch, question),
         )
@@ -192,14 +192,14 @@ class Ledger(NotCopyable):
     def unanswered(self, version: str, branch: str, question: str) -> list[Charge]:
         """Rows that were charged for a measurement of a question and hold none, in order."""
         return self._select(
-            "WHERE version = ? AND branch = ? AND question = ? AND sigma IS NOT NULL AND measurement IS NULL "
+            "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NULL "
             "ORDER BY id",
             *(version, branch, question),
         )
 
     def on_branch(self, branch: str, after: int = 0) -> list[Charge]:
         """Rows of one branch with a larger id than `after`, in order."""
-        return self._select("WHERE branch = ? AND id > ? ORDER BY id", branch, after)
+        return self._select("WHERE node = ? AND id > ? ORDER BY id", branch, after)
 
     def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
         """The rows with these ids, in order."""
@@ -207,7 +207,7 @@ class Ledger(NotCopyable):
         return self._select(f"WHERE id IN ({marks}) ORDER BY id", *ids)
 
     def _select(self, clause: str, *arguments: object) -> list[Charge]:
-        rows = self._file.run(f"SELECT {_COLUMNS} FROM charges {clause}", *arguments)  # noqa: S608  (our own text)
+        rows = self._file.run(f"SELECT {_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608  (our own text)
         return [charge_of(dict(zip(row.COLUMNS, values, strict=True))) for values in rows]
 
     # --- writing -----------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Ledger(NotCopyable):
             try:
                 with self._file.transaction():
                     if self._followed is not None:  # else the file is being made
-                        self._followed = chain.followed(self._file, self._followed)
+                        self._followed = chain.verify_chain(self._file, self._followed)
                     yield
                 self._followed = self._reserved or self._followed
             finally:
@@ -231,6 +231,7 @@ class Ledger(NotCopyable):
     def reserve(
         self,
         *,
+        kind: str = row.RELEASE,
         key: str,
         version: str,
         question: str,
@@ -251,33 +252,35 @@ class Ledger(NotCopyable):
         With ``sigma=None`` nothing will be measured and the row is released at once, with what it says; otherwise its
         own id is added to `looks`.
         """
-        ((last, previous),) = self._file.run("SELECT id, hash FROM last")
+        ((last, previous),) = self._file.run("SELECT id, hash FROM head")
         number = last + 1
         self._unwritten = number if self._unwritten is None else self._unwritten
         stored: dict[str, Any] = {
             "id": number,
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "key": key,
-            "branch": branch,
-            "version": version,
-            "question": question,
+            "kind": kind,
+            "request_key": key,
+            "node": branch,
+            **dict.fromkeys(row.RESERVED_FOR_LATER),
+            "table_version": version,
+            "query_key": question,
             "plan": plan,
-            "request": request,
-            "target": to_text(target.mu_squared),
+            "arguments": request,
+            "total_mu_squared": to_text(target.mu_squared),
             "loss": json.dumps(loss.to_json()),
             "sigma": None if sigma is None else sigma.hex(),
             "tau": None if tau is None else tau.hex(),
-            "looks": json.dumps(looks if sigma is None else [*looks, number]),
-            "cell": cell,
-            "launch": None if launch is None else json.dumps(launch),
+            "observations": json.dumps(looks if sigma is None else [*looks, number]),
+            "cell_id": cell,
+            "details": None if launch is None else json.dumps(launch),
         }
         stored["hash"] = chained_hash(previous, stored)
-        stored["state"] = "released" if sigma is None else "reserved"
-        stored["measurement"] = None if said is None else json.dumps(said)
-        stored["result_hash"] = result_hash(stored["hash"], stored["state"], stored["measurement"])
+        stored["status"] = "released" if sigma is None else "reserved"
+        stored["result"] = None if said is None else json.dumps(said)
+        stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
         self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
-        self._file.run("UPDATE last SET id = ?, hash = ?", number, stored["hash"])
-        self._reserved = Link(number, stored["hash"])
+        self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])
+        self._reserved = ChainHead(number, stored["hash"])
         return charge_of(stored)
 
     def release(
@@ -287,7 +290,7 @@ class Ledger(NotCopyable):
 
         Two kernels may answer one charge; the first to write wins, and the other's values are never shown.
         """
-        content = {**measurement.to_json(), **({} if keys is None else {"keys": keys})}
+        content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
         self._finish(charge, "released", json.dumps(content))
         return self.by_id((charge.id,))[0]
 
@@ -295,14 +298,14 @@ class Ledger(NotCopyable):
         """Note that a charge could not be answered; it stays charged."""
         self._finish(charge, "failed", None)
 
-    def _finish(self, charge: Charge, state: str, measurement: str | None) -> None:
+    def _finish(self, charge: Charge, status: str, result: str | None) -> None:
         with self.transaction():
-            ((chained,),) = self._file.run("SELECT hash FROM charges WHERE id = ?", charge.id)
+            ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
             self._file.run(
-                "UPDATE charges SET state = ?, measurement = ?, result_hash = ? WHERE id = ? AND state != 'released'",
-                state,
-                measurement,
-                result_hash(chained, state, measurement),
+                "UPDATE events SET status = ?, result = ?, result_hash = ? WHERE id = ? AND status != 'released'",
+                status,
+                result,
+                result_hash(chained, status, result),
                 charge.id,
             )
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from dpnb.errors import LedgerError
 
 
-class OwnLock:
+class ProcessLock:
     """A re-entrant lock; in a fork of its process it refuses at once.
 
     A fork has only one thread.  If another thread held the lock at the moment of the fork, nothing would ever release

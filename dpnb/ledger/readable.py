@@ -9,7 +9,7 @@ from dpnb.errors import LedgerError
 
 
 @contextmanager
-def readable(what: str) -> Iterator[None]:
+def refuse_unreadable(what: str) -> Iterator[None]:
     """Refuse a ledger if the block, which interprets what it holds, fails in any way.
 
     Parameters

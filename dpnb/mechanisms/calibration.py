@@ -47,6 +47,13 @@ def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> flo
     References
     ----------
     .. [1] Dong, Roth, Su 2022, Gaussian Differential Privacy, arXiv:1905.02383v3, Theorem 2.7.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP
+    >>> from dpnb.mechanisms import sigma_for
+    >>> sigma_for(4, GDP(0.5))
+    4.0
     """
     if isinstance(l2_sensitivity_squared, bool) or not isinstance(l2_sensitivity_squared, int | Fraction):
         raise InvalidValueError(

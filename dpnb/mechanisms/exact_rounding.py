@@ -27,7 +27,7 @@ _DIGITS_FOR_A_GUESS = 32
 _MOST_BITS = 1024
 
 
-class HalfUniform:
+class LazyUniform:
     """A real number uniform on (0, 1/2), of which as many binary digits exist as anybody has asked for.
 
     Parameters
@@ -70,7 +70,7 @@ class HalfUniform:
         return float(ndtri_exp(log_u))
 
 
-def round_lower_normal(shift: Fraction, scale: Fraction, uniform: HalfUniform) -> int:
+def round_lower_normal(shift: Fraction, scale: Fraction, uniform: LazyUniform) -> int:
     """Round ``shift + scale * Phi^-1(U)`` to the nearest integer, correctly.
 
     Parameters
@@ -111,7 +111,7 @@ def round_lower_normal(shift: Fraction, scale: Fraction, uniform: HalfUniform) -
     return high
 
 
-def lies_below(uniform: HalfUniform, threshold: Fraction) -> bool:
+def lies_below(uniform: LazyUniform, threshold: Fraction) -> bool:
     """Decide whether Phi^-1(U) is below a threshold.
 
     Parameters

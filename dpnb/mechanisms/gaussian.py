@@ -58,9 +58,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.exact_rounding import HalfUniform, round_lower_normal
+from dpnb.mechanisms.exact_rounding import LazyUniform, round_lower_normal
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.randomness import WORD_BITS, Source, checked_words
+from dpnb.mechanisms.randomness import WORD_BITS, NoiseSource, checked_words
 
 __all__ = ["INVERSE_ERROR", "Measurement", "measure"]
 
@@ -78,7 +78,7 @@ _SIGN_BIT = 1 << (WORD_BITS - 1)
 _CHUNK = 1 << 14
 
 
-def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: Source) -> Measurement:
+def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: NoiseSource) -> Measurement:
     """Add independent Gaussian noise to integer sums and round correctly to a grid that follows sigma.
 
     Parameters
@@ -104,6 +104,13 @@ def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: Source)
     ----------
     .. [1] Dong, Roth, Su 2022, Gaussian Differential Privacy, arXiv:1905.02383v3, Theorem 2.7.
        The proof that nothing is lost by rounding is in this module's docstring.
+
+    Examples
+    --------
+    >>> from dpnb.mechanisms import SystemNoiseSource, measure
+    >>> noisy = measure([120, 7], sigma=4.0, source=SystemNoiseSource())
+    >>> len(noisy.values), noisy.exponent, noisy.sigma
+    (2, -18, 4.0)
     """
     exponent, scale = _output_grid(sigma)
     integers = _as_integers(sums)
@@ -215,10 +222,10 @@ def _round_chunk(
     return nearest.astype(np.int64), np.abs(x - nearest) + margin < 0.5
 
 
-def _round_exactly(total: int, exponent: int, scale: float, word: int, source: Source) -> int:
+def _round_exactly(total: int, exponent: int, scale: float, word: int, source: NoiseSource) -> int:
     """Round f + s Z with certainty, starting from the digits that the word already gives."""
     fraction = Fraction(total & ((1 << exponent) - 1), 1 << exponent) if exponent > 0 else Fraction(0)
-    uniform = HalfUniform(word & (_SIGN_BIT - 1), WORD_BITS, lambda: int(checked_words(source, 1)[0]), WORD_BITS)
+    uniform = LazyUniform(word & (_SIGN_BIT - 1), WORD_BITS, lambda: int(checked_words(source, 1)[0]), WORD_BITS)
     if word & _SIGN_BIT:
         return round_lower_normal(fraction, Fraction(scale), uniform)
     return -round_lower_normal(-fraction, Fraction(scale), uniform)  # round(f - s Y) = -round(-f + s Y)

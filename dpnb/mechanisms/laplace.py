@@ -41,7 +41,7 @@ from fractions import Fraction
 from dpnb.accounting.conversions.directed import directed, log, real
 from dpnb.accounting.exact import Number, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.randomness import WORD_BITS, Source, checked_words
+from dpnb.mechanisms.randomness import WORD_BITS, NoiseSource, checked_words
 
 __all__ = ["discrete_laplace", "laplace_half_width", "laplace_tail"]
 
@@ -54,7 +54,7 @@ _MOST_REFILLS = 256
 _DEEP = 800
 
 
-def discrete_laplace(scale: Fraction, source: Source) -> int:
+def discrete_laplace(scale: Fraction, source: NoiseSource) -> int:
     """Draw an integer x with probability proportional to exp(-abs(x)/scale), exactly.
 
     Parameters
@@ -73,9 +73,16 @@ def discrete_laplace(scale: Fraction, source: Source) -> int:
     ------
     InvalidValueError
         The scale is not an exact number greater than 0, or the source gives no words.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.mechanisms import SystemNoiseSource, discrete_laplace
+    >>> isinstance(discrete_laplace(Fraction(5, 2), SystemNoiseSource()), int)
+    True
     """
     top, bottom = _checked(scale)
-    chance = _Chance(source, _MOST_REFILLS * (1 + top.bit_length() // WORD_BITS))
+    chance = _ExactBernoulli(source, _MOST_REFILLS * (1 + top.bit_length() // WORD_BITS))
     while True:
         rest = chance.below(top)
         if not chance.happens(rest, top):
@@ -108,6 +115,13 @@ def laplace_tail(scale: Fraction, width: int) -> float:
     ------
     InvalidValueError
         A number is out of its range.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.mechanisms import laplace_tail
+    >>> round(float(laplace_tail(Fraction(5, 2), 10)), 4)
+    0.0147
     """
     top, bottom = _checked(scale)
     step = Fraction(bottom, top)
@@ -138,6 +152,13 @@ def laplace_half_width(scale: Fraction, alpha: Number) -> int:
     ------
     InvalidValueError
         A number is out of its range.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.mechanisms import laplace_half_width
+    >>> laplace_half_width(Fraction(5, 2), Fraction(1, 20))
+    7
     """
     exact_scale, miss = Fraction(*_checked(scale)), exact(alpha, name="alpha")
     if not 0 < miss < 1:
@@ -170,7 +191,7 @@ def _checked_width(width: object) -> int:
     return width
 
 
-class _Chance:
+class _ExactBernoulli:
     """Uniform integers and coins for one draw.
 
     Words are taken from the source several at a time.  What is left of them is dropped with this object, which nobody
@@ -179,7 +200,7 @@ class _Chance:
 
     __slots__ = ("_refills_left", "_source", "_words")
 
-    def __init__(self, source: Source, refills: int) -> None:
+    def __init__(self, source: NoiseSource, refills: int) -> None:
         self._source = source
         self._refills_left = refills
         self._words: list[int] = []

@@ -29,6 +29,15 @@ class Measurement:
         Binary logarithm of the output grid's spacing; follows `sigma` alone.
     sigma : float
         Standard deviation of the noise, in the units of the sums; its literal binary value.
+
+    Examples
+    --------
+    >>> from dpnb.mechanisms import Measurement
+    >>> noisy = Measurement(values=(12, -7), exponent=-2, sigma=1.5)
+    >>> noisy.to_floats()
+    array([ 3.  , -1.75])
+    >>> Measurement.from_json(noisy.to_json()) == noisy
+    True
     """
 
     values: tuple[int, ...]

@@ -18,8 +18,15 @@ WORD_BITS = 64
 
 
 @runtime_checkable
-class Source(Protocol):
-    """A supply of independent, uniformly distributed 64-bit words."""
+class NoiseSource(Protocol):
+    """A supply of independent, uniformly distributed 64-bit words.
+
+    Examples
+    --------
+    >>> from dpnb.mechanisms import NoiseSource, SystemNoiseSource
+    >>> isinstance(SystemNoiseSource(), NoiseSource)
+    True
+    """
 
     @property
     def private(self) -> bool:
@@ -42,10 +49,16 @@ class Source(Protocol):
         ...
 
 
-class SystemSource:
+class SystemNoiseSource:
     """Words from the operating system's cryptographic generator (`os.urandom`).
 
     It keeps no state: safe in threads and after a fork, with nothing in memory that would tell past noise.
+
+    Examples
+    --------
+    >>> from dpnb.mechanisms import SystemNoiseSource
+    >>> SystemNoiseSource().private, SystemNoiseSource().words(3).shape
+    (True, (3,))
     """
 
     @property
@@ -54,7 +67,7 @@ class SystemSource:
         return True
 
     def words(self, n: int) -> NDArray[np.uint64]:
-        """Draw ``n`` fresh words; see `Source.words`."""
+        """Draw ``n`` fresh words; see `NoiseSource.words`."""
         return np.frombuffer(os.urandom(n * WORD_BITS // 8), dtype=np.uint64)
 
 
@@ -65,6 +78,13 @@ class NotPrivateSeededSource:
     ----------
     seed : int
         Equal seeds give equal words, on every platform.
+
+    Examples
+    --------
+    >>> from dpnb.mechanisms import NotPrivateSeededSource
+    >>> source, again = NotPrivateSeededSource(7), NotPrivateSeededSource(7)
+    >>> source.private, bool((source.words(3) == again.words(3)).all())
+    (False, True)
     """
 
     def __init__(self, seed: int) -> None:
@@ -76,11 +96,11 @@ class NotPrivateSeededSource:
         return False
 
     def words(self, n: int) -> NDArray[np.uint64]:
-        """Draw the next ``n`` words of the sequence; see `Source.words`."""
+        """Draw the next ``n`` words of the sequence; see `NoiseSource.words`."""
         return np.asarray(self._generator.random_raw(n), dtype=np.uint64)
 
 
-def checked_words(source: Source, n: int) -> NDArray[np.uint64]:
+def checked_words(source: NoiseSource, n: int) -> NDArray[np.uint64]:
     """Draw from a source and refuse what is not ``n`` words.
 
     A source that hands out floats or too few words would weaken the noise silently.

@@ -11,7 +11,7 @@ each, and thresholding is post-processing. P(not E) <= 1 - Phi((T - 1)/sigma)^G 
 mixture with weight 1 - delta of something that is mu-GDP against D's output, and D's own is trivially such a mixture
 with the same weight.
 
-For what a noisy number says about a group, given that it was named, see `dpnb.answer.estimates.discovered`.
+For what a noisy number says about a group, given that it was named, see `dpnb.results.estimates.partitions`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpnb.accounting.exact import binary_down
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.randomness import Source
+from dpnb.mechanisms.randomness import NoiseSource
 
 _MARGIN = 1 + 1e-12
 """Far above the error of `ndtri`, as tests/test_assumptions.py measures it, and of the doubles around it."""
@@ -45,10 +45,22 @@ def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
     delta : Fraction
         Bound on the probability that any group of one unit alone is named, in (0, 1).
 
+    Returns
+    -------
+    float
+        In units; its literal binary value counts.
+
     Raises
     ------
     InvalidValueError
         delta is not between 0 and 1, or too small for a double.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.mechanisms import threshold_for
+    >>> round(threshold_for(4.0, 2, Fraction(1, 10**6)), 3)
+    20.567
     """
     if not 0 < delta < 1 or binary_down(delta) < 1e-300:
         raise InvalidValueError(f"delta: must lie between 0 and 1; got {float(delta)!r}; give for example 1e-8")
@@ -65,13 +77,30 @@ def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> in
         As for `threshold_for`.
     exponent : int
         Binary logarithm of the output grid's spacing.
+
+    Returns
+    -------
+    int
+        In steps of the output grid.
+
+    Raises
+    ------
+    InvalidValueError
+        As for `threshold_for`.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.mechanisms import least_named
+    >>> least_named(4.0, 2, Fraction(1, 10**6), -18) * 2.0**-18 > 20
+    True
     """
     # Rounding to the output grid may lift a value by half a step.
     return math.ceil(Fraction(threshold_for(sigma, groups, delta)) / Fraction(2) ** exponent) + 1
 
 
 def named(
-    counts: NDArray[np.int64], *, sigma: float, groups: int, delta: Fraction, source: Source
+    counts: NDArray[np.int64], *, sigma: float, groups: int, delta: Fraction, source: NoiseSource
 ) -> tuple[list[int], Measurement]:
     """Which of the counts are released, and their noisy values.
 
@@ -87,6 +116,21 @@ def named(
     -------
     (list of int, Measurement)
         Places of the released ones, in order, and their values.
+
+    Raises
+    ------
+    InvalidValueError
+        As for `threshold_for` and `measure`.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> import numpy as np
+    >>> from dpnb.mechanisms import SystemNoiseSource, named
+    >>> counts = np.array([1, 5000])
+    >>> places, noisy = named(counts, sigma=4.0, groups=1, delta=Fraction(1, 10**20), source=SystemNoiseSource())
+    >>> places, len(noisy.values)
+    ([1], 1)
     """
     noisy = measure(counts, sigma=sigma, source=source)
     least = least_named(sigma, groups, delta, noisy.exponent)

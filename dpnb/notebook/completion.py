@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpnb._core.pricing.target import KINDS
+from dpnb._core.query import Query
 from dpnb.notebook.magics import COMMANDS, OPTIONS
-from dpnb.session.query import Query
-from dpnb.session.target import KINDS
 
 
 def complete(shell: Any, event: Any) -> list[str]:

@@ -7,15 +7,24 @@ from typing import Any
 
 from IPython.display import display
 
-from dpnb import stages
-from dpnb.answer.faces import FAINT, STYLE, why
+from dpnb import progress
+from dpnb._core import registry
+from dpnb._core.query import Query
 from dpnb.errors import DpnbError
-from dpnb.notebook import ladder, panel, place, progress, snapshot, tracebacks
+from dpnb.notebook import (
+    cell_context,
+    panel,
+    picker_state,
+    progress_line,
+    snapshots,
+    tracebacks,
+)
 from dpnb.notebook.completion import complete
 from dpnb.notebook.magics import DpnbMagics
-from dpnb.session import Session, live, state, still
-from dpnb.session.explanations import explained
-from dpnb.session.query import Query
+from dpnb.render import sessions
+from dpnb.render.explanations import explanation_for
+from dpnb.render.page import FAINT, STYLE, explanation_link
+from dpnb.session import BaseSession, snapshot
 
 
 def load(shell: Any) -> None:
@@ -29,24 +38,24 @@ def load(shell: Any) -> None:
     _unregister(shell)
     shell.events.register("post_run_cell", explain_error)
     formatter = shell.display_formatter.mimebundle_formatter
-    formatter.for_type(Session, _gauges)
+    formatter.for_type(BaseSession, _gauges)
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
-    live.tell_cells_by(place.asking_cell)
-    stages.show_by(progress.begin)
-    panel.install(snapshot.sessions, snapshot.log)
-    live.subscribe(panel.publish)
+    registry.set_cell_provider(cell_context.current_cell)
+    progress.show_by(progress_line.begin)
+    panel.install(snapshots.sessions, snapshots.log)
+    registry.subscribe(panel.publish)
 
 
 def unload(shell: Any) -> None:
     """Turn the live faces and the magics off again."""
-    live.unsubscribe(panel.publish)
-    live.tell_cells_by(None)
-    stages.show_by(None)
+    registry.unsubscribe(panel.publish)
+    registry.set_cell_provider(None)
+    progress.show_by(None)
     for where in ("line", "cell"):
         shell.magics_manager.magics[where].pop("dpnb", None)
     for command in ("%dpnb", "%%dpnb"):
         shell.strdispatchers["complete_command"].strs.pop(command, None)
-    shell.display_formatter.mimebundle_formatter.type_printers.pop(Session, None)
+    shell.display_formatter.mimebundle_formatter.type_printers.pop(BaseSession, None)
     shell.display_formatter.ipython_display_formatter.type_printers.pop(Query, None)
     tracebacks.lengthen()
     _unregister(shell)
@@ -57,8 +66,8 @@ def explain_error(result: Any) -> None:
     error = result.error_in_exec
     if not isinstance(error, DpnbError):
         return
-    words = explained(error)
-    link = why(words.id, "Show it in the panel") if place.has_live_widgets() else ""
+    words = explanation_for(error)
+    link = explanation_link(words.id, "Show it in the panel") if cell_context.has_live_widgets() else ""
     html = f'<div style="{STYLE}"><span style="{FAINT}">{escape(words.title)}:</span> {escape(words.text)}{link}</div>'
     display(  # type: ignore[no-untyped-call]
         {"text/plain": f"{words.title}: {words.text}", "text/html": html}, raw=True
@@ -70,19 +79,19 @@ def _unregister(shell: Any) -> None:
         shell.events.unregister("post_run_cell", explain_error)
 
 
-def _gauges(session: Session) -> dict[str, object] | None:
-    if not place.has_live_widgets():
+def _gauges(session: BaseSession) -> dict[str, object] | None:
+    if not cell_context.has_live_widgets():
         return None
     from dpnb.notebook import widgets  # brings ipywidgets, so only when gauges are shown
 
-    live.shown(session)
-    now = state.snapshot(session)
-    return widgets.mimebundle(now, text=still.text(now), html=still.html(now))
+    registry.note_shown(session)
+    now = snapshot.snapshot(session)
+    return widgets.mimebundle(now, text=sessions.render_text(now), html=sessions.render_html(now))
 
 
 def _show(query: Query) -> None:
-    if not place.has_live_widgets():
-        display(ladder.still(query), raw=True)  # type: ignore[no-untyped-call]
+    if not cell_context.has_live_widgets():
+        display(picker_state.static_output(query), raw=True)  # type: ignore[no-untyped-call]
         return
     from dpnb.notebook import picker  # likewise
 

@@ -12,11 +12,12 @@ from typing import Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
 
-from dpnb.answer.preview import Preview, Previews
+from dpnb._core.pricing.target import KINDS
+from dpnb._core.query import Query
 from dpnb.errors import DpnbError, RequestError, printable
-from dpnb.session import Session, live
-from dpnb.session.query import Query
-from dpnb.session.target import KINDS
+from dpnb.notebook import snapshots
+from dpnb.results.preview import Preview, Previews
+from dpnb.session import BaseSession
 
 NO_SESSION = "dpnb: no session in this kernel yet; make one with session = dpnb.Session(table, name=..., budget=...)"
 COMMANDS = {
@@ -64,9 +65,9 @@ class DpnbMagics(Magics):
             known = "; ".join(f"%dpnb {name}: {words}" for name, words in COMMANDS.items())
             print(f"dpnb: there is no %dpnb {line.strip()}; %dpnb alone shows the gauges; {known}")  # noqa: T201
             return None
-        if not live.sessions():
+        if not snapshots.live():
             print(NO_SESSION)  # noqa: T201  (a magic talks to its user)
-        for session in live.sessions():
+        for session in snapshots.live():
             try:
                 display(_shown(session, command))  # type: ignore[no-untyped-call]
             except DpnbError as error:  # a session that cannot be read hides no other
@@ -128,7 +129,7 @@ class DpnbMagics(Magics):
         return None
 
 
-def _shown(session: Session, command: str) -> object:
+def _shown(session: BaseSession, command: str) -> object:
     if command == "log":
         return session.log()
     return session.explain() if command == "explain" else session

@@ -15,27 +15,22 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import msgspec
+
+from dpnb._protocol.messages import TARGET, LogChunk, PanelRequest, RequestLog, RequestSnapshot
+from dpnb._protocol.snapshot import VERSION, Explanation, LogEntry, Session, Snapshot
 from dpnb.errors import DpnbError
-from dpnb.session.explanations import EXPLANATIONS
+from dpnb.render.explanations import EXPLANATIONS
 
-Sessions = list[dict[str, object]]
-"""The sessions of the browser contract, the most recently used first."""
+Sessions = list[Session]
+"""The most recently used first."""
 
-Log = Callable[[str, int, int], tuple[int, list[dict[str, object]]]]
+Log = Callable[[str, int, int], tuple[int, list[LogEntry]]]
 """Of a session, by its id, and of a number of rows to leave out: how many rows there are, and the next ones."""
 
 Send = Callable[[dict[str, object]], None]
 
-Request = dict[str, object]
-"""What a browser asks: ``{"method": "request_state"}``, or ``{"method": "request_log", "session": ...}``."""
-
-EXPLAINED = [explained._asdict() for explained in EXPLANATIONS]
-
-TARGET = "dpnb.state"
-"""The comm target under which the browser finds this process."""
-
-VERSION = 4
-"""Of the contract with the browser."""
+EXPLAINED = [Explanation(**explained._asdict()) for explained in EXPLANATIONS]
 
 LOG_ROWS = 500
 """In one message of a whole log."""
@@ -60,11 +55,11 @@ class Panel:
     """
 
     def __init__(
-        self, open_channel: Callable[[Callable[[Request], None]], Send | None], *, interval: float = INTERVAL
+        self, open_channel: Callable[[Callable[[object], None]], Send | None], *, interval: float = INTERVAL
     ) -> None:
         self._open_channel = open_channel
         self._interval = interval
-        self._boot = str(uuid.uuid4())
+        self._process_id = str(uuid.uuid4())
         self._pid = -1
         self._seq = 0
         self._send: Send | None = None
@@ -84,7 +79,7 @@ class Panel:
         Parameters
         ----------
         snapshot
-            Returns the sessions of the browser contract; called from any thread, so it must not need a certain one.
+            Returns the sessions; called from any thread, so it must not need a certain one.
         log : callable, optional
             Returns rows of a session's whole log, which a snapshot does not hold.
         """
@@ -126,12 +121,16 @@ class Panel:
                 self._is_flushing = False
             raise
 
-    def _answer(self, request: Request) -> None:
-        """What a browser asked for, told to all that listen."""
+    def _answer(self, message: object) -> None:
+        """Broadcast what a browser requested; a message that is no request is ignored."""
+        try:
+            request = msgspec.convert(message, PanelRequest)
+        except msgspec.ValidationError:
+            return
         match request:
-            case {"method": "request_state"}:
+            case RequestSnapshot():
                 self.publish()
-            case {"method": "request_log", "session": str(session)}:
+            case RequestLog(session=session):
                 self._send_log(session)
 
     def _send_log(self, session: str) -> None:
@@ -143,8 +142,8 @@ class Panel:
                 total, rows = self._log(session, start, LOG_ROWS)
             except DpnbError:
                 total, rows = 0, []  # the snapshot says why
-            part = {"session": session, "start": start, "total": total, "rows": rows}
-            self._send({"dpnb_log": {"v": VERSION, "boot": self._boot, **part}})
+            chunk = LogChunk(VERSION, self._process_id, session, start, total, rows)
+            self._send({"dpnb_log": msgspec.to_builtins(chunk)})
             start += len(rows)
             if not rows or start >= total:
                 return
@@ -174,8 +173,8 @@ class Panel:
         try:
             sessions = self._snapshot()
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            about = {"v": VERSION, "boot": self._boot, "seq": seq, "time": now}
-            self._send({"dpnb": {**about, "sessions": sessions, "explanations": EXPLAINED}})
+            snapshot = Snapshot(VERSION, self._process_id, seq, now, sessions, EXPLAINED)
+            self._send({"dpnb": msgspec.to_builtins(snapshot)})
         except Exception as error:  # noqa: BLE001
             # A release that was paid for must not fail because it could not be shown.
             _log.error("dpnb could not bring the gauges up to date (%s)", type(error).__name__)
@@ -212,7 +211,7 @@ class Panel:
                 self.flush()
 
 
-def _open_comm(answer: Callable[[Request], None]) -> Send | None:
+def _open_comm(answer: Callable[[object], None]) -> Send | None:
     """Open the silent comm of this kernel; None outside a kernel."""
     ipython = sys.modules.get("IPython")
     if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
@@ -224,9 +223,7 @@ def _open_comm(answer: Callable[[Request], None]) -> Send | None:
     comm.get_comm_manager().register_comm(channel)
 
     def on_message(message: dict[str, dict[str, object]]) -> None:
-        data = message["content"].get("data")
-        if isinstance(data, dict):
-            answer(data)
+        answer(message["content"].get("data"))
 
     channel.on_msg(on_message)
 

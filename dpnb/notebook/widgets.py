@@ -8,12 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import anywidget
+import msgspec
 import traitlets
 
+from dpnb._protocol.snapshot import Session
 from dpnb.notebook import panel
-
-Session = dict[str, object]
-"""One session of the browser contract."""
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -39,7 +38,7 @@ class Gauges(anywidget.AnyWidget):
     Parameters
     ----------
     state : dict
-        One session of the browser contract.  The list of releases is left to the panel.
+        A `Session` of the protocol as JSON.  Its log is left to the panel.
     """
 
     _esm = asset("gauges.js")
@@ -59,13 +58,13 @@ _shown: dict[str, Gauges] = {}
 
 def gauges(session: Session) -> Gauges:
     """Return the live gauges of a session, brought up to date; they follow every flush of the panel from then on."""
-    key = str(session["id"])
+    key = session.id
     widget = _shown.get(key)
     if widget is None or widget.comm is None:  # never shown, or closed by the user
-        widget = _shown[key] = Gauges(state=_without_releases(session))
+        widget = _shown[key] = Gauges(state=_without_log(session))
         panel.on_flush(_follow)
     else:
-        widget.state = _without_releases(session)
+        widget.state = _without_log(session)
     return widget
 
 
@@ -74,8 +73,7 @@ def mimebundle(session: Session, *, text: str, html: str) -> dict[str, object]:
 
     Parameters
     ----------
-    session : dict
-        One session of the browser contract.
+    session : Session
     text, html : str
         What a terminal, and a notebook that is opened without a kernel, show instead.
 
@@ -96,10 +94,11 @@ def live(widget: anywidget.AnyWidget, view: str) -> dict[str, object]:
 def _follow(sessions: list[Session]) -> None:
     """Bring every shown widget to the state that the panel was just sent."""
     for session in sessions:
-        widget = _shown.get(str(session["id"]))
+        widget = _shown.get(session.id)
         if widget is not None and widget.comm is not None:
-            widget.state = _without_releases(session)
+            widget.state = _without_log(session)
 
 
-def _without_releases(session: Session) -> Session:
-    return {**session, "releases": []}
+def _without_log(session: Session) -> dict[str, object]:
+    state: dict[str, object] = msgspec.to_builtins(msgspec.structs.replace(session, log=[]))
+    return state

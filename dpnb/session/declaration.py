@@ -34,11 +34,11 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from dpnb._core.tables import UnreadTables
+from dpnb._plan.schema import ColumnType
 from dpnb.accounting.budget import Budget
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
-from dpnb.query.schema import ColumnType
-from dpnb.session.tables import Unread
 from dpnb.session.toml_lines import Keys, lines_of
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class Declaration:
             keys = keys[:-1]
         return f"{self.path}, line {self.lines[keys]}" if keys else self.path
 
-    def opened(self, make: Callable[..., T], unread: Unread) -> T:
+    def opened(self, make: Callable[..., T], unread: UnreadTables) -> T:
         """Make a session of the table, as stated.
 
         Parameters

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpnb.query.schema import Bounded, Categories, ColumnType, Dates, Schema
-from dpnb.query.unit import PrivacyUnit
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema
 
 DEFAULT_UNITS = 1000
 MOST_TEXTS = 20
 MOST_MOCK = 10_000_000
 """Units, and rows, of a mock table: it is kept in memory, however large the real one is."""
-NOTICE = "REHEARSAL: mock data, not real"
 
 
 def mock_tables(

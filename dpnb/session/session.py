@@ -7,58 +7,38 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpnb.accounting.budget import Budget
-from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers import Odometer
-from dpnb.accounting.promise import AnyFilter
-from dpnb.errors import PlanError, RequestError
-from dpnb.interactive.protocol import Charged, State
-from dpnb.ledger import MEMORY, Ledger, branch_of
-from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
-from dpnb.query.aggregations import Active, AnyView, Model, Plain
-from dpnb.query.frame import Frame
-from dpnb.query.frame.frame import Scope
-from dpnb.query.part import part_from_json, table_of
-from dpnb.query.plan import Plan
-from dpnb.query.plan import Source as Rows
-from dpnb.query.schema import ColumnType, Key, encodable
-from dpnb.session import live, plain_words, rehearsal, state, still
-from dpnb.session.account import Account
-from dpnb.session.arguments import (
+from dpnb._core import registry
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.core import SessionCore
+from dpnb._core.ledger_metadata import MOCK_DATA, NOT_PRIVATE, LedgerMetadata
+from dpnb._core.options import (
     checked_budget,
     checked_name,
     checked_rows,
     checked_seed,
     checked_size,
     checked_version,
-    discovery_delta,
     ledger_path,
     warn_of_texts,
 )
+from dpnb._core.pricing.public_knowledge import PublicSizes
+from dpnb._core.tables import PrivateTables, UnreadTables
+from dpnb._core.unit_budgets import IndividualAccounting, checked_accounting
+from dpnb._plan.schema import ColumnType
+from dpnb.accounting.budget import Budget
+from dpnb.ledger import MEMORY
+from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
+from dpnb.progress import Stage, at, work
+from dpnb.session import rehearsal
+from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
-from dpnb.session.individual import Individuals, checked_accounting
-from dpnb.session.knowledge import PublicFigures
-from dpnb.session.mechanisms import Descent, Launches, Mechanisms, Sub
-from dpnb.session.plain_words import Explanation
-from dpnb.session.pledge import Pledge
-from dpnb.session.query import Query
-from dpnb.session.questions import Questions
-from dpnb.session.releases import Releases
-from dpnb.session.tables import Tables, Unread
-from dpnb.session.tree import SUB_SESSION, Launch
-from dpnb.stages import Stage, at, work
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
 
 
-class Session(Launches):
+class Session(BaseSession):
     """A private table and the promise about it.
 
     Parameters
@@ -66,7 +46,7 @@ class Session(Launches):
     table : data frame, or mapping of str to data frame
         Of pandas, polars or pyarrow: copied as far as the schema describes it; changing it later changes nothing here.
         Or a lazy frame of polars, a relation of DuckDB or a data frame of Spark, which stay where they are and are read
-        anew by every question, or a data frame of Dask, which is prepared on its workers: see `dpnb.query.tables`.
+        anew by every question, or a data frame of Dask, which is prepared on its workers: see `dpnb._backends`.
         Several tables have names and share the privacy unit and the budget.  What a value counts as depends on that
         value alone, but a library may have changed it before: pandas converts integers beside a null or a
         fraction to doubles, and integers above 2**53 then differ.  Columns of such integers need a nullable or an Arrow
@@ -77,8 +57,8 @@ class Session(Launches):
         The promise, over everything this ledger ever releases.
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that may be asked about; for several tables a mapping of their names to such mappings.  One that
-        cannot match what the table's container declares is refused (see `dpnb.query.column_kinds`); whether the others
-        match the rows, ``python -m dpnb check`` shows the curator.
+        cannot match what the table's container declares is refused (see `dpnb._backends.column_types`); whether the
+        others match the rows, ``python -m dpnb check`` shows the curator.
     privacy_unit : str, optional
         The column that says whose a row is; left out, each row is a unit.
     max_rows_per_unit : int, optional
@@ -136,18 +116,9 @@ class Session(Launches):
     How long a question takes and how much memory it needs are outside the guarantee: both can depend on the rows.
     Memory depends little on one unit, since somebody who can limit it, or read how much is used, could otherwise learn
     a value of one person exactly: a table can be in a join only once, a unit has at most 10,000 pairs of rows in a
-    join, and pairs are formed one block at a time and not kept (`dpnb.query.pairs`).  What remains is of the size of
-    one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
+    join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`).  What remains is
+    of the size of one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
     """
-
-    told_of = ""
-    """What the odometers' statements are about, for a session inside another one."""
-
-    notice: str | None = None
-    """Says loudly that answers are not real or not private; None for a real session."""
-
-    _individuals: Individuals | None = None
-    """What each unit has paid, where each has a budget of its own."""
 
     def __init__(
         self,
@@ -170,12 +141,10 @@ class Session(Launches):
         on_exhausted: str | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
-        table = Unread.of(table)  # this frame is in every traceback of what follows
-        self.name = checked_name(name)
-        self.budget = checked_budget(budget)
-        self.public_size = checked_size(public_size)
-        self.version = checked_version(version)
-        self._tables = Tables.declared(
+        table = UnreadTables.of(table)  # this frame is in every traceback of what follows
+        name, budget, size = checked_name(name), checked_budget(budget), checked_size(public_size)
+        version = checked_version(version)
+        tables = PrivateTables.declared(
             schema,
             several=table.several,
             privacy_unit=privacy_unit,
@@ -184,56 +153,39 @@ class Session(Launches):
             rows_per_group=max_rows_per_group,
             norm=max_norm_per_unit,
         )
-        warn_of_texts(self._tables.schemas, self.budget)
-        self.public_rows = checked_rows(public_rows, self._tables.units, self.public_size)
+        warn_of_texts(tables.schemas, budget)
+        public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)
-        self._tables.divisible = exhausted == "clip"
-        source: Source = SystemSource()
+        tables.divisible = exhausted == "clip"
+        source: NoiseSource = SystemNoiseSource()
+        notice = table.notice
         if not_private_test_seed is not None:
             seed = checked_seed(not_private_test_seed)
-            source, self.notice = NotPrivateSeededSource(seed), NOT_PRIVATE
-        path = ledger_path(ledger, self.name)
-        about = Pledge(self.name, self._tables, self.notice, exhausted).to_texts()
+            source, notice = NotPrivateSeededSource(seed), NOT_PRIVATE
+        path = ledger_path(ledger, name)
+        about = LedgerMetadata(name, tables, notice, exhausted).to_texts()
         individual = exhausted is not None
         with work(Stage.READING):
-            self._tables.read(table)
+            tables.read(table)
             if exhausted is not None:
-                self._tables.opened.refuse_purses(exhausted)
+                tables.opened.refuse_individual(exhausted)
             with at(Stage.LEDGER):
-                account = Account.opened(path, self.budget, about, filter, self.public_size, individual=individual)
-                self._tables.noted(account.ledger, self.version)
-        if exhausted is not None:
-            self._individuals = Individuals(self._tables, account, self.version, exhausted)
-        self._open(account, source, _identity(path, id(self)), changed=lambda: live.used(self))
-        live.used(self)
-
-    def _open(self, account: Account, source: Source, identity: str, changed: Callable[[], None]) -> None:
-        """Tie table, promise and noise together; `changed` is called when something was charged or answered."""
-        self.id = identity
-        self._account, self._source = account, source
-        self._questions = Questions(
-            self._tables, account, self.version, PublicFigures(self.public_size, self.public_rows)
+                account = Accountant.opened(path, budget, about, filter, size, individual=individual)
+                tables.noted(account.ledger, version)
+        core = SessionCore(
+            id=_identity(path, id(self)),
+            name=name,
+            tables=tables,
+            account=account,
+            version=version,
+            public=public,
+            source=source,
+            notice=notice,
+            individuals=None if exhausted is None else IndividualAccounting(tables, account, version, exhausted),
         )
-        self._releases = Releases(
-            self._questions,
-            source,
-            self.notice,
-            asked=lambda plan, view: Query(plan, view, self).release,
-            changed=changed,
-            individuals=self._individuals,
-        )
-        self._mechanisms = Mechanisms(
-            self._questions, self._releases, source, self._sub_session, self._part_of, self._part_words
-        )
-
-    _part_words = ""
-    """Which part of a partition this is, if it is one."""
-
-    def _sub_session(self, launch: Launch, kept: Sub) -> SubSession:
-        return SubSession(self, launch, kept)
-
-    def _part_of(self, launch: Launch, key: Key) -> Part:
-        return Part(self, launch, key)
+        super().__init__(core)
+        core.on_change(lambda: registry.note_use(self))
+        registry.note_use(self)
 
     @classmethod
     def rehearse(cls, table: object = None, **arguments: Any) -> Session:
@@ -250,7 +202,7 @@ class Session(Launches):
         schema = arguments.get("schema")
         several = isinstance(schema, Mapping) and any(isinstance(part, Mapping) for part in schema.values())
         del table
-        declared = Tables.declared(
+        declared = PrivateTables.declared(
             schema,
             several=several,
             privacy_unit=arguments.get("privacy_unit"),
@@ -262,7 +214,8 @@ class Session(Launches):
         size = checked_size(arguments.get("public_size"))
         rows = checked_rows(arguments.get("public_rows"), declared.units, size)
         mock = rehearsal.mock_tables(declared.schemas, declared.units, size, rows)
-        return _Rehearsal(mock if several else mock[""], **{**arguments, "ledger": MEMORY})
+        unread = UnreadTables(mock if several else mock[""], MOCK_DATA)
+        return cls(unread, **{**arguments, "ledger": MEMORY})
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], table: Any = None, *, rehearse: bool = False) -> Session:
@@ -285,247 +238,8 @@ class Session(Launches):
         LedgerError
             As for `Session`.
         """
-        table = Unread.of(table)  # this frame is in every traceback of what follows
+        table = UnreadTables.of(table)  # this frame is in every traceback of what follows
         return read_declaration(path, Session).opened(Session.rehearse if rehearse else Session, table)
-
-    # --- what it knows of itself -------------------------------------------------------------------------------
-
-    @property
-    def frame(self) -> Frame[Query]:
-        """The private table, to be used like a pandas DataFrame.
-
-        Raises
-        ------
-        PlanError
-            The session has several tables; see `table`.
-        """
-        if "" not in self._tables.schemas:
-            names = ", ".join(map(repr, self._tables.schemas))
-            raise PlanError(f"frame: this session has several tables; write session.table(name) with one of {names}")
-        return self.table("")
-
-    def table(self, name: str) -> Frame[Query]:
-        """One of several private tables.
-
-        Raises
-        ------
-        PlanError
-            There is none of that name.
-        """
-        given: object = name
-        if not isinstance(given, str) or given not in self._tables.schemas:
-            known = ", ".join(map(repr, filter(None, self._tables.schemas))) or "a table without a name: write .frame"
-            raise PlanError(f"table: must be one of the session's; got {name!r}; there is {known}")
-        unit = self._tables.units[name].column
-        return Frame(Scope(self._rows_of(name), self._tables.schemas, unit, self._query, self._discovery, self._fit))
-
-    def active(self, moment: str, *, table: str = "") -> Query:
-        """How many privacy units can still pay, under individual accounting: a question like any other.
-
-        Privately counted and not free: it charges those that it counts, and whoever cannot pay for it is not counted.
-
-        Parameters
-        ----------
-        moment : str
-            A name for now, such as ``"after the fit"``.  The same name asked with the same budget gives the recorded
-            count again, free, also in a later kernel; another moment needs another name.
-        table : str
-            Whose units, where the session has several tables.
-
-        Raises
-        ------
-        RequestError
-            The session accounts for the worst case, in which everybody takes part in everything; or the name is none.
-        """
-        if not self._account.individual:
-            raise RequestError(
-                "active: under accounting='worst-case' everybody takes part in every question; ask .frame.units() for "
-                "how many there are"
-            )
-        given: object = moment
-        if not isinstance(given, str) or not given or not encodable(given):
-            raise RequestError(f"active: needs a name for the moment, a non-empty str; got {moment!r}")
-        return self._query(Plan(Active(given), source=self._rows_of(table)), Plain())
-
-    def _rows_of(self, name: str) -> Rows:
-        """A table by its name, or what this session sees of it."""
-        return name
-
-    def _query(self, plan: Plan, view: AnyView) -> Query:
-        self._tables.compile(plan)  # refuses what no noise could be scaled to
-        return Query(plan, view, self)
-
-    def _discovery(self, delta: object) -> str:
-        return discovery_delta(delta, self.budget)
-
-    def _fit(self, rows: Plan, model: Model, terms: tuple[str, ...], **given: Any) -> Descent | Explanation:
-        return self._mechanisms.descent(rows, model, terms, **given)
-
-    @property
-    def unit_words(self) -> str:
-        """The privacy unit in words."""
-        return self._tables.words
-
-    @property
-    def spent(self) -> Loss:
-        """The loss charged so far, by every kernel that uses the ledger, in the kind in which the filter counts.
-
-        Under individual accounting that of a unit which every question touched in full, up to the budget.
-        """
-        return self._account.filter.spent
-
-    @property
-    def headroom(self) -> float:
-        """Share of the budget that is left, 0 to 1, rounded down; under individual accounting in the worst case."""
-        return self._account.filter.headroom
-
-    @property
-    def accounting(self) -> str:
-        """``"worst-case"`` or ``"individual"``."""
-        return "individual" if self._account.individual else "worst-case"
-
-    @property
-    def filter(self) -> AnyFilter:
-        """The filter as it stands now."""
-        return self._account.filter
-
-    @property
-    def odometer(self) -> Odometer:
-        """The odometer that can be read now.
-
-        The mixture odometer, whose parameters were fixed when the ledger was made; while interactive mechanisms are
-        open an accumulator, since the time-uniform odometers are proved for mechanisms that run one after another.
-        """
-        return self._account.odometer
-
-    @property
-    def ledger(self) -> Ledger:
-        """The list of charges."""
-        return self._account.ledger
-
-    @property
-    def promise(self) -> str:
-        """The promise in words."""
-        return f"{self._account.promise.words}, for {self.unit_words}"
-
-    def log(self) -> pd.DataFrame:
-        """Every request that this ledger holds, oldest first; free.
-
-        Returns
-        -------
-        DataFrame
-            By row of the ledger: question in words, mu, delta and share of the budget that it was charged (under
-            individual accounting whom it touches in full), error of the answer in words, status, time, and the id of
-            the notebook cell that asked.
-        """
-        return self._releases.log.to_pandas()
-
-    def explain(self) -> Explanation:
-        """The promise, the filter and both readings of the odometers in plain words, with this session's numbers."""
-        return plain_words.of_session(self, state.spent_words(self._account.filter, self.budget))
-
-    def __repr__(self) -> str:
-        return still.text(state.snapshot(self)) if self._is_open else f"<{type(self).__name__}, not opened>"
-
-    def _repr_html_(self) -> str | None:
-        return still.html(state.snapshot(self)) if self._is_open else None
-
-    @property
-    def _is_open(self) -> bool:
-        """Whether `__init__` finished: a debugger also shows a session whose arguments were refused."""
-        return "_mechanisms" in vars(self)
-
-
-class _Child(Session):
-    """A session inside another one: it asks the same table, and writes to the same ledger."""
-
-    def __init__(self, outer: Session, launch: Launch, branch: str) -> None:  # not the curator's arguments
-        self.name = f"{outer.name}: {launch.name}"
-        self.version, self.notice = outer.version, outer.notice
-        self._outer, self._tables = outer, outer._tables
-        self._identity = hashlib.sha256(f"{outer.id} {branch}".encode()).hexdigest()[:16]
-
-    def _rows_of(self, name: str) -> Rows:
-        return self._outer._rows_of(name)
-
-
-class SubSession(_Child):
-    """A part of a session's budget, with a filter and odometers of its own: see :meth:`Session.delegate`.
-
-    Everything a session does.  As an interactive mechanism it is charged at launch.
-    """
-
-    def __init__(self, outer: Session, launch: Launch, kept: Sub) -> None:
-        super().__init__(outer, launch, branch_of(launch.id))
-        self._kept = kept
-        self.budget, self.public_size = kept.account.budget, outer.public_size
-        self.public_rows = outer.public_rows
-        self._open(kept.account, outer._source, self._identity, changed=lambda: live.used(self))
-        live.used(self)
-
-    kind = SUB_SESSION
-    told_of = "Of what was asked in this sub-session alone: "
-    charged: Charged = "at launch"
-
-    @property
-    def cost(self) -> Loss:
-        """What its session paid for it."""
-        return self._kept.cost
-
-    @property
-    def state(self) -> State:
-        """``open`` or ``closed``."""
-        return self._kept.state
-
-    def close(self) -> None:
-        """End it: it answers nothing new.  What is left of its budget does not flow back."""
-        self._kept.close()
-
-    @property
-    def promise(self) -> str:
-        """The promise in words."""
-        return f"{super().promise}; paid for by {self._outer.name}"
-
-
-class Part(_Child):
-    """One part of a partition: see :meth:`Session.partition`."""
-
-    told_of = "Of what was asked in this part alone: "
-
-    def __init__(self, outer: Session, launch: Launch, key: Key) -> None:
-        super().__init__(outer, launch, branch_of(launch.id, (key,)))
-        self._part_words = f"{launch.about['by']} {key}"
-        self.name = f"{outer.name}: {self._part_words}"
-        self.budget, self.public_size = outer.budget, None
-        self.public_rows = {}
-        self._about_part, self._key = launch.about, key
-        self._individuals = outer._individuals
-        account = outer._account.of_part(launch, (key,))
-        self._open(account, outer._source, self._identity, changed=outer._releases.changed)
-
-    def _rows_of(self, name: str) -> Rows:
-        part = part_from_json(self._about_part["asked"]["parts"], self._key)
-        if name != table_of(part):
-            raise PlanError(
-                f"table {name!r}: this is a part of {table_of(part)!r}, which alone can be asked about here"
-            )
-        return part
-
-    @property
-    def frame(self) -> Frame[Query]:
-        """The rows of this part, to be used like a pandas DataFrame."""
-        return self.table(table_of(part_from_json(self._about_part["asked"]["parts"], self._key)))
-
-    @property
-    def promise(self) -> str:
-        """The promise in words."""
-        return f"a part of {self._outer.name}, which pays for the largest part: {self._outer.promise}"
-
-
-class _Rehearsal(Session):
-    """A session on mock data."""
-
-    notice = rehearsal.NOTICE
 
 
 def _identity(path: str, number: int) -> str:

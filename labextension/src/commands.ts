@@ -1,11 +1,11 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ICommandPalette } from '@jupyterlab/apputils';
 
-import { exportLog } from './exportLog';
-import { newestSession } from './format';
-import type { Notebooks } from './notebooks';
-import type { LedgerPanel } from './panel';
-import type { ILedgerModel } from './tokens';
+import { exportLog } from './log/exportLog';
+import { newestSession } from './dom/format';
+import type { Notebooks } from './badges/notebooks';
+import type { LedgerPanel } from './panel/panel';
+import type { ILedgerModel } from './kernel/tokens';
 
 /** The commands' names; each is described where it is added. */
 export const COMMANDS = {
@@ -71,7 +71,7 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
     label: 'Go to the Cell of the Last Release',
     caption: 'Show the notebook cell that asked the last question of the dpnb session that was used last',
     execute: async () => {
-      const cell = newestSession(model.view)?.releases[0]?.cell ?? null;
+      const cell = newestSession(model.view)?.log[0]?.cell_id ?? null;
       if (cell === null || !(await notebooks.goToCell(model.kernelId, cell))) {
         openPanel(); // it shows what was released last, and without a way to its cell
       }

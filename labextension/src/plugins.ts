@@ -6,24 +6,24 @@ import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 
-import { TabCache } from './cache';
-import { addBadges } from './badgesEverywhere';
+import { TabCache } from './kernel/cache';
+import { addBadges } from './badges/addBadges';
 import { addPanelCommands, COMMANDS } from './commands';
-import { exportLog } from './exportLog';
-import { followActive } from './followActive';
-import { DEFAULT_HEADLINE, statusLine } from './format';
-import { dialIcon } from './icon';
-import { addLiveOutputs } from './liveOutput';
-import { LiveWidgets } from './liveWidgets';
-import { LedgerModel } from './model';
-import { Notebooks } from './notebooks';
-import { openOnFirstSession } from './opening';
-import { LedgerPanel } from './panel';
+import { exportLog } from './log/exportLog';
+import { followActive } from './kernel/followActive';
+import { DEFAULT_HEADLINE, statusLine } from './dom/format';
+import { gaugeIcon } from './dom/icon';
+import { addLiveOutputs } from './live/liveOutput';
+import { LiveWidgets } from './live/liveWidgets';
+import { LedgerModel } from './kernel/ledgerModel';
+import { Notebooks } from './badges/notebooks';
+import { openOnFirstSession } from './panel/opening';
+import { LedgerPanel } from './panel/panel';
 import { Setting } from './setting';
-import { StatusItem } from './statusItem';
-import { ILedgerModel } from './tokens';
-import type { ISessionTools } from './tools';
-import { followWhyLinks } from './why';
+import { StatusItem } from './panel/statusItem';
+import { ILedgerModel } from './kernel/tokens';
+import type { ISessionActions } from './panel/sessionActions';
+import { followExplanationLinks } from './panel/explanationLink';
 
 const PANEL_ID = 'dpnb:ledger-panel';
 const STATUS_ID = 'dpnb:status';
@@ -45,12 +45,13 @@ const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
     rendermime: IRenderMimeRegistry | null
   ): ILedgerModel => {
     const model = new LedgerModel(new TabCache());
-    if (rendermime) {
-      const widgets = new LiveWidgets();
-      model.connected.connect((_, kernel) => widgets.follow(kernel));
-      addLiveOutputs(rendermime, widgets);
-    }
     if (notebooks || consoles) {
+      // Elsewhere no kernel is followed, and the page's own view of widgets must serve.
+      if (rendermime) {
+        const widgets = new LiveWidgets();
+        model.connected.connect((_, kernel) => widgets.follow(kernel));
+        addLiveOutputs(rendermime, widgets);
+      }
       followActive(app, model, notebooks, consoles);
       addPanel(app, model, notebooks, restorer, palette);
     }
@@ -114,14 +115,14 @@ function addPanel(
   const notebooks = new Notebooks(tracker, id => app.shell.activateById(id));
   const panel = new LedgerPanel(model, sessionTools(model, notebooks));
   panel.id = PANEL_ID;
-  panel.title.icon = dialIcon;
+  panel.title.icon = gaugeIcon;
   panel.title.caption = 'Privacy budget (dpnb)';
   app.shell.add(panel, 'right', { rank: 900, type: 'Privacy budget' });
   restorer?.add(panel, PANEL_ID);
   notebooks.changed.connect(() => panel.update());
   const open = (): void => app.shell.activateById(PANEL_ID);
   addPanelCommands(app, palette, { model, panel, notebooks, open });
-  followWhyLinks(explanation => {
+  followExplanationLinks(explanation => {
     open();
     panel.showExplanation(explanation);
   });
@@ -129,7 +130,7 @@ function addPanel(
 }
 
 /** What the panel can do for its sessions, all of which belong to the active kernel. */
-function sessionTools(model: ILedgerModel, notebooks: Notebooks): ISessionTools {
+function sessionTools(model: ILedgerModel, notebooks: Notebooks): ISessionActions {
   return {
     log: session => model.log(session),
     requestLog: session => void model.requestLog(session),

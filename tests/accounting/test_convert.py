@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.conversions import delta_from_mu, epsilon_from_mu, epsilon_from_rdp, epsilon_from_rho
-from dpnb.accounting.convert import convert, for_group
+from dpnb.accounting.convert import convert, group_privacy
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
 from dpnb.errors import ConversionError, InvalidValueError
@@ -152,13 +152,13 @@ def test_what_is_no_loss_is_refused() -> None:
 
 
 def test_group_of_units() -> None:
-    assert for_group(GDP(0.5), 3) == GDP(1.5)
-    assert for_group(ZCDP(0.3), 2) == ZCDP(1.2)  # replacing one unit
-    assert for_group(PureDP(0.5), 2) == PureDP(1)
+    assert group_privacy(GDP(0.5), 3) == GDP(1.5)
+    assert group_privacy(ZCDP(0.3), 2) == ZCDP(1.2)  # replacing one unit
+    assert group_privacy(PureDP(0.5), 2) == PureDP(1)
     for loss in (GDP(1, 1e-9), ApproxDP(1), RDP({2: 1})):
         with pytest.raises(ConversionError, match="group privacy"):
-            for_group(loss, 2)
+            group_privacy(loss, 2)
     for size in (0, -1, 1.5, True):
         bad: Any = size
         with pytest.raises(InvalidValueError, match=r"^size must"):
-            for_group(GDP(1), bad)
+            group_privacy(GDP(1), bad)

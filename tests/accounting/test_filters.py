@@ -375,10 +375,10 @@ def test_best_order_speaks_for_all() -> None:
 def test_same_promise_admits_most_under_gdp() -> None:
     # What one Gaussian release may cost under each, for (1, 1e-6)-DP; the order that the papers' improvements promise.
     from dpnb.accounting.budget import Budget
-    from dpnb.accounting.promise import FILTERS, promise
+    from dpnb.accounting.guarantee import FILTERS, make_guarantee
 
     budget = Budget(epsilon=1, delta=1e-6)
-    left = {name: promise(name, budget).left(promise(name, budget).start).mu for name in FILTERS}
+    left = {name: make_guarantee(name, budget).left(make_guarantee(name, budget).start).mu for name in FILTERS}
     assert left["gdp"] > left["zcdp"] > left["approx-dp"] > left["rogers"]
     assert left["rdp"] == pytest.approx(left["zcdp"], rel=1e-3)
     assert left["basic"] == pytest.approx(left["gdp"], rel=1e-6)  # one question alone needs no composition

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
-from dpnb.accounting.interleaving import why_not_interleaved, why_not_parallel
+from dpnb.accounting.interleaving import interleaving_obstacle, partition_obstacle
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from dpnb.accounting.interleaving import why_not_interleaved, why_not_parallel
     ],
 )
 def test_interleaving_is_allowed_where_it_is_proved(filter_: Any) -> None:
-    assert why_not_interleaved(filter_) is None
+    assert interleaving_obstacle(filter_) is None
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_interleaving_is_allowed_where_it_is_proved(filter_: Any) -> None:
     ],
 )
 def test_it_is_refused_elsewhere_with_the_reason(filter_: Any, reason: str) -> None:
-    assert reason in str(why_not_interleaved(filter_))
+    assert reason in str(interleaving_obstacle(filter_))
 
 
 def test_only_the_filter_that_bounds_no_sum_has_no_rule_for_parts() -> None:
-    assert "Rogers" in str(why_not_parallel(RogersFilter(1, 1e-6)))
-    assert why_not_parallel(BasicFilter(1, 1e-6)) is None
+    assert "Rogers" in str(partition_obstacle(RogersFilter(1, 1e-6)))
+    assert partition_obstacle(BasicFilter(1, 1e-6)) is None

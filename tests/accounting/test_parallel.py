@@ -7,16 +7,16 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb.accounting.parallel import NOTHING, PartSums, Place
+from dpnb.accounting.parallel import NO_PARTS, PartRef, PartSums
 
 losses = st.tuples(*[st.fractions(0, 3, max_denominator=50)] * 2)
 charges = st.lists(st.tuples(st.sampled_from("abcd"), losses), max_size=12)
 
 
 def grown(most: int, charged: list[tuple[str, tuple[Fraction, ...]]]) -> tuple[PartSums, list[Fraction]]:
-    sums, paid = NOTHING, [Fraction(0)] * 2
+    sums, paid = NO_PARTS, [Fraction(0)] * 2
     for part, loss in charged:
-        sums, cost = sums.after((Place(1, part, most),), loss)
+        sums, cost = sums.after((PartRef(1, part, most),), loss)
         assert all(0 <= grown <= own for grown, own in zip(cost, loss, strict=True))
         paid = [a + b for a, b in zip(paid, cost, strict=True)]
     return sums, paid
@@ -38,7 +38,7 @@ def test_what_is_free_costs_nothing_and_everything_beyond_is_paid(
     most: int, charged: list[tuple[str, tuple[Fraction, ...]]], part: str, more: Fraction
 ) -> None:
     sums, _ = grown(most, charged)
-    place = Place(1, part, most)
+    place = PartRef(1, part, most)
     free = sums.free(place, 2)
     _, cost = sums.after((place,), tuple(one + more for one in free))
     assert cost == (more, more)
@@ -57,13 +57,13 @@ def test_a_unit_in_p_parts_pays_at_most_what_is_counted() -> None:
 
 
 def test_a_partition_in_a_part_grows_the_part_by_what_it_grew_itself() -> None:
-    inner = lambda part: (Place(2, part, 1), Place(1, "a", 1))  # noqa: E731
+    inner = lambda part: (PartRef(2, part, 1), PartRef(1, "a", 1))  # noqa: E731
     one = (Fraction(1),)
-    sums, cost = NOTHING.after(inner("x"), one)
+    sums, cost = NO_PARTS.after(inner("x"), one)
     assert cost == one
     sums, cost = sums.after(inner("y"), one)  # as large as its sibling
     assert cost == (0,)
-    sums, cost = sums.after((Place(1, "b", 1),), (Fraction(2),))
+    sums, cost = sums.after((PartRef(1, "b", 1),), (Fraction(2),))
     assert cost == (1,)  # beyond the 1 of part a
     sums, cost = sums.after(inner("x"), (Fraction(3, 2),))
     assert cost == (Fraction(1, 2),)  # part a is at 5/2, beyond the 2 of part b

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_mu
-from dpnb.accounting.exact import exact, shown_down
+from dpnb.accounting.exact import display_down, exact
 from dpnb.accounting.filters import RDPFilter
+from dpnb.accounting.guarantee import FILTERS, make_guarantee
 from dpnb.accounting.losses import GDP, ApproxDP
-from dpnb.accounting.promise import FILTERS, promise
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 
 BUDGET = Budget(epsilon=1, delta=1e-6)
@@ -26,13 +26,13 @@ every_filter = pytest.mark.parametrize("name", FILTERS)
 @every_filter
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (0.1, 1e-9), (8, 1e-3)])
 def test_each_filter_keeps_the_promise(name: str, epsilon: float, delta: float) -> None:
-    made = promise(name, Budget(epsilon=epsilon, delta=delta))
+    made = make_guarantee(name, Budget(epsilon=epsilon, delta=delta))
     assert made.start.guarantee(delta) <= epsilon
 
 
 @every_filter
 def test_largest_release_that_fits_is_admitted_and_a_larger_one_is_not(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     state = made.start.step(made.enters(GDP(0.005)))
     largest = made.left(state)
     full = state.step(made.enters(largest))
@@ -43,7 +43,7 @@ def test_largest_release_that_fits_is_admitted_and_a_larger_one_is_not(name: str
 
 @every_filter
 def test_share_takes_that_much_of_what_is_left(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     state = made.start.step(made.enters(GDP(0.005)))
     part = made.left(state, Fraction(1, 4))
     after = state.step(made.enters(part)).headroom
@@ -57,7 +57,7 @@ def test_share_takes_that_much_of_what_is_left(name: str) -> None:
 
 @every_filter
 def test_share_of_what_does_not_fit_is_above_what_there_is(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     assert made.start.share(made.enters(GDP(0))) == 0
     assert made.start.share(made.enters(GDP(0.3))) > made.start.headroom
     assert made.start.share(made.enters(GDP(100))) > 100
@@ -65,7 +65,7 @@ def test_share_of_what_does_not_fit_is_above_what_there_is(name: str) -> None:
 
 @every_filter
 def test_crumbs_of_rounding_are_nothing(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     largest = made.left(made.start).mu
     full = made.start.step(made.enters(GDP(largest * (1 - 1e-14))))
     assert made.left(full) == made.left(full, Fraction(1, 2)) == GDP(0)
@@ -73,23 +73,23 @@ def test_crumbs_of_rounding_are_nothing(name: str) -> None:
 
 @every_filter
 def test_figures_are_read_back_as_first_written(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     stored = json.loads(json.dumps(made.to_json()))
     assert made.with_figures(stored) == made
     stored["mu0_squared"] = "1/25"
     assert made.with_figures(stored).mu0_squared == Fraction(1, 25)
 
 
-def test_figures_of_the_first_format_name_mu0_alone() -> None:
-    made = promise("gdp", BUDGET).with_figures({"mu0_squared": "1/25"})
-    assert made.start.budget == GDP(0.2)
+def test_figures_without_the_filters_budget_are_refused() -> None:
+    with pytest.raises(KeyError):
+        make_guarantee("gdp", BUDGET).with_figures({"mu0_squared": "1/25"})
 
 
 @given(st.floats(1e-3, 0.2))
 @settings(max_examples=15)
 def test_filter_of_epsilons_is_given_a_point_of_the_releases_curve(mu: float) -> None:
     for name in ("basic", "rogers"):
-        made = promise(name, BUDGET)
+        made = make_guarantee(name, BUDGET)
         loss = made.enters(GDP(mu))
         assert isinstance(loss, ApproxDP)
         assert exact(epsilon_from_mu(mu, delta=loss.delta)) <= loss.epsilon
@@ -99,7 +99,7 @@ def test_filter_of_epsilons_is_given_a_point_of_the_releases_curve(mu: float) ->
 @pytest.mark.parametrize(("name", "slack"), [("basic", Fraction(1, 10**6)), ("rogers", Fraction(1, 2 * 10**6))])
 @pytest.mark.parametrize("mu", ["0.003", "0.01", "0.0149", "0.05"])
 def test_no_other_split_of_delta_fits_more_equal_releases(name: str, slack: Fraction, mu: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
 
     def fit(times: int) -> bool:
         loss = ApproxDP(epsilon_from_mu(mu, delta=slack / times), slack / times)
@@ -115,7 +115,7 @@ def test_no_other_split_of_delta_fits_more_equal_releases(name: str, slack: Frac
 
 @pytest.mark.parametrize("name", ["basic", "rogers"])
 def test_a_release_of_next_to_nothing_costs_a_billionth(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     losses = [made.enters(GDP(mu)) for mu in ("1e-12", "1e-30", "1e-100")]
     assert {loss.parts[1] for loss in losses} == {(made.slack or Fraction(0)) / 10**9}
     for mu, loss in zip(("1e-12", "1e-30", "1e-100"), losses, strict=True):
@@ -124,7 +124,7 @@ def test_a_release_of_next_to_nothing_costs_a_billionth(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["basic", "rogers"])
 def test_figures_written_under_another_split_of_delta_are_refused(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     stored = made.to_json()
     del stored["delta_split"]
     with pytest.raises(LedgerError, match="chooses the delta of each answer differently"):
@@ -133,19 +133,19 @@ def test_figures_written_under_another_split_of_delta_are_refused(name: str) -> 
 
 def test_release_beyond_the_whole_gdp_budget_is_refused_by_filters_of_epsilons() -> None:
     for name in ("basic", "rogers"):
-        made = promise(name, BUDGET)
+        made = make_guarantee(name, BUDGET)
         assert not made.start.admits(made.enters(GDP(1)))
         assert not made.start.admits(made.enters(GDP(10**6)))
 
 
 def test_other_filters_are_given_the_release_as_it_is() -> None:
     for name in ("gdp", "zcdp", "rdp", "approx-dp"):
-        assert promise(name, BUDGET).enters(GDP(0.1)) == GDP(0.1)
-        assert promise(name, BUDGET).refining is None
+        assert make_guarantee(name, BUDGET).enters(GDP(0.1)) == GDP(0.1)
+        assert make_guarantee(name, BUDGET).refining is None
 
 
 def test_one_well_chosen_order_admits_as_much_as_the_whole_zcdp_curve() -> None:
-    renyi, zcdp = promise("rdp", BUDGET), promise("zcdp", BUDGET)
+    renyi, zcdp = make_guarantee("rdp", BUDGET), make_guarantee("zcdp", BUDGET)
     assert isinstance(renyi.start, RDPFilter)
     assert len(renyi.start.budget.orders) == 1
     assert renyi.left(renyi.start).mu == pytest.approx(zcdp.left(zcdp.start).mu, rel=1e-6)
@@ -156,13 +156,13 @@ def test_gdp_keeps_the_same_promise_with_more_budget_than_zcdp(
     epsilon: float, delta: float, least: float, most: float
 ) -> None:
     budget = Budget(epsilon=epsilon, delta=delta)
-    zcdp = promise("zcdp", budget)
+    zcdp = make_guarantee("zcdp", budget)
     assert least <= math.sqrt(budget.loss.mu_squared / zcdp.left(zcdp.start).mu_squared) ** 2 <= most
 
 
 @every_filter
 def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
-    made = promise(name, BUDGET)
+    made = make_guarantee(name, BUDGET)
     assert made.words.startswith("(1, 1e-06)-DP, kept as ")
     kept = made.words.removeprefix("(1, 1e-06)-DP, kept as ")
     budget = made.start.budget
@@ -172,7 +172,7 @@ def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
     truth, before, after = {
         "gdp": (BUDGET.loss.mu_squared, "", "-GDP"),
         "zcdp": (budget.parts[0], "", "-zCDP"),
-        "rdp": (budget.parts[0], "", f"-RDP of order {shown_down(float(getattr(budget, 'orders', [0])[0]), 6)}"),
+        "rdp": (budget.parts[0], "", f"-RDP of order {display_down(float(getattr(budget, 'orders', [0])[0]), 6)}"),
         "approx-dp": (2 * budget.parts[0], "V within ", ""),
         "rogers": (budget.parts[0], "K within ", ""),
     }[name]
@@ -183,21 +183,21 @@ def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
 
 
 def test_gdp_budget_is_kept_by_the_gdp_filter_alone() -> None:
-    assert promise("gdp", Budget.gdp(0.5)).words == "0.5-GDP"
+    assert make_guarantee("gdp", Budget.gdp(0.5)).words == "0.5-GDP"
     for name in set(FILTERS) - {"gdp"}:
         with pytest.raises(InvalidValueError, match=r"filter: .* keeps an \(epsilon, delta\), not GDP"):
-            promise(name, Budget.gdp(0.5))
+            make_guarantee(name, Budget.gdp(0.5))
 
 
 @pytest.mark.parametrize("name", ["GDP", "", None, 3, ["gdp"]])
 def test_unknown_filter_is_refused_with_the_names_of_all(name: object) -> None:
     with pytest.raises(InvalidValueError, match=r"filter: must be one of 'gdp', 'zcdp', .* got"):
-        promise(name, BUDGET)  # type: ignore[arg-type]
+        make_guarantee(name, BUDGET)  # type: ignore[arg-type]
 
 
 def test_rogers_needs_a_small_delta() -> None:
     with pytest.raises(InvalidValueError, match=r"between 1e-300 and 1/e"):
-        promise("rogers", Budget(epsilon=1, delta=0.5))
+        make_guarantee("rogers", Budget(epsilon=1, delta=0.5))
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def released(query: Any) -> float:
 def measured(name: str, frame: pd.DataFrame, folder: Path, **how: Any) -> None:
     """Print one line a question."""
     plainly = session(frame, folder, **how)
-    tables = plainly._tables
+    tables = plainly._core.tables
     sessions = {mode: session(frame, folder, accounting="individual", on_exhausted=mode, **how) for mode in MODES}
     for made in sessions.values():
         made.frame[made.frame["x"] < 50].count().release(mu=2)
@@ -89,7 +89,7 @@ def measured(name: str, frame: pd.DataFrame, folder: Path, **how: Any) -> None:
         ratios = "".join(f"{one:>9.1f}{one / alone:>6.1f}x" for one in each)
         print(f"{name:<8}{words:<20}{alone:>10.1f}{ratios}{sums:>10.1f}")
     for made in sessions.values():
-        kept = vars(made._individuals._state.units).values()  # type: ignore[union-attr]
+        kept = vars(made._core.individuals._state.units).values()  # type: ignore[union-attr]
         arrays = [one for one in kept if isinstance(one, np.ndarray)]
         held = sum(one.nbytes for one in arrays) / len(arrays[0])
         print(f"{name:<8}state of {len(arrays[0]):,} units: {held:.0f} bytes each")

@@ -15,11 +15,12 @@ import numpy as np
 
 from bench.speed_questions import released, session, warm
 from bench.speed_tables import in_pandas, made
+from dpnb._core.accountant.admission import admit
 from dpnb.accounting.losses import GDP
 from dpnb.ledger import MEMORY
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
-from dpnb.mechanisms.randomness import SystemSource
+from dpnb.mechanisms.randomness import SystemNoiseSource
 
 TIMES = 300
 CELLS = 1_000_000
@@ -54,7 +55,7 @@ def costs(folder: str | None = None) -> dict[str, Any]:
         with (place / "bare").open("wb") as file:
             found["bare fsync"] = statistics.median(each(lambda _: _synced(file)))
         sums = np.random.default_rng(0).integers(0, 10**9, CELLS)
-        noise = each(lambda _: measure(sums, sigma=12345.678, source=SystemSource()), 7)
+        noise = each(lambda _: measure(sums, sigma=12345.678, source=SystemNoiseSource()), 7)
         found["noise"] = statistics.median(noise)
         found |= _late(place)
     return found
@@ -67,17 +68,17 @@ def _loss(number: int) -> GDP:
 def _written(asker: Any) -> tuple[float, float]:
     """Seconds of a charge with its row, and of its answer's."""
     charges: list[Any] = []
-    answer = measure([1, 2], sigma=10.0, source=SystemSource())
+    answer = measure([1, 2], sigma=10.0, source=SystemNoiseSource())
     charged = statistics.median(each(lambda i: charges.append(_charged(asker, i))))
     return charged, statistics.median(each(lambda i: asker.ledger.release(charges[i], answer)))
 
 
 def _charged(asker: Any, number: int) -> Any:
     """What a session does between the question and the rows: find, admit, write, count."""
-    account, loss = asker._account, _loss(number)
+    account, loss = asker._core.account, _loss(number)
     with account.ledger.transaction():
         account.ledger.find(f"key {number}")
-        account.admit("a question", loss, GDP(0))
+        admit(account, "a question", loss, GDP(0))
         row = {"key": f"charge {number}", "version": "other", "question": f"question {number}", "plan": "x" * 300}
         charge = account.ledger.reserve(**row, loss=loss, target=loss, sigma=10.0, tau=1.0)
     account.sync()
@@ -86,7 +87,7 @@ def _charged(asker: Any, number: int) -> Any:
 
 def _accounted(asker: Any) -> Callable[[int], object]:
     """A step of filter and odometer, and the noise scale, without any ledger."""
-    state = [asker._account.filter, asker._account.odometer]
+    state = [asker._core.account.filter, asker._core.account.odometer]
 
     def step(number: int) -> None:
         loss = _loss(number)

@@ -15,17 +15,17 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._backends import MemoryBackend, opened
+from dpnb._backends.lazy.engines.engine import Engine
+from dpnb._backends.unit_vectors import Sums
+from dpnb._compile import LinearQuery, linear_query
+from dpnb._plan.measurements import Discovery
+from dpnb._plan.plan import PartSource, Plan, column
+from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
+from dpnb._plan.schema import schema_from
 from dpnb.errors import SchemaError, UnsupportedError
-from dpnb.query.aggregations import Discovery
-from dpnb.query.engine.native import Engine
-from dpnb.query.frame import Frame
-from dpnb.query.frame.frame import Scope
-from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import PartOf, Plan, column
-from dpnb.query.schema import schema_from
-from dpnb.query.tables import InMemory, opened
-from dpnb.query.unit import PrivacyUnit, privacy_unit_from
-from dpnb.query.unit_vectors import Sums
+from dpnb.frame import Frame
+from dpnb.frame.view import TableView
 
 ROWS = 400
 
@@ -190,7 +190,7 @@ def plans_of(ask: Ask, unit: PrivacyUnit) -> list[Plan]:
         plans.append(plan)
         return Asked(plan)
 
-    ask(Frame(Scope("", {"": SCHEMA}, unit.column, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
+    ask(Frame(TableView("", {"": SCHEMA}, unit.column, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
     return plans
 
 
@@ -230,7 +230,7 @@ class EngineContract(ABC):
         """The tables in memory and in the engine."""
         if unit not in at_hand:
             there = opened({"": self.native(TABLE)}, {"": SCHEMA}, {"": UNITS[unit]})
-            at_hand[unit] = InMemory.read({"": TABLE}, {"": SCHEMA}, {"": UNITS[unit]}), there
+            at_hand[unit] = MemoryBackend.read({"": TABLE}, {"": SCHEMA}, {"": UNITS[unit]}), there
         return at_hand[unit]
 
     def test_the_same_integers_as_in_memory(
@@ -262,14 +262,14 @@ class EngineContract(ABC):
     def test_what_is_outside_counts_as_the_schema_says(self) -> None:
         table, schema = OUTSIDE, OUTSIDE_SCHEMA
         units = {"": privacy_unit_from("pid", schema, rows=3)}
-        here = InMemory.read({"": table}, {"": schema}, units)
+        here = MemoryBackend.read({"": table}, {"": schema}, units)
         there = opened({"": self.native(table)}, {"": schema}, units)
 
         def asked(plan: Plan, _: Any) -> Any:
             same(linear_query(plan, schema, units[""]), here, there)
             return plan
 
-        frame: Any = Frame(Scope("", {"": schema}, "pid", asked, lambda _: "0.000001"))
+        frame: Any = Frame(TableView("", {"": schema}, "pid", asked, lambda _: "0.000001"))
         for name in ("n", "w", "c"):
             column = frame[name]
             for question in (column.sum, column.count, column.median, column.isna().sum):
@@ -287,7 +287,7 @@ class EngineContract(ABC):
 
     def test_a_part_holds_the_same_rows(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
         for most in (None, 1):
-            part = PartOf("", column("k"), 25, most)
+            part = PartSource("", column("k"), 25, most)
             (plan,) = plans_of(lambda f: f.groupby("c")["x"].mean(), UNITS["whole number"])
             plan = Plan(plan.aggregation, by=plan.by, source=part)
             same(linear_query(plan, SCHEMA, UNITS["whole number"]), *self.both(at_hand, "whole number"))
@@ -423,17 +423,17 @@ class TypedEngineContract(EngineContract):
         def made() -> dpnb.Session:
             return dpnb.Session(
                 self.native(TABLE),
-                name="purses",
+                name="unit_budgets",
                 budget=dpnb.Budget.gdp(1),
                 schema=dict(SCHEMA),
-                ledger=tmp_path / "purses.dpnb",
+                ledger=tmp_path / "unit_budgets.dpnb",
                 accounting="individual",
                 **given,
             )
 
         with pytest.raises(SchemaError, match=says):
             made()
-        assert not (tmp_path / "purses.dpnb").exists()
+        assert not (tmp_path / "unit_budgets.dpnb").exists()
 
 
 class SortingEngineContract(TypedEngineContract):
@@ -453,7 +453,7 @@ class SortingEngineContract(TypedEngineContract):
         self, unit: str, shares: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         there = opened({"": self.native(TABLE)}, {"": SCHEMA}, {"": UNITS[unit]})
-        here = InMemory.read({"": TABLE}, {"": SCHEMA}, {"": UNITS[unit]})
+        here = MemoryBackend.read({"": TABLE}, {"": SCHEMA}, {"": UNITS[unit]})
         sizes = self.watched(monkeypatch)
         asks = {name: QUESTIONS[name] for name in ("mean", "by two", "units", "several", "regression", "found pairs")}
         for ask in (asks | LIMITED).values():

@@ -7,20 +7,22 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._backends import MemoryBackend
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError
-from dpnb.interactive import InteractiveMechanism
+from dpnb.interactive import InteractiveMechanism, threshold_scan
+from dpnb.interactive.above_threshold import LaplaceAboveThreshold
+from dpnb.interactive.gaussian_scan import GaussianAboveThreshold
 from dpnb.ledger import Ledger
-from dpnb.query.prepare import Prepared
-from dpnb.query.tables import InMemory
-from dpnb.session import state
-from dpnb.session.mechanisms import scan
+from dpnb.session import snapshot
 
-SECRETS = (Prepared, pd.DataFrame, np.ndarray, scan.AboveThreshold, scan.GaussianScan)
+SECRETS = (PreparedTable, pd.DataFrame, np.ndarray, LaplaceAboveThreshold, GaussianAboveThreshold)
 """What must not be reachable without an underscore: rows, and hidden noise."""
 
 
@@ -69,31 +71,31 @@ class InteractiveContract(ABC):
         self, session: dpnb.Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen = []
-        read = InMemory.rows
+        read = MemoryBackend.rows
 
-        def watched(tables: InMemory, source: Any) -> Prepared:
+        def watched(tables: MemoryBackend, source: Any) -> PreparedTable:
             other = Ledger(session.ledger.path, session.ledger.promise)
             seen.append(any(charge.loss for charge in other.charges()))
             other.close()
             return read(tables, source)
 
-        monkeypatch.setattr(InMemory, "rows", watched)
+        monkeypatch.setattr(MemoryBackend, "rows", watched)
         self.ask(session, self.launch(session))
         assert seen
         assert all(seen)
 
     def test_shows_in_the_gauges_and_in_the_log(self, session: dpnb.Session) -> None:
         it = self.launch(session)
-        (told,) = state.snapshot(session)["mechanisms"]
-        assert (told["name"], told["kind"], told["state"]) == ("it", self.kind, "open")
-        assert told["description"].strip()
+        (told,) = snapshot.snapshot(session).mechanisms
+        assert (told.name, told.kind, told.state) == ("it", self.kind, "open")
+        assert told.description.strip()
         assert f"launch of the {self.kind} 'it'" in list(session.log()["question"])
         assert f"{self.kind} it" in repr(session.explain())
-        before = told["text"]
+        before = told.text
         self.ask(session, it)
-        (told,) = state.snapshot(session)["mechanisms"]
-        assert told["text"] != before
-        json.dumps(told, allow_nan=False)
+        (told,) = snapshot.snapshot(session).mechanisms
+        assert told.text != before
+        json.dumps(msgspec.to_builtins(told), allow_nan=False)
 
     def test_is_found_again_under_its_name(self, session: dpnb.Session, tmp_path: Path) -> None:
         it = self.launch(session)
@@ -109,7 +111,7 @@ class InteractiveContract(ABC):
     ) -> None:
         it = self.launch(session)
         answer, spent, rows = self.ask(session, it), session.spent, session.ledger.count
-        monkeypatch.setattr(scan, "_hidden", {})  # as in a process that never drew any
+        monkeypatch.setattr(threshold_scan, "_hidden", {})  # as in a process that never drew any
         later = opened(tmp_path)
         assert self.ask(later, self.launch(later)) == answer
         assert (later.spent, later.ledger.count) == (spent, rows)
@@ -147,17 +149,17 @@ class InteractiveContract(ABC):
         assert session.odometer.reading == "time-uniform"
         it = self.launch(session)
         for _ in range(2):
-            told = state.snapshot(session)
+            told = snapshot.snapshot(session)
             assert session.odometer.reading == "accumulator"
-            assert "'it'" in told["paused"]
+            assert "'it'" in told.odometers_paused
             assert "pause" in repr(session.explain())
-            for line in told["odometers"]:
-                assert (line["text"] == "paused") is (line["reading"] == "time-uniform")
-            assert [gauge["id"] for gauge in told["gauges"]] == ["headroom", "accumulator"]
-            assert not told["timeline"]["points"][-1]["bounds"] or None in told["timeline"]["points"][-1]["bounds"]
+            for line in told.odometers:
+                assert (line.text == "paused") is (line.kind == "time-uniform")
+            assert [gauge.id for gauge in told.gauges] == ["headroom", "accumulator"]
+            assert not told.timeline.points[-1].bounds or None in told.timeline.points[-1].bounds
             self.ask(session, it)
         it.close()
-        assert state.snapshot(session)["paused"] is None
+        assert snapshot.snapshot(session).odometers_paused is None
         assert session.odometer.reading == "time-uniform"
         assert session.odometer.bound > 0
 
@@ -167,7 +169,7 @@ class InteractiveContract(ABC):
         with pytest.raises(RequestError, match="open question"):
             self.launch(session)
         assert session.ledger.count == 0
-        assert session._releases.log.refusals[0].explanation == "request"
+        assert session._core.releases.log.refusals[0].explanation == "request"
 
     @pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic"])
     def test_runs_under_every_filter_for_which_it_is_proved(self, tmp_path: Path, filter_: str) -> None:
@@ -188,7 +190,7 @@ class InteractiveContract(ABC):
             (tmp_path / str(number)).mkdir()
             session = opened(tmp_path / str(number), table)
             it = self.launch(session)
-            words.append((repr(it), state.snapshot(session)["mechanisms"], len(session.log())))
+            words.append((repr(it), snapshot.snapshot(session).mechanisms, len(session.log())))
         assert words[0] == words[1]
 
 

@@ -23,16 +23,15 @@ from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import ConversionError, DpnbError, InvalidValueError, MechanismClosed, RequestError
 from dpnb.interactive import above_threshold
 from dpnb.interactive.above_threshold import (
-    MOST,
     STEPS,
-    AboveThreshold,
-    Allotment,
-    Hit,
-    Terms,
+    AboveThresholdParameters,
+    LaplaceAboveThreshold,
+    LaplaceComparison,
     from_lattice,
     on_lattice,
 )
-from dpnb.interactive.gaussian_scan import GaussianScan, gaussian_margin
+from dpnb.interactive.allotment import MOST, EpsilonSplit
+from dpnb.interactive.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
@@ -45,9 +44,9 @@ HITS = st.integers(1, 1000) | st.sampled_from([10**4, 10**6, MOST])
 
 def launched(
     epsilon: Fraction | int = 1, hits: int = 1, *, monotone: bool = False, values: bool = False, seed: int = 1
-) -> AboveThreshold:
+) -> LaplaceAboveThreshold:
     source = NotPrivateSeededSource(seed)
-    return AboveThreshold(Fraction(epsilon), hits, monotone=monotone, values=values, source=source)
+    return LaplaceAboveThreshold(Fraction(epsilon), hits, monotone=monotone, values=values, source=source)
 
 
 # --- the lattice ------------------------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ def test_a_place_is_the_sum_but_for_one_step(total: int, sensitivity: int, thres
 
 @pytest.mark.parametrize("bad", [1.0, True, "1", None, np.int64(7), Fraction(7)])
 def test_sum_that_is_no_int_is_refused_and_not_quoted(bad: Any) -> None:
-    for asked in (launched(), GaussianScan(GDP(1), 3, source=NotPrivateSeededSource(1))):
+    for asked in (launched(), GaussianAboveThreshold(GDP(1), 3, source=NotPrivateSeededSource(1))):
         with pytest.raises(InvalidValueError, match=r"total: the sum must be an int, given \w+\. Put") as caught:
             asked.ask(bad, sensitivity=1, threshold=Fraction(0))
         assert "7" not in str(caught.value)
@@ -102,7 +101,7 @@ def test_threshold_that_is_not_exact_is_refused(bad: Any) -> None:
 
 @given(epsilon=EPSILONS, hits=HITS, monotone=st.booleans(), values=st.booleans())
 def test_allotment_sums_to_epsilon_exactly(epsilon: Fraction, hits: int, monotone: bool, values: bool) -> None:
-    divided = Allotment.divide(epsilon, hits, monotone=monotone, values=values)
+    divided = EpsilonSplit.divide(epsilon, hits, monotone=monotone, values=values)
     assert divided.threshold + divided.hits + divided.values == divided.epsilon == epsilon
     assert divided.values == (epsilon / 2 if values else 0)
     ratio = ((1 if monotone else 2) * hits) ** (2 / 3)
@@ -113,7 +112,7 @@ def test_allotment_sums_to_epsilon_exactly(epsilon: Fraction, hits: int, monoton
 @given(epsilon=EPSILONS, hits=HITS, monotone=st.booleans(), values=st.booleans())
 def test_scales_cost_what_is_allotted(epsilon: Fraction, hits: int, monotone: bool, values: bool) -> None:
     """As in the proof: one shift of rho by D, c of nu by 2D (by D if monotone), c of zeta by D."""
-    terms = Terms(epsilon, hits, monotone, values)
+    terms = AboveThresholdParameters(epsilon, hits, monotone, values)
     moved = STEPS if monotone else 2 * STEPS
     cost = STEPS / terms.threshold_scale + hits * moved / terms.query_scale
     if terms.value_scale is not None:
@@ -124,8 +123,8 @@ def test_scales_cost_what_is_allotted(epsilon: Fraction, hits: int, monotone: bo
 
 
 def test_one_hit_is_divided_simply() -> None:
-    assert Allotment.divide(1, 1) == Allotment(Fraction(5, 13), Fraction(8, 13), Fraction(0))
-    assert Allotment.divide(0.3, 1, monotone=True, values=True) == Allotment(
+    assert EpsilonSplit.divide(1, 1) == EpsilonSplit(Fraction(5, 13), Fraction(8, 13), Fraction(0))
+    assert EpsilonSplit.divide(0.3, 1, monotone=True, values=True) == EpsilonSplit(
         Fraction(3, 40), Fraction(3, 40), Fraction(3, 20)
     )
 
@@ -133,13 +132,13 @@ def test_one_hit_is_divided_simply() -> None:
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", None])
 def test_epsilon_that_is_not_positive_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidValueError, match="epsilon"):
-        Terms(bad, 1)
+        AboveThresholdParameters(bad, 1)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, True, None, MOST + 1])
 def test_number_of_hits_that_is_no_whole_number_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"hits: must be an integer from 1 to 1,000,000,000"):
-        Terms(Fraction(1), bad)
+        AboveThresholdParameters(Fraction(1), bad)
 
 
 # --- the exact probabilities ------------------------------------------------------------------------------------------
@@ -199,14 +198,16 @@ def test_no_answers_are_likelier_by_more_than_epsilon_for_any_neighbours(
 ) -> None:
     """All places on a lattice of two steps, all their neighbours, all answers; exact but for 1e-9 of rounding."""
     monkeypatch.setattr(above_threshold, "STEPS", 2)
-    terms = Terms(Fraction(epsilon), hits, monotone)
+    terms = AboveThresholdParameters(Fraction(epsilon), hits, monotone)
     scales = terms.threshold_scale, terms.query_scale
     largest, missing = worst(queries, *scales, hits=hits, steps=2, monotone=monotone)
     assert missing < 1e-9
     assert largest <= Fraction(epsilon) * (1 + 1e-9)
 
 
-def paid(terms: Terms, rho: Fraction, nu: Fraction, moves: tuple[int, int], below: int = 60) -> float:
+def paid(
+    terms: AboveThresholdParameters, rho: Fraction, nu: Fraction, moves: tuple[int, int], below: int = 60
+) -> float:
     """Log-ratio for many queries that are below and move up, then hits of far lower ones that move as told."""
     rise, fall = (move * above_threshold.STEPS for move in moves)
     low = -4 * above_threshold.STEPS
@@ -222,7 +223,7 @@ def test_epsilon_is_nearly_reached(
     monkeypatch: pytest.MonkeyPatch, epsilon: int, hits: int, monotone: bool, moves: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(above_threshold, "STEPS", 16)
-    terms = Terms(Fraction(epsilon), hits, monotone)
+    terms = AboveThresholdParameters(Fraction(epsilon), hits, monotone)
     ratio = paid(terms, terms.threshold_scale, terms.query_scale, moves)
     assert 0.8 * epsilon < ratio <= epsilon * (1 + 1e-9)
 
@@ -230,9 +231,9 @@ def test_epsilon_is_nearly_reached(
 def test_control_smaller_noise_exceeds_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Monotone noise for queries that move both ways, noise that forgets the hits, a threshold's noise too small."""
     monkeypatch.setattr(above_threshold, "STEPS", 16)
-    terms = Terms(Fraction(2), 3, monotone=True)
+    terms = AboveThresholdParameters(Fraction(2), 3, monotone=True)
     assert paid(terms, terms.threshold_scale, terms.query_scale, (1, -1)) > 2
-    terms = Terms(Fraction(2), 3)
+    terms = AboveThresholdParameters(Fraction(2), 3)
     assert paid(terms, terms.threshold_scale, terms.query_scale / 3, (1, -1)) > 2
     assert paid(terms, terms.threshold_scale / 2, terms.query_scale, (1, -1)) > 2
 
@@ -244,10 +245,10 @@ def test_answers_have_the_exact_probabilities(monkeypatch: pytest.MonkeyPatch, m
     """False alarm 1e-7 each.  So the code does what the test above proves of the formula."""
     monkeypatch.setattr(above_threshold, "STEPS", 2)
     places, source, runs = (-3, 2, 0, -1), NotPrivateSeededSource(20260410), 8000
-    terms = Terms(Fraction(3), 2, monotone, values)
+    terms = AboveThresholdParameters(Fraction(3), 2, monotone, values)
     seen: Counter[Transcript] = Counter()
     for _ in range(runs):
-        machine = AboveThreshold(terms.epsilon, 2, monotone=monotone, values=values, source=source)
+        machine = LaplaceAboveThreshold(terms.epsilon, 2, monotone=monotone, values=values, source=source)
         said: Transcript = ()
         for place in places:
             if machine.left:
@@ -263,10 +264,10 @@ def test_answers_have_the_exact_probabilities(monkeypatch: pytest.MonkeyPatch, m
 def test_a_value_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarm 1e-7.  The comparison's own noise, which lifted a far query above, would lie high."""
     monkeypatch.setattr(above_threshold, "STEPS", 2)
-    source, terms = NotPrivateSeededSource(20260411), Terms(Fraction(2), 1, values=True)
+    source, terms = NotPrivateSeededSource(20260411), AboveThresholdParameters(Fraction(2), 1, values=True)
     found: list[int] = []
     while len(found) < 3000:
-        machine = AboveThreshold(terms.epsilon, 1, monotone=False, values=True, source=source)
+        machine = LaplaceAboveThreshold(terms.epsilon, 1, monotone=False, values=True, source=source)
         hit = machine.ask(-12, sensitivity=2, threshold=Fraction(0))
         found += [hit.value + 12] if hit.value is not None else []
     assert terms.value_scale is not None
@@ -287,21 +288,21 @@ def test_a_value_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_answers_beyond_the_margin_are_all_right(monotone: bool) -> None:
     """Two hundred runs of twenty queries each at the margin: false alarm 200 * 1e-9."""
     sensitivity, threshold = 7, Fraction(1001, 3)
-    terms = Terms(Fraction(1), 10, monotone)
+    terms = AboveThresholdParameters(Fraction(1), 10, monotone)
     away = terms.margin(20, 1e-9) * sensitivity
     high, low = math.ceil(threshold + away), math.floor(threshold - away)
     for seed in range(200):
         machine = launched(1, 10, monotone=monotone, seed=seed)
         for _ in range(10):
-            assert machine.ask(low, sensitivity=sensitivity, threshold=threshold) == Hit(False)
-            assert machine.ask(high, sensitivity=sensitivity, threshold=threshold) == Hit(True)
+            assert machine.ask(low, sensitivity=sensitivity, threshold=threshold) == LaplaceComparison(False)
+            assert machine.ask(high, sensitivity=sensitivity, threshold=threshold) == LaplaceComparison(True)
         assert machine.left == 0
 
 
 @pytest.mark.statistical
 def test_answers_at_the_margin_are_wrong_as_rarely_as_stated_and_no_rarer_by_much() -> None:
     """False alarm 1e-7.  Of half of the runs at half of the margin something is wrong."""
-    terms, runs, wrong = Terms(Fraction(1), 3), 1500, Counter[int]()
+    terms, runs, wrong = AboveThresholdParameters(Fraction(1), 3), 1500, Counter[int]()
     for part in (1, 2):
         place = -terms.margin_steps(10, Fraction(1, 5)) // part - 1
         for seed in range(runs):
@@ -322,16 +323,16 @@ def test_answers_at_the_margin_are_wrong_as_rarely_as_stated_and_no_rarer_by_muc
 )
 def test_margin_is_near_the_textbooks(epsilon: Fraction, hits: int, queries: int, beta: float) -> None:
     """Dwork and Roth's 8 (log k + log(2/beta))/epsilon for one hit, with room for the better division."""
-    terms = Terms(epsilon, hits)
+    terms = AboveThresholdParameters(epsilon, hits)
     assert terms.margin(queries, beta) == Fraction(terms.margin_steps(queries, beta), STEPS)
     assert terms.margin(queries, beta) <= 8 * hits * (math.log(queries) + math.log(2 / beta)) / epsilon + 1
-    assert Terms(epsilon, hits, monotone=True).margin(queries, beta) <= terms.margin(queries, beta)
+    assert AboveThresholdParameters(epsilon, hits, monotone=True).margin(queries, beta) <= terms.margin(queries, beta)
     assert terms.margin(queries + 1, beta) >= terms.margin(queries, beta)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2, -1, "x", None])
 def test_beta_and_alpha_that_are_no_probability_are_refused(bad: Any) -> None:
-    terms = Terms(Fraction(1), 1, values=True)
+    terms = AboveThresholdParameters(Fraction(1), 1, values=True)
     with pytest.raises(InvalidValueError, match="beta"):
         terms.margin_steps(10, bad)
     with pytest.raises(InvalidValueError, match="alpha"):
@@ -343,9 +344,9 @@ def test_beta_and_alpha_that_are_no_probability_are_refused(bad: Any) -> None:
 @pytest.mark.parametrize("bad", [0, 1.5, True, None])
 def test_number_of_queries_that_is_no_whole_number_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidValueError, match="queries: must be an integer"):
-        Terms(Fraction(1), 1).margin_steps(bad, 0.05)
+        AboveThresholdParameters(Fraction(1), 1).margin_steps(bad, 0.05)
     with pytest.raises(InvalidValueError, match="queries: must be an integer"):
-        GaussianScan(GDP(1), bad, source=NotPrivateSeededSource(1))
+        GaussianAboveThreshold(GDP(1), bad, source=NotPrivateSeededSource(1))
 
 
 # --- hits and values --------------------------------------------------------------------------------------------------
@@ -356,8 +357,8 @@ def test_it_is_used_up_after_its_hits_and_not_before() -> None:
     for hits in range(3):
         assert (machine.used, machine.left) == (hits, 3 - hits)
         for _ in range(50):
-            assert machine.ask(-1000, sensitivity=1, threshold=Fraction(0)) == Hit(False, None)
-        assert machine.ask(1000, sensitivity=1, threshold=Fraction(0)) == Hit(True, None)
+            assert machine.ask(-1000, sensitivity=1, threshold=Fraction(0)) == LaplaceComparison(False, None)
+        assert machine.ask(1000, sensitivity=1, threshold=Fraction(0)) == LaplaceComparison(True, None)
     assert (machine.used, machine.left) == (3, 0)
     for total in (-1000, 1000):
         with pytest.raises(MechanismClosed, match=r"AboveThreshold: is used up, all 3 answers.*Launch another"):
@@ -382,7 +383,7 @@ def test_hits_come_with_values_in_the_units_of_the_sum() -> None:
 def test_values_miss_as_often_as_stated() -> None:
     """False alarm 1e-7.  Also for a query that is above by luck."""
     sensitivity, threshold, runs, missed = 10, Fraction(1, 3), 0, 0
-    width = Terms(Fraction(2), 1, values=True).value_half_width("0.2") * sensitivity
+    width = AboveThresholdParameters(Fraction(2), 1, values=True).value_half_width("0.2") * sensitivity
     for seed in range(4000):
         hit = launched(2, 1, values=True, seed=seed).ask(-7, sensitivity=sensitivity, threshold=threshold)
         if hit.value is not None:
@@ -394,7 +395,7 @@ def test_values_miss_as_often_as_stated() -> None:
 
 def test_values_that_were_not_asked_for_have_no_width() -> None:
     with pytest.raises(RequestError, match="value_half_width: needs values"):
-        Terms(Fraction(1), 1).value_half_width(0.05)
+        AboveThresholdParameters(Fraction(1), 1).value_half_width(0.05)
 
 
 def test_the_thresholds_noise_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,7 +452,7 @@ def test_nothing_public_holds_the_noise() -> None:
         machine.more = 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("machine", [launched(), GaussianScan(GDP(1), 3, source=NotPrivateSeededSource(1))])
+@pytest.mark.parametrize("machine", [launched(), GaussianAboveThreshold(GDP(1), 3, source=NotPrivateSeededSource(1))])
 def test_copies_are_refused(machine: Any) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         with pytest.raises(TypeError, match="cannot be copied or pickled: its noise is secret"):
@@ -461,7 +462,7 @@ def test_copies_are_refused(machine: Any) -> None:
             refused(machine)
 
 
-@pytest.mark.parametrize("machine", [launched(), GaussianScan(GDP(1), 3, source=NotPrivateSeededSource(1))])
+@pytest.mark.parametrize("machine", [launched(), GaussianAboveThreshold(GDP(1), 3, source=NotPrivateSeededSource(1))])
 def test_a_fork_of_the_process_gets_no_answers(monkeypatch: pytest.MonkeyPatch, machine: Any) -> None:
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(MechanismClosed, match="answers in the process that launched it"):
@@ -474,7 +475,7 @@ def test_a_fork_of_the_process_gets_no_answers(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_scan_measures_each_query_with_its_share_of_the_loss() -> None:
     loss, queries = GDP("0.6"), 9
-    scan = GaussianScan(loss, queries, source=NotPrivateSeededSource(12))
+    scan = GaussianAboveThreshold(loss, queries, source=NotPrivateSeededSource(12))
     same = NotPrivateSeededSource(12)
     spent = Fraction(0)
     for k in range(queries):
@@ -491,11 +492,13 @@ def test_a_scan_measures_each_query_with_its_share_of_the_loss() -> None:
 
 
 def test_a_scan_is_used_up_after_its_queries() -> None:
-    scan = GaussianScan(GDP(1), 2, source=NotPrivateSeededSource(1))
+    scan = GaussianAboveThreshold(GDP(1), 2, source=NotPrivateSeededSource(1))
     assert (scan.loss, scan.queries) == (GDP(1), 2)
     for total in (0, 10**6):
         assert scan.ask(total, sensitivity=1, threshold=Fraction(1000)).above is (total > 0)
-    with pytest.raises(MechanismClosed, match=r"GaussianScan: is used up, all 2 queries were asked\. Launch another"):
+    with pytest.raises(
+        MechanismClosed, match=r"GaussianAboveThreshold: is used up, all 2 queries were asked\. Launch another"
+    ):
         scan.ask(0, sensitivity=1, threshold=Fraction(0))
     assert repr(scan) == "GaussianScan(loss=GDP(mu=1.0), queries=2, used=2)"
 
@@ -505,7 +508,7 @@ def test_a_scans_answers_beyond_the_margin_are_right_as_often_as_stated() -> Non
     """False alarm 1e-7.  The normal union bound is nearly tight."""
     source, runs, wrong = NotPrivateSeededSource(20260412), 400, 0
     for _ in range(runs):
-        scan = GaussianScan(GDP("0.5"), 10, source=source)
+        scan = GaussianAboveThreshold(GDP("0.5"), 10, source=source)
         total = math.floor(-gaussian_margin(scan.loss, scan.queries, 0.2) * 10**6)
         wrong += any(scan.ask(total, sensitivity=10**6, threshold=Fraction(0)).above for _ in range(10))
     assert stats.binomtest(wrong, runs, 0.2, alternative="greater").pvalue > ALARM
@@ -515,5 +518,5 @@ def test_a_scans_answers_beyond_the_margin_are_right_as_often_as_stated() -> Non
 @pytest.mark.parametrize("bad", [GDP(0), PureDP(1), None])
 def test_a_scan_needs_a_loss_in_mu(bad: Any) -> None:
     with pytest.raises(DpnbError) as caught:
-        GaussianScan(bad, 3, source=NotPrivateSeededSource(1))
+        GaussianAboveThreshold(bad, 3, source=NotPrivateSeededSource(1))
     assert isinstance(caught.value, InvalidValueError | ConversionError)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.errors import InvalidValueError
-from dpnb.interactive import AbsoluteError, Apart, RelativeError
+from dpnb.interactive import AbsoluteError, ExcludesValue, RelativeError
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -41,11 +41,11 @@ def test_a_narrow_interval_far_from_zero_is_good_enough_and_a_wide_one_is_not() 
 def test_every_number_must_meet_the_rule() -> None:
     assert met(AbsoluteError(2), (0, 4), (10, 11))
     assert not met(AbsoluteError(2), (0, 4), (10, 15))
-    assert met(Apart(5), (6, 7), (1, 4))
-    assert not met(Apart(5), (6, 7), (4, 6))
+    assert met(ExcludesValue(5), (6, 7), (1, 4))
+    assert not met(ExcludesValue(5), (6, 7), (4, 6))
 
 
-@pytest.mark.parametrize("rule", [RelativeError(10), AbsoluteError(1e300), Apart(0)])
+@pytest.mark.parametrize("rule", [RelativeError(10), AbsoluteError(1e300), ExcludesValue(0)])
 def test_what_is_not_known_meets_no_rule(rule: Any) -> None:
     assert not met(rule, (float("nan"), float("nan")))
     assert not met(rule, (float("-inf"), float("inf")))

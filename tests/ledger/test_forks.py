@@ -22,10 +22,10 @@ if sys.platform == "win32":
 import pandas as pd
 
 import dpnb
+from dpnb._core import registry
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger, OwnLock
-from dpnb.session import live
+from dpnb.ledger import Ledger, ProcessLock
 from ledger.rows import opened, reserve
 
 FORKS = 30
@@ -68,7 +68,7 @@ def outcome(act: Callable[[], object]) -> int:
 
 
 @contextmanager
-def held(lock: OwnLock) -> Iterator[None]:
+def held(lock: ProcessLock) -> Iterator[None]:
     """Another thread holds a lock."""
     got, done = threading.Event(), threading.Event()
 
@@ -136,12 +136,12 @@ def test_a_fork_does_not_wait_for_a_thread_that_it_has_not(path: Path, act: Call
 
 
 def test_with_the_lock_first_it_would_wait_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def first(lock: OwnLock, timeout: float = -1) -> bool:
+    def first(lock: ProcessLock, timeout: float = -1) -> bool:
         if not lock._lock.acquire(blocking=False):
             os._exit(WAITS)  # for a thread that the fork has not: there is nobody who would ever release it
         return True
 
-    monkeypatch.setattr(OwnLock, "acquire", first)
+    monkeypatch.setattr(ProcessLock, "acquire", first)
     with opened(path) as ledger, held(ledger.lock):
         assert outcome(lambda: reserve(ledger, "b")) == WAITS
 
@@ -198,7 +198,7 @@ def session(path: Path | str, accounting: str) -> dpnb.Session:
 
 def test_a_session_with_individual_accounting_does_not_wait_either(path: Path) -> None:
     made = session(path, "individual")
-    lock = made._releases._individuals.lock  # type: ignore[union-attr]
+    lock = made._core.individuals.lock  # type: ignore[union-attr]
     with held(lock), held(made.ledger.lock):
         for act in (made.frame.count().release, lambda **_: made.spent, lambda **_: made.log()):
             assert outcome(lambda act=act: act(mu="0.1")) == REFUSED  # type: ignore[misc]
@@ -207,6 +207,6 @@ def test_a_session_with_individual_accounting_does_not_wait_either(path: Path) -
 
 def test_a_fork_can_make_a_session_of_its_own(path: Path) -> None:
     made = session(path, "worst-case")
-    with held(live._lock[0]), held(made.ledger.lock):  # type: ignore[arg-type]
+    with held(registry._lock[0]), held(made.ledger.lock):  # type: ignore[arg-type]
         assert outcome(lambda: session(":memory:", "worst-case").frame.count().release(mu="0.1")) == ANSWERED
     made.ledger.close()

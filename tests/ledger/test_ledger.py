@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger, durable
+from dpnb.ledger import Ledger, sqlite_file
 from dpnb.ledger.charge import COLUMNS
 from dpnb.mechanisms.measurement import Measurement
 from ledger.rows import NOISY, filled, opened, reserve
@@ -155,7 +155,7 @@ def test_a_transaction_that_is_left_by_an_exception_never_was(path: Path, troubl
         assert [(charge.id, charge.key) for charge in ledger.charges()] == [(1, "a"), (2, "b")]
 
 
-@pytest.mark.parametrize("after", ["BEGIN IMMEDIATE", "INSERT INTO charges", "COMMIT"])
+@pytest.mark.parametrize("after", ["BEGIN IMMEDIATE", "INSERT INTO events", "COMMIT"])
 def test_an_interrupt_at_any_statement_leaves_the_file_free_for_others(
     path: Path, monkeypatch: pytest.MonkeyPatch, after: str
 ) -> None:
@@ -170,7 +170,7 @@ def test_an_interrupt_at_any_statement_leaves_the_file_free_for_others(
 
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Interrupted))
-    monkeypatch.setattr(durable, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.1)
     with opened(path) as ledger, opened(path) as other:
         Interrupted.armed = True
         with pytest.raises(KeyboardInterrupt):
@@ -212,7 +212,7 @@ def test_ledgers_on_one_file_see_each_others_rows_at_once(path: Path) -> None:
 def test_a_ledger_that_another_kernel_makes_during_any_step_of_ours_is_one_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.01)
     connect = sqlite3.connect
     made: list[int] = []
     refusals: list[str] = []
@@ -269,7 +269,7 @@ def test_threads_write_one_after_the_other(path: Path) -> None:
 
 def test_a_file_that_another_kernel_holds_is_refused_after_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(path) as holder:
-        monkeypatch.setattr(durable, "BUSY_SECONDS", 0.05)
+        monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.05)
         with opened(path) as ledger:
             with holder.transaction(), pytest.raises(LedgerError, match="another kernel has held it"):
                 reserve(ledger, "a")
@@ -280,7 +280,7 @@ def test_a_file_that_another_kernel_holds_is_refused_after_a_while(path: Path, m
 def test_entries_say_of_each_row_what_counts_and_are_read_once(path: Path) -> None:
     with opened(path) as ledger, opened(path) as other:
         reserve(ledger, "a", cell="first")
-        reserve(other, "b", branch="3", loss=GDP("0.2"), launch={"kind": "partition"})
+        reserve(other, "b", branch="3", loss=GDP("0.2"), kind="launch", launch={"mechanism": "partition"})
         charges, entries = ledger.charges(), ledger.entries()
         for charge, entry in zip(charges, entries, strict=True):
             assert all(getattr(charge, name) == value for name, value in entry._asdict().items())
@@ -304,8 +304,8 @@ def test_entry_of_a_row_that_may_yet_be_undone_is_not_told(path: Path) -> None:
 def test_row_before_the_first_is_noticed(path: Path, number: int) -> None:
     filled(path)
     with closing(sqlite3.connect(path)) as file, file:
-        columns = ", ".join(name for name in COLUMNS if name not in ("id", "key"))
-        copied = f"SELECT ?, 'x', {columns} FROM charges WHERE id = 1"
-        file.execute(f"INSERT INTO charges (id, key, {columns}) {copied}", (number,))
+        columns = ", ".join(name for name in COLUMNS if name not in ("id", "request_key"))
+        copied = f"SELECT ?, 'x', {columns} FROM events WHERE id = 1"
+        file.execute(f"INSERT INTO events (id, request_key, {columns}) {copied}", (number,))
     with pytest.raises(LedgerError, match="row 1 is not what was written"):
         opened(path)

@@ -18,7 +18,7 @@ if sys.platform == "win32":
 
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger, chain, durable
+from dpnb.ledger import Ledger, chain, sqlite_file
 from kernels import Kernel, kernels
 from ledger.rows import PROMISE, filled, opened, reserve, tamper
 
@@ -28,14 +28,14 @@ BUDGET = 5
 
 def with_a_log() -> None:
     """The control: ledgers are written with a write-ahead log, as they were, and nobody looks at what becomes of it."""
-    durable.JOURNAL = "wal"
-    durable.DurableFile.is_new = lambda self: not self.run("SELECT 1 FROM sqlite_master LIMIT 1")  # type: ignore[method-assign]
+    sqlite_file.JOURNAL = "wal"
+    sqlite_file.SqliteFile.is_new = lambda self: not self.run("SELECT 1 FROM sqlite_master LIMIT 1")  # type: ignore[method-assign]
 
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable, "JOURNAL", durable.JOURNAL)
-    monkeypatch.setattr(durable.DurableFile, "is_new", durable.DurableFile.is_new)
+    monkeypatch.setattr(sqlite_file, "JOURNAL", sqlite_file.JOURNAL)
+    monkeypatch.setattr(sqlite_file.SqliteFile, "is_new", sqlite_file.SqliteFile.is_new)
     with_a_log()
 
 
@@ -118,7 +118,7 @@ def test_with_a_write_ahead_log_two_processes_would_spend_two_budgets(
 def with_a_log_and_links() -> None:
     with_a_log()
     stat = os.stat
-    durable.os.stat = lambda path: one_name(stat(path))  # type: ignore[assignment]
+    sqlite_file.os.stat = lambda path: one_name(stat(path))  # type: ignore[assignment]
 
 
 def one_name(found: os.stat_result) -> os.stat_result:
@@ -282,7 +282,7 @@ def test_a_ledger_that_is_not_followed_would_take_charges_on_an_older_state(
         shutil.copyfile(path, path.with_name("old"))
         reserve(ledger, "b")
         put_back(path)
-        monkeypatch.setattr(chain, "followed", lambda file, since: since)
+        monkeypatch.setattr(chain, "verify_chain", lambda file, since: since)
         reserve(ledger, "c")
 
 
@@ -291,7 +291,7 @@ def test_rows_that_others_forge_are_refused_before_the_next_charge(path: Path) -
         reserve(ledger, "a")
         with opened(path) as other:
             reserve(other, "b")
-        tamper(path, "UPDATE charges SET loss = '{}' WHERE id = 2")
+        tamper(path, "UPDATE events SET loss = '{}' WHERE id = 2")
         with pytest.raises(LedgerError, match="row 2 is not what was written"):
             reserve(ledger, "c")
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger, copied, durable
+from dpnb.ledger import Ledger, read_only_copy, sqlite_file
 from ledger.rows import NOISY, PROMISE, filled, opened, refused_unchanged, reserve, tamper
 from threads import joined
 from waiting import LIMIT
@@ -202,12 +202,12 @@ def test_a_file_that_is_moved_under_an_open_ledger_is_not_charged(path: Path, ch
 def test_a_copy_holds_what_is_there_now_and_cannot_be_written(path: Path) -> None:
     with opened(path) as ledger:
         reserve(ledger, "a")
-        with closing(Ledger.copied(path)) as copied:
+        with closing(Ledger.copied(path)) as copy:
             reserve(ledger, "b")
-            assert [charge.key for charge in copied.charges()] == ["a"]
-            assert copied.promise == PROMISE
+            assert [charge.key for charge in copy.charges()] == ["a"]
+            assert copy.promise == PROMISE
             with pytest.raises(LedgerError, match="readonly"):
-                reserve(copied, "c")
+                reserve(copy, "c")
         assert [charge.key for charge in ledger.charges()] == ["a", "b"]
 
 
@@ -216,14 +216,14 @@ def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: 
         Ledger.copied(path)
     assert not path.exists()
     filled(path)
-    tamper(path, "UPDATE charges SET cell = 'x' WHERE id = 2")
+    tamper(path, "UPDATE events SET cell_id = 'x' WHERE id = 2")
     with refused_unchanged(path.parent, "row 2"):
         Ledger.copied(path)
 
 
 @pytest.mark.waits
 def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copied, "PAGES_AT_ONCE", 1)
+    monkeypatch.setattr(read_only_copy, "PAGES_AT_ONCE", 1)
     done = threading.Event()
 
     def charge() -> None:
@@ -247,7 +247,7 @@ def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeyp
 def test_a_charge_is_on_disk_before_it_returns(path: Path) -> None:
     """As far as SQLite can see to it; these tests alone do without, for speed."""
     ask = "from dpnb.ledger import Ledger; import sys; print(Ledger(sys.argv[1], {})._file.run('PRAGMA synchronous'))"
-    place = str(Path(durable.__file__).parents[2])
+    place = str(Path(sqlite_file.__file__).parents[2])
     told = subprocess.run(
         [sys.executable, "-c", ask, str(path)], capture_output=True, text=True, check=True, cwd=place, timeout=LIMIT
     ).stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpnb.ledger import Ledger
+from dpnb.ledger.charge import COLUMNS
 from ledger.rows import PROMISE, filled, opened, refused_unchanged, tamper
 
 
@@ -33,39 +34,35 @@ def test_settings_are_those_of_the_first_kernel(path: Path) -> None:
         assert ledger.settings == {"gamma": "1"}
 
 
-COLUMNS = (
-    "id time key branch version question plan request target loss sigma tau looks cell launch hash state measurement "  # noqa: SIM905
-    "result_hash".split()
-)
+COPIED = ", ".join("'f'" if name == "request_key" else name for name in COLUMNS[1:])
 ALTERED = [
-    *(f"UPDATE charges SET {column} = {value} WHERE id = 2" for column in COLUMNS for value in ("7", "'7'")),
-    *(f"UPDATE charges SET {column} = x'37' WHERE id = 2" for column in COLUMNS if column != "id"),
-    *(f"UPDATE charges SET {column} = NULL WHERE id = 2" for column in ("sigma", "tau", "measurement")),
+    *(f"UPDATE events SET {column} = {value} WHERE id = 2" for column in COLUMNS for value in ("7", "'7'")),
+    *(f"UPDATE events SET {column} = x'37' WHERE id = 2" for column in COLUMNS if column != "id"),
+    *(f"UPDATE events SET {column} = NULL WHERE id = 2" for column in ("sigma", "tau", "result")),
     *(
-        f"UPDATE charges SET {column} = (SELECT {column} FROM charges WHERE id = 3) WHERE id = 2"
-        for column in ("plan", "hash", "state", "measurement", "result_hash")
+        f"UPDATE events SET {column} = (SELECT {column} FROM events WHERE id = 3) WHERE id = 2"
+        for column in ("plan", "hash", "status", "result", "result_hash")
     ),
-    "UPDATE charges SET measurement = (SELECT measurement FROM charges WHERE id = 1), state = 'released' WHERE id = 3",
-    *(f"DELETE FROM charges WHERE id = {number}" for number in range(1, 6)),
-    "DELETE FROM charges WHERE id > 3",
-    "DELETE FROM charges",
-    "UPDATE charges SET id = id + 1 WHERE id = 5",
-    "INSERT INTO charges SELECT 6, time, 'f', branch, version, question, plan, request, target, loss, sigma, tau, "
-    "looks, cell, launch, hash, state, measurement, result_hash FROM charges WHERE id = 5",
-    "UPDATE promise SET value = 'mu 100' WHERE name = 'budget'",
-    "DELETE FROM promise WHERE name = 'budget'",
-    "INSERT INTO promise VALUES ('filter', 'none')",
-    "UPDATE settings SET value = '0x1p-4'",
-    "DELETE FROM settings",
-    "INSERT INTO settings VALUES ('odometer_delta', '1/2')",
-    "UPDATE last SET id = 4",
-    "UPDATE last SET hash = 'x'",
-    "DELETE FROM last",
-    "INSERT INTO last SELECT * FROM last",
-    "DROP TABLE last",
-    "DROP TABLE charges",
-    "DROP TABLE settings",
-    "ALTER TABLE charges RENAME COLUMN sigma TO scale",
+    "UPDATE events SET result = (SELECT result FROM events WHERE id = 1), status = 'released' WHERE id = 3",
+    *(f"DELETE FROM events WHERE id = {number}" for number in range(1, 6)),
+    "DELETE FROM events WHERE id > 3",
+    "DELETE FROM events",
+    "UPDATE events SET id = id + 1 WHERE id = 5",
+    f"INSERT INTO events SELECT 6, {COPIED} FROM events WHERE id = 5",
+    "UPDATE metadata SET value = 'mu 100' WHERE key = 'budget'",
+    "DELETE FROM metadata WHERE key = 'budget'",
+    "INSERT INTO metadata VALUES ('filter', 'none')",
+    "UPDATE parameters SET value = '0x1p-4'",
+    "DELETE FROM parameters",
+    "INSERT INTO parameters VALUES ('odometer_delta', '1/2')",
+    "UPDATE head SET id = 4",
+    "UPDATE head SET hash = 'x'",
+    "DELETE FROM head",
+    "INSERT INTO head SELECT * FROM head",
+    "DROP TABLE head",
+    "DROP TABLE events",
+    "DROP TABLE parameters",
+    "ALTER TABLE events RENAME COLUMN sigma TO scale",
 ]
 
 
@@ -80,9 +77,9 @@ def test_an_altered_ledger_is_refused(path: Path, statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "promise"),
     [
-        ("UPDATE promise SET value = 'mu 100' WHERE name = 'budget'", {"name": "clinic", "budget": "mu 100"}),
-        ("UPDATE settings SET value = '0x1p-4'", PROMISE),
-        ("DELETE FROM last", PROMISE),
+        ("UPDATE metadata SET value = 'mu 100' WHERE key = 'budget'", {"name": "clinic", "budget": "mu 100"}),
+        ("UPDATE parameters SET value = '0x1p-4'", PROMISE),
+        ("DELETE FROM head", PROMISE),
     ],
 )
 @pytest.mark.parametrize("rows", [0, 5])
@@ -100,6 +97,6 @@ def test_a_promise_that_was_widened_in_the_file_is_noticed(
 
 def test_an_unaltered_ledger_is_not_refused(path: Path) -> None:
     filled(path)
-    tamper(path, "UPDATE charges SET id = id")
+    tamper(path, "UPDATE events SET id = id")
     with opened(path) as ledger:
         assert len(ledger.charges()) == 5

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-import sys
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,11 +13,9 @@ import pytest
 from dpnb import __main__ as command_line
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, LedgerError, UnsupportedError
-from dpnb.ledger import Ledger, connection, durable
-from dpnb.ledger.connection import Effort, harden
+from dpnb.ledger import Ledger, connection, sqlite_file
+from dpnb.ledger.connection import StepLimit, harden
 from ledger.rows import PROMISE, filled, opened, refused_unchanged
-from threads import joined
-from waiting import LIMIT
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS name, x AS value FROM n"
 ESCAPE = "\x1b[2J\x1b[1;1H"
@@ -32,18 +28,18 @@ def change(path: Path, *statements: str) -> None:
 
 
 CHANGES: dict[str, tuple[str, ...]] = {
-    "a view in a table's place": ("DROP TABLE promise", f"CREATE VIEW promise AS {ENDLESS}"),
+    "a view in a table's place": ("DROP TABLE metadata", f"CREATE VIEW metadata AS {ENDLESS}"),
     "a view": ("CREATE VIEW more AS SELECT 1",),
-    "a trigger": ("CREATE TRIGGER more AFTER INSERT ON charges BEGIN DELETE FROM charges WHERE id = new.id; END",),
+    "a trigger": ("CREATE TRIGGER more AFTER INSERT ON events BEGIN DELETE FROM events WHERE id = new.id; END",),
     "a table": ("CREATE TABLE more (id INTEGER)",),
-    "an index": ("CREATE INDEX more ON charges (time)",),
-    "an index less": ("DROP INDEX charges_by_question",),
+    "an index": ("CREATE INDEX more ON events (time)",),
+    "an index less": ("DROP INDEX events_by_query",),
     "an index of some rows": (
-        "DROP INDEX charges_by_question",
-        "CREATE INDEX charges_by_question ON charges (version, branch, question) WHERE id > 9",
+        "DROP INDEX events_by_query",
+        "CREATE INDEX events_by_query ON events (table_version, node, query_key) WHERE id > 9",
     ),
-    "a column": ("ALTER TABLE last ADD COLUMN more TEXT",),
-    "a computed column": ("ALTER TABLE last ADD COLUMN more AS (upper(hash))",),
+    "a column": ("ALTER TABLE head ADD COLUMN more TEXT",),
+    "a computed column": ("ALTER TABLE head ADD COLUMN more AS (upper(hash))",),
     "a virtual table": ("CREATE VIRTUAL TABLE more USING fts5(text)",),
     "statistics": ("ANALYZE",),
 }
@@ -63,7 +59,7 @@ def test_a_ledger_with_anything_but_our_tables_is_refused_before_it_is_read(
 def test_a_trigger_would_undo_charges_if_it_were_not_looked_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(path).__exit__()
     change(path, *CHANGES["a trigger"])
-    monkeypatch.setattr(durable.DurableFile, "_check_layout", lambda self: None)
+    monkeypatch.setattr(sqlite_file.SqliteFile, "_check_layout", lambda self: None)
     with opened(path) as ledger, ledger.transaction():
         ledger.reserve(key="a", version="1", question="q", loss=GDP(1))
         assert ledger.find("a") is None
@@ -77,7 +73,7 @@ def endless(path: Path) -> DurableConnection:
     return DurableConnection(path)
 
 
-class DurableConnection(durable.DurableFile):
+class DurableConnection(sqlite_file.SqliteFile):
     """A file that is looked at without looking at its tables first."""
 
     def __init__(self, path: Path) -> None:
@@ -100,27 +96,19 @@ def test_a_ledger_in_memory_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> Non
         assert ledger._file.run(f"SELECT count(*) FROM ({numbers})") == [(100_000,)]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there")
-@pytest.mark.waits
 def test_an_interrupt_ends_a_statement(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LEAST_STEPS", 10**15)
-    file = endless(path)
-    at_work, count = threading.Event(), Effort.__call__
+    file, count = endless(path), StepLimit.__call__
 
-    def counted(effort: Effort) -> bool:
-        at_work.set()
+    def interrupted(effort: StepLimit) -> bool:
+        """Wherever SQLite is when the signal comes, Python handles it here, in the main thread."""
+        signal.raise_signal(signal.SIGINT)
         return count(effort)
 
-    def interrupt() -> None:
-        at_work.wait(LIMIT)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    monkeypatch.setattr(Effort, "__call__", counted)
-    thread = threading.Thread(target=interrupt)
-    thread.start()
+    monkeypatch.setattr(StepLimit, "__call__", interrupted)
     with pytest.raises(KeyboardInterrupt):
         file.run(f"SELECT count(*) FROM ({ENDLESS})")
-    joined(thread)
+    monkeypatch.undo()
     assert file.run("SELECT 1") == [(1,)]
 
 
@@ -128,7 +116,7 @@ def test_without_a_limit_it_would_not_end(path: Path) -> None:
     """The control counts how often it is asked whether to go on, and stops by itself."""
     asked: list[bool] = []
 
-    class Patient(Effort):
+    class Patient(StepLimit):
         def __call__(self) -> bool:
             asked.append(super().__call__())
             return len(asked) > 500
@@ -153,7 +141,7 @@ def test_reading_a_whole_ledger_takes_a_small_part_of_the_limit(path: Path) -> N
 
     with closing(sqlite3.connect(path)) as file:
         file.set_progress_handler(count, 100)
-        assert len(file.execute("SELECT * FROM charges ORDER BY id").fetchall()) == 5000
+        assert len(file.execute("SELECT * FROM events ORDER BY id").fetchall()) == 5000
     assert 0 < steps < connection.STEPS_PER_BYTE * path.stat().st_size / 5
 
 

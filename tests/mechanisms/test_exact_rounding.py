@@ -10,7 +10,7 @@ import mpmath
 import pytest
 
 from dpnb.mechanisms import exact_rounding
-from dpnb.mechanisms.exact_rounding import HalfUniform, lies_below, round_lower_normal
+from dpnb.mechanisms.exact_rounding import LazyUniform, lies_below, round_lower_normal
 from mechanisms.oracles import normal_quantile, words_at_boundary
 
 
@@ -33,7 +33,7 @@ def test_shrunken_bit_supply_rounds_like_the_inverse(step: int) -> None:
     for _ in range(150):
         digits = chance.getrandbits(191)  # of 192: the first is 0
         shift, scale = Fraction(chance.getrandbits(40), 2**38), Fraction(chance.uniform(0.3, 2.0**21))
-        uniform = HalfUniform(0, 1, supply(digits << 1, 192, step), step)
+        uniform = LazyUniform(0, 1, supply(digits << 1, 192, step), step)
         with mpmath.workprec(600):
             z = normal_quantile(mpmath.ldexp(mpmath.mpf(2 * digits + 1), -193), 192)
             exact = mpmath.mpf(shift.numerator) / shift.denominator + z * scale.numerator / scale.denominator
@@ -43,7 +43,7 @@ def test_shrunken_bit_supply_rounds_like_the_inverse(step: int) -> None:
 
 def test_only_as_many_digits_are_drawn_as_the_decision_needs() -> None:
     drawn = []
-    uniform = HalfUniform(2**61, 64, lambda: drawn.append(1) or 0)  # U near 1/8, Y near -1.15
+    uniform = LazyUniform(2**61, 64, lambda: drawn.append(1) or 0)  # U near 1/8, Y near -1.15
     assert lies_below(uniform, Fraction(-1)) is True
     assert lies_below(uniform, Fraction(-2)) is False
     assert lies_below(uniform, Fraction(0)) is True
@@ -54,20 +54,20 @@ def test_only_as_many_digits_are_drawn_as_the_decision_needs() -> None:
 def test_digits_beside_a_threshold_are_decided_on_the_right_side(threshold: Fraction) -> None:
     first, second, third = words_at_boundary(threshold, 3)
     for shift, expected in ((1, False), (-1, True)):
-        assert lies_below(HalfUniform(first, 64, supply(second + shift, 64, 64)), threshold) is expected
+        assert lies_below(LazyUniform(first, 64, supply(second + shift, 64, 64)), threshold) is expected
         # Two words agree with the threshold's own digits, the third tells.
         more = supply(second << 64 | (third + shift), 128, 64)
-        assert lies_below(HalfUniform(first, 64, more), threshold) is expected
+        assert lies_below(LazyUniform(first, 64, more), threshold) is expected
 
 
 @pytest.mark.parametrize("start_error", [0.0, -3.0, 2.5, 1000.0])
 def test_wrong_first_guess_costs_time_only(monkeypatch: pytest.MonkeyPatch, start_error: float) -> None:
     def rounded() -> int:
-        return round_lower_normal(Fraction(1, 3), Fraction(2**20), HalfUniform(3**38, 64, lambda: 2**63))
+        return round_lower_normal(Fraction(1, 3), Fraction(2**20), LazyUniform(3**38, 64, lambda: 2**63))
 
     right = rounded()
-    guess = HalfUniform.quantile_guess
-    monkeypatch.setattr(HalfUniform, "quantile_guess", lambda self: guess(self) + start_error)
+    guess = LazyUniform.quantile_guess
+    monkeypatch.setattr(LazyUniform, "quantile_guess", lambda self: guess(self) + start_error)
     assert rounded() == right
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.laplace import _Chance, discrete_laplace, laplace_half_width, laplace_tail
-from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource
+from dpnb.mechanisms.laplace import _ExactBernoulli, discrete_laplace, laplace_half_width, laplace_tail
+from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 
 ALARM = 1e-7
 DRAWS = 50_000
@@ -94,7 +94,7 @@ def test_draws_of_a_large_scale_have_the_stated_probabilities_in_every_size_and_
 @pytest.mark.parametrize("n", [1, 2, 7, 3 << 62, 2**64, 2**64 + 1, 3 << 126], ids=str)
 def test_integers_below_n_are_uniform(n: int) -> None:
     """False alarm 1e-7 each.  Without rejection three quarters of 2^64 would give the lowest third twice as often."""
-    chance = _Chance(NotPrivateSeededSource(5), 10**6)
+    chance = _ExactBernoulli(NotPrivateSeededSource(5), 10**6)
     cells = min(n, 12)
     found = Counter(chance.below(n) * cells // n for _ in range(10_000))
     assert set(found) <= set(range(cells))
@@ -110,14 +110,14 @@ def test_words_at_the_ragged_end_are_drawn_anew() -> None:
 
     for n, expected in ((3, 2), (2**64 - 2, 5), (2**64 - 1, 2**64 - 2), (2**64, 2**64 - 1)):
         # 2^64 is 1 modulo 3: its last word would be one too many.
-        assert _Chance(Planned(), 1).below(n) == expected
+        assert _ExactBernoulli(Planned(), 1).below(n) == expected
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("top", "bottom"), [(0, 1), (1, 10**9), (1, 3), (2**70 - 1, 2**70), (5, 5)])
 def test_events_have_probability_exp_of_minus_the_ratio(top: int, bottom: int) -> None:
     """False alarm 1e-7 each."""
-    chance = _Chance(NotPrivateSeededSource(6), 10**6)
+    chance = _ExactBernoulli(NotPrivateSeededSource(6), 10**6)
     times = sum(chance.happens(top, bottom) for _ in range(20_000))
     assert stats.binomtest(times, 20_000, math.exp(-top / bottom)).pvalue > ALARM
 
@@ -162,7 +162,7 @@ def test_equal_words_give_equal_draws() -> None:
 
 
 def test_system_words_will_do() -> None:
-    assert len({discrete_laplace(LARGE, SystemSource()) for _ in range(20)}) > 10
+    assert len({discrete_laplace(LARGE, SystemNoiseSource()) for _ in range(20)}) > 10
 
 
 @pytest.mark.parametrize("word", [0, 1, 2**63, 2**64 - 1])
@@ -253,7 +253,7 @@ def test_draws_beyond_the_half_width_are_as_rare_as_stated() -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, Fraction(-1, 2), 0.5, 1.0, True, "1", None, math.nan])
 def test_scale_that_is_no_exact_positive_number_is_refused(bad: Any) -> None:
-    source: Source = NotPrivateSeededSource(1)
+    source: NoiseSource = NotPrivateSeededSource(1)
     for use in (
         lambda: discrete_laplace(bad, source),
         lambda: laplace_tail(bad, 1),

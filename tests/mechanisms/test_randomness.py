@@ -10,7 +10,7 @@ import pytest
 
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.gaussian import measure
-from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source, SystemSource, checked_words
+from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource, checked_words
 
 
 def test_system_words_are_the_bytes_of_os_urandom(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_system_words_are_the_bytes_of_os_urandom(monkeypatch: pytest.MonkeyPatc
         return bytes(range(n))
 
     monkeypatch.setattr(os, "urandom", urandom)
-    words = SystemSource().words(3)
+    words = SystemNoiseSource().words(3)
     assert asked == [24]
     assert words.dtype == np.uint64
     assert words.tobytes() == bytes(range(24))
@@ -36,24 +36,24 @@ def test_private_noise_never_touches_numpy_generators(monkeypatch: pytest.Monkey
     drawn: list[int] = []
     real = os.urandom
     monkeypatch.setattr(os, "urandom", lambda n: drawn.append(n) or real(n))
-    measure([0] * 5, sigma=1.0, source=SystemSource())
+    measure([0] * 5, sigma=1.0, source=SystemNoiseSource())
     assert drawn[0] == 40
 
 
 def test_system_words_differ_from_call_to_call() -> None:
-    source = SystemSource()
+    source = SystemNoiseSource()
     assert len({int(word) for _ in range(50) for word in source.words(20)}) == 1000
 
 
 def test_only_the_system_source_calls_itself_private() -> None:
-    assert SystemSource().private is True
+    assert SystemNoiseSource().private is True
     assert NotPrivateSeededSource(1).private is False
     assert "NotPrivate" in NotPrivateSeededSource.__name__
 
 
-@pytest.mark.parametrize("source", [SystemSource(), NotPrivateSeededSource(3)])
-def test_sources_keep_the_protocol(source: Source) -> None:
-    assert isinstance(source, Source)
+@pytest.mark.parametrize("source", [SystemNoiseSource(), NotPrivateSeededSource(3)])
+def test_sources_keep_the_protocol(source: NoiseSource) -> None:
+    assert isinstance(source, NoiseSource)
     for n in (0, 1, 1000):
         words = checked_words(source, n)
         assert words.shape == (n,)

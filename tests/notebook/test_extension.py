@@ -17,11 +17,11 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 import dpnb
-from dpnb.answer.answer import Answer
-from dpnb.answer.preview import Preview, Previews
 from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.notebook import magics
 from dpnb.notebook.extension import explain_error
+from dpnb.results.answer import Answer
+from dpnb.results.preview import Preview, Previews
 
 Session = Callable[[], dpnb.Session]
 

@@ -18,6 +18,8 @@ from dpnb.notebook import panel as module
 from dpnb.notebook.panel import LOG_ROWS, VERSION, Panel
 from waiting import LIMIT, wait_until
 
+pytestmark = pytest.mark.waits
+
 INTERVAL = 0.05
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
 
@@ -103,7 +105,7 @@ def test_first_state_is_sent_at_once(panel: Panel, channel: FakeChannel) -> None
 
 def test_message_has_the_fields_of_the_shared_snapshot(panel: Panel, channel: FakeChannel) -> None:
     assert set(channel.messages[0]) == set(json.loads(FIXTURE.read_text(encoding="utf-8")))
-    assert channel.messages[0]["v"] == VERSION == json.loads(FIXTURE.read_text(encoding="utf-8"))["v"]
+    assert channel.messages[0]["version"] == VERSION == json.loads(FIXTURE.read_text(encoding="utf-8"))["version"]
     assert time.strptime(channel.messages[0]["time"], "%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -137,18 +139,18 @@ def test_numbers_grow_and_the_process_keeps_its_name(panel: Panel, channel: Fake
     for _ in range(3):
         panel.flush()
     assert [message["seq"] for message in channel.messages] == [1, 2, 3, 4]
-    assert len({message["boot"] for message in channel.messages}) == 1
+    assert len({message["process_id"] for message in channel.messages}) == 1
 
 
 def test_every_process_has_a_name_of_its_own(panel: Panel, channel: FakeChannel) -> None:
     other = FakeChannel()
     Panel(other.open).install(list)
-    assert other.messages[0]["boot"] != channel.messages[0]["boot"]
+    assert other.messages[0]["process_id"] != channel.messages[0]["process_id"]
 
 
 def test_browser_that_asks_is_answered(panel: Panel, channel: FakeChannel, state: list[dict]) -> None:
     state[0]["step"] = 5
-    channel.ask({"method": "request_state"})
+    channel.ask({"method": "request_snapshot"})
     channel.wait_for([{"id": "a", "step": 5}])
 
 
@@ -159,8 +161,8 @@ def test_whole_log_is_told_in_parts_to_whom_asks(channel: FakeChannel) -> None:
     channel.ask({"method": "request_log", "session": "a"})
     assert [row for part in channel.logs for row in part["rows"]] == rows
     assert [part["start"] for part in channel.logs] == [0, LOG_ROWS, 2 * LOG_ROWS]
-    assert {(part["v"], part["session"], part["total"], part["boot"]) for part in channel.logs} == {
-        (VERSION, "a", len(rows), channel.messages[0]["boot"])
+    assert {(part["version"], part["session"], part["total"], part["process_id"]) for part in channel.logs} == {
+        (VERSION, "a", len(rows), channel.messages[0]["process_id"])
     }
 
 
@@ -232,7 +234,7 @@ def test_installing_again_uses_the_same_channel(panel: Panel, channel: FakeChann
     panel.install(lambda: [{"id": "b"}])
     channel.wait_for([{"id": "b"}])
     assert channel.opened == 1
-    assert len({message["boot"] for message in channel.messages}) == 1
+    assert len({message["process_id"] for message in channel.messages}) == 1
 
 
 def test_snapshot_that_fails_hurts_no_caller_and_quotes_nothing(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.notebook import ladder
+from dpnb._core.query import Query
+from dpnb._protocol.picker import PickerState
+from dpnb.notebook import picker_state
 from dpnb.notebook.picker import Picker
-from dpnb.session.query import Query
 
 TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 200, "g": ["a", "b", "c"] * 200})
 SCHEMA = {"x": dpnb.Bounded(0, 5), "g": dpnb.Categories(["a", "b", "c"])}
@@ -38,17 +40,21 @@ def ask(picker: Picker, target: object, done: str = "1") -> dict:
     return picker.state
 
 
+def shown(query: Query) -> dict:
+    return msgspec.to_builtins(picker_state.make_state(query))
+
+
 def target(picker: Picker, place: int = 20) -> dict[str, str]:
-    return picker.state["rungs"][place]["target"]
+    return picker.state["options"][place]["target"]
 
 
 def test_release_charges_what_the_rung_showed_and_is_told_by_its_id(session: dpnb.Session, query: Query) -> None:
     picker = Picker(query)
-    shown = picker.state["rungs"][20]
+    shown = picker.state["options"][20]
     told = ask(picker, shown["target"], "17")
-    assert (told["phase"], told["done"]) == ("answered", "17")
-    assert session.headroom == shown["left"]
-    assert told["again"] == f".release(mu={shown['target']['mu']}) gives this very answer again, free"
+    assert (told["phase"], told["completed_request"]) == ("answered", "17")
+    assert session.headroom == shown["remaining"]
+    assert told["code_hint"] == f".release(mu={shown['target']['mu']}) gives this very answer again, free"
 
 
 def test_same_message_twice_is_one_charge(session: dpnb.Session, query: Query) -> None:
@@ -65,7 +71,7 @@ def test_failed_release_is_paid_once_and_offered_again_free(
 ) -> None:
     picker = Picker(query)
     wanted = target(picker, place)
-    monkeypatch.setattr(session._releases, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.releases, "_measured", lambda *_: 1 / 0)
     told = ask(picker, wanted)
     assert told["refusal"]["explanation"] == "execution"
     paid = session.spent
@@ -84,10 +90,10 @@ def test_interrupt_after_the_charge_shows_what_is_paid(
         raise KeyboardInterrupt
 
     picker = Picker(query)
-    monkeypatch.setattr(session._releases, "_measured", interrupted)
+    monkeypatch.setattr(session._core.releases, "_measured", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ask(picker, target(picker), "9")
-    assert picker.state["done"] == "9"
+    assert picker.state["completed_request"] == "9"
     assert len(picker.state["unanswered"]) == 1
 
 
@@ -110,7 +116,7 @@ def test_what_no_page_of_ours_sends_costs_nothing_and_is_answered(
 ) -> None:
     picker = Picker(query)
     told = ask(picker, wrong, "3")
-    assert told["done"] == "3"
+    assert told["completed_request"] == "3"
     assert told["refusal"] is not None
     assert session.headroom == 1
 
@@ -124,7 +130,7 @@ def test_picker_says_when_the_budget_has_changed_and_stops_when_it_has_looked(
     assert picker.is_stale
     picker._on_message(picker, {"method": "refresh"}, None)
     assert not picker.is_stale
-    assert picker.state["rungs"][-1]["cost"] != "mu 0.4484, 100.00% of the budget"
+    assert picker.state["options"][-1]["cost"] != "mu 0.4484, 100.00% of the budget"
 
 
 def test_answer_stays_when_another_cell_asks_for_more(query: Query) -> None:
@@ -141,14 +147,14 @@ def test_ledger_that_is_gone_is_told_and_breaks_nothing(session: dpnb.Session, q
     wanted = target(picker)
     session.ledger.close()
     told = ask(picker, wanted, "5")
-    assert (told["refusal"]["explanation"], told["done"]) == ("ledger", "5")
+    assert (told["refusal"]["explanation"], told["completed_request"]) == ("ledger", "5")
     picker.follow()
 
 
 def test_question_that_was_final_offers_no_refinement(query: Query) -> None:
     answer = query.release(mu=0.1, final=True)
-    told = ladder.ladder(query)
-    assert told["rungs"] == []
+    told = shown(query)
+    assert told["options"] == []
     assert "final=True" in told["refusal"]["message"]
     assert f"{answer.estimate:.2f}" in told["answer"]["html"]
     with pytest.raises(dpnb.errors.RequestError, match="final"):
@@ -159,39 +165,39 @@ def test_question_that_cannot_be_asked_any_more_can_still_be_looked_at(session: 
     counts = session.frame["g"].value_counts()
     counts.release(mu=0.05).refine(mu=0.08, groups=["a"])
     shares = session.frame["g"].value_counts(normalize=True)
-    assert "shares" in ladder.ladder(shares)["refusal"]["message"]
+    assert "shares" in shown(shares)["refusal"]["message"]
     assert "shares" in shares._repr_html_()
 
 
 def test_discovery_says_for_each_budget_how_common_a_group_must_be(session: dpnb.Session) -> None:
     found = session.frame.discover("g", delta=5e-7)
-    told = ladder.ladder(found)
-    thresholds = [rung["error"].rpartition("at least ")[2] for rung in told["rungs"]]
+    told = shown(found)
+    thresholds = [option["error"].rpartition("at least ")[2] for option in told["options"]]
     assert len(set(thresholds)) > 5
     found.release(mu=0.1)
-    told = ladder.ladder(session.frame.discover("g", delta=4e-7))
-    assert told["rungs"] == []
+    told = shown(session.frame.discover("g", delta=4e-7))
+    assert told["options"] == []
     assert "cannot hold it" in told["refusal"]["message"]
 
 
 @pytest.mark.parametrize("share", [0.0001, 0.01, 0.1, 0.9, 0.999])
 def test_presets_are_true_for_a_question_that_is_known_well(session: dpnb.Session, query: Query, share: float) -> None:
     query.release(share=share)
-    told = ladder.ladder(query)
+    told = shown(query)
     for preset in told["presets"]:
-        rung = told["rungs"][preset["rung"]]
-        taken = (session.headroom - rung["left"]) / session.headroom
+        option = told["options"][preset["option"]]
+        taken = (session.headroom - option["remaining"]) / session.headroom
         assert taken <= float(preset["meaning"].partition("%")[0].removeprefix("at most ")) / 100 + 1e-3
     # A budget that would narrow nothing is not offered: of what is known well there may be none.
     assert len(told["presets"]) == 3 or share > 0.001
-    assert len(told["rungs"]) > 10 or share > 0.05
+    assert len(told["options"]) > 10 or share > 0.05
 
 
 def test_budget_too_small_for_the_slider_is_still_shown(tmp_path: Path) -> None:
     tiny = dpnb.Session(
         TABLE, name="t", schema=SCHEMA, ledger=tmp_path / "t.dpnb", budget=dpnb.Budget.gdp(1e-170), public_size=600
     )
-    assert isinstance(ladder.ladder(tiny.frame.count()), dict)
+    assert isinstance(picker_state.make_state(tiny.frame.count()), PickerState)
     assert tiny.frame.count()._repr_html_()
 
 
@@ -199,9 +205,9 @@ def test_known_question_shows_its_answer_first(query: Query) -> None:
     answer = query.release(mu=0.1)
     state = Picker(query).state
     assert state["phase"] == "answered"
-    assert state["again"].startswith(".best gives all that is known")
+    assert state["code_hint"].startswith(".best gives all that is known")
     assert f"{answer.estimate:.2f}" in state["answer"]["html"]
-    assert state["rungs"], "and can be refined"
+    assert state["options"], "and can be refined"
 
 
 def test_unanswered_request_for_some_groups_is_taken_up_by_its_own_arguments(
@@ -209,7 +215,7 @@ def test_unanswered_request_for_some_groups_is_taken_up_by_its_own_arguments(
 ) -> None:
     counts = session.frame["g"].value_counts()
     counts.release(mu=0.1)
-    monkeypatch.setattr(session._releases, "_measured", lambda *_: 1 / 0)
+    monkeypatch.setattr(session._core.releases, "_measured", lambda *_: 1 / 0)
     with pytest.raises(dpnb.errors.ExecutionError):
         counts.release(mu=0.2, groups=["a"], confidence=0.9, simultaneous=True)
     monkeypatch.undo()
@@ -222,6 +228,6 @@ def test_unanswered_request_for_some_groups_is_taken_up_by_its_own_arguments(
 def test_question_that_cannot_be_asked_is_shown_as_text_without_mark_up(session: dpnb.Session) -> None:
     query = session.frame[session.frame["x"] < 2].count()
     query.release(mu=0.1, final=True)
-    shown = ladder.still(query)
-    assert "x < 2" in str(shown["text/plain"])
-    assert "x &lt; 2" in str(shown["text/html"])
+    still = picker_state.static_output(query)
+    assert "x < 2" in str(still["text/plain"])
+    assert "x &lt; 2" in str(still["text/html"])

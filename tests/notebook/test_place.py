@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpnb.notebook import place
+from dpnb.notebook import cell_context
 
 
 @pytest.fixture
@@ -23,37 +23,37 @@ def running(monkeypatch: pytest.MonkeyPatch) -> dict:
 
 def test_browser_tells_its_cell_and_is_shown_widgets(running: dict) -> None:
     running["cellId"] = "3f2a-mean_1"
-    assert place.asking_cell() == "3f2a-mean_1"
-    assert place.has_live_widgets()
+    assert cell_context.current_cell() == "3f2a-mean_1"
+    assert cell_context.has_live_widgets()
 
 
 def test_program_that_executes_a_notebook_tells_none_and_is_shown_none(running: dict) -> None:
-    assert place.asking_cell() is None
-    assert not place.has_live_widgets()
+    assert cell_context.current_cell() is None
+    assert not cell_context.has_live_widgets()
 
 
 @pytest.mark.parametrize("sent", ["vscode-notebook-cell:/c%3A/mine/a.ipynb#W0", "\ud800", "", 7, "x" * 65])
 def test_what_is_no_id_of_a_cell_is_not_remembered_as_one(running: dict, sent: object) -> None:
     running["cellId"] = sent
-    assert place.asking_cell() is None
+    assert cell_context.current_cell() is None
 
 
 def test_editor_that_sends_an_address_is_shown_widgets(running: dict) -> None:
     running["cellId"] = "vscode-notebook-cell:/c%3A/mine/a.ipynb#W0"
-    assert place.has_live_widgets()
+    assert cell_context.has_live_widgets()
 
 
 def test_widget_asks_for_its_own_cell(running: dict) -> None:
     running["cellId"] = "running"
-    with place.in_cell("of-the-widget"):
-        assert place.asking_cell() == "of-the-widget"
-    assert place.asking_cell() == "running"
+    with cell_context.in_cell("of-the-widget"):
+        assert cell_context.current_cell() == "of-the-widget"
+    assert cell_context.current_cell() == "running"
 
 
 def test_thread_asks_for_no_cell(running: dict) -> None:
     running["cellId"] = "running"
     asked: list[str | None] = []
-    thread = threading.Thread(target=lambda: asked.append(place.asking_cell()))
+    thread = threading.Thread(target=lambda: asked.append(cell_context.current_cell()))
     thread.start()
     thread.join()
     assert asked == [None]
@@ -61,5 +61,5 @@ def test_thread_asks_for_no_cell(running: dict) -> None:
 
 def test_plain_python_has_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython", None)
-    assert place.asking_cell() is None
-    assert not place.has_live_widgets()
+    assert cell_context.current_cell() is None
+    assert not cell_context.has_live_widgets()

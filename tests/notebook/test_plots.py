@@ -17,13 +17,15 @@ import plotly.io as pio
 import pytest
 
 import dpnb
-from dpnb.answer import faces
-from dpnb.answer.estimates import Estimate
-from dpnb.answer.figures import Figures
-from dpnb.answer.history import History
 from dpnb.errors import DpnbError, RequestError
-from dpnb.notebook import plot_style, plots
-from dpnb.notebook.plot_history import fan
+from dpnb.notebook.plots import answers, style
+from dpnb.notebook.plots.history import fan
+from dpnb.render.labels import rows_of
+from dpnb.render.numbers import format_cost, format_cost_up, number_with_interval
+from dpnb.results.answer import History
+from dpnb.results.display import to_picture
+from dpnb.results.estimates import IntervalArrays
+from dpnb.results.table import Estimates
 
 PLANS = ["free", "25%", "never"]
 TOWNS = [f"town {number}" for number in range(12)]
@@ -100,7 +102,7 @@ def drawn(figure: go.Figure) -> Iterator[tuple[float, float, float, str]]:
 
 def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
     found = sorted(drawn(answer.plot()), key=lambda one: one[3])
-    rows = faces.rows_of(answer)
+    rows = rows_of(answer)
     cells = answer.cells
     numbers = zip(cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), rows, strict=True)
     told = []
@@ -145,24 +147,24 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("background", [LIGHT, DARK])
 def test_words_can_be_read_in_both_themes(background: str) -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast(plot_style.INK, background) > 4.3
-    assert contrast(plot_style.LOUD, background) > 4.3
-    assert plot_style.TEMPLATE.layout.font.color == plot_style.INK
-    label = plot_style.TEMPLATE.layout.hoverlabel
+    assert contrast(style.INK, background) > 4.3
+    assert contrast(style.LOUD, background) > 4.3
+    assert style.TEMPLATE.layout.font.color == style.INK
+    label = style.TEMPLATE.layout.hoverlabel
     assert contrast(label.font.color, label.bgcolor) > 7
 
 
 def test_marks_can_be_seen_in_both_themes(answer: Any) -> None:
     content = answer.plot().to_plotly_json()
     found = set(colours(json.loads(json.dumps(content, default=lambda value: value.to_plotly_json()))))
-    assert {plot_style.HUES[0], plot_style.INK} <= found
-    worst = min(contrast(colour, background) for colour in {*found, *plot_style.HUES} for background in (LIGHT, DARK))
+    assert {style.HUES[0], style.INK} <= found
+    worst = min(contrast(colour, background) for colour in {*found, *style.HUES} for background in (LIGHT, DARK))
     assert worst > 3
 
 
 def test_no_hue_stands_alone(frame: Any) -> None:
     """Whoever cannot tell two hues apart has symbols, dashes or patterns."""
-    for hues in (plot_style.HUES, plot_style.SYMBOLS, plot_style.DASHES, plot_style.PATTERNS):
+    for hues in (style.HUES, style.SYMBOLS, style.DASHES, style.PATTERNS):
         assert len(set(hues)) == len(hues) == 8
     bars = frame.groupby(["plan", "side"]).count().release(mu=0.5).plot().data
     assert len({trace.marker.pattern.shape for trace in bars}) == 2
@@ -190,7 +192,7 @@ def test_nothing_global_changes(frame: Any) -> None:
     before = pio.templates.default, list(pio.templates), pio.renderers.default
     figure = frame.count().release(mu=0.5).plot()
     assert (pio.templates.default, list(pio.templates), pio.renderers.default) == before
-    assert figure.layout.template.layout.font.color == plot_style.INK
+    assert figure.layout.template.layout.font.color == style.INK
     assert figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
 
 
@@ -203,8 +205,8 @@ def test_a_picture_says_what_was_asked_how_sure_it_is_and_what_it_cost(frame: An
     figure = answer.plot()
     assert "mean of x by plan" in title(figure)
     assert "95% intervals, each by itself" in title(figure)
-    assert f"cost {faces.price(answer.cost, answer.cost_share)}" in title(figure)
-    assert f'color:{plot_style.LOUD}">NOT PRIVATE: seeded test noise' in title(figure)
+    assert f"cost {format_cost(answer.cost, answer.cost_share)}" in title(figure)
+    assert f'color:{style.LOUD}">NOT PRIVATE: seeded test noise' in title(figure)
     assert figure.layout.yaxis.title.text == "mean of x"
     assert figure.layout.xaxis.title.text == "plan"
     together = frame.groupby("plan")["x"].mean().release(mu=0.5, simultaneous=True, confidence=0.9).plot()
@@ -238,7 +240,7 @@ def test_at_most_eight_hues_and_otherwise_panels(frame: Any) -> None:
     assert two.layout.legend.title.text == "side"
     panels = ASKED["panels"](frame).release(mu=0.5).plot()
     assert len([trace for trace in panels.data if trace.type == "bar"]) == 12
-    assert {trace.marker.line.color for trace in panels.data} == {plot_style.HUES[0]}
+    assert {trace.marker.line.color for trace in panels.data} == {style.HUES[0]}
     assert [note.text for note in panels.layout.annotations] == TOWNS
 
 
@@ -250,15 +252,15 @@ def test_statistics_have_scales_of_their_own(frame: Any) -> None:
     assert [figure.layout[name].matches for name in ("yaxis", "yaxis2", "yaxis3")] == [None] * 3
 
 
-def by_hand(values: list[tuple[float, float, float]], keys: list[Any] | None = None) -> Figures:
+def by_hand(values: list[tuple[float, float, float]], keys: list[Any] | None = None) -> Estimates:
     value, low, high = np.array(values).T
     names = keys or [f"g{place}" for place in range(len(values))]
-    return Figures(
+    return Estimates(
         words="made by hand",
         names=("group",),
         keys=tuple((name,) for name in names),
         outputs=None,
-        cells=Estimate.of(value, low, high, np.ones(len(values))),
+        cells=IntervalArrays.of(value, low, high, np.ones(len(values))),
         confidence=0.95,
     )
 
@@ -275,7 +277,7 @@ def test_what_is_unknown_or_endless_is_marked_so() -> None:
     assert (down.marker.symbol, down.y) == ("triangle-down", (None, None, low, low))
     assert known.y[2] - known.error_y.arrayminus[2] == pytest.approx(low)
     assert "open marks are unknown" in title(figure)
-    assert plot_style.ENDLESS in title(figure)
+    assert style.ENDLESS in title(figure)
 
 
 def test_an_estimate_may_lie_outside_its_interval() -> None:
@@ -313,25 +315,25 @@ def test_many_names_stand_below_each_other() -> None:
 
 
 def test_too_many_panels_are_said_to_be_left_out() -> None:
-    cells = Estimate(*np.ones((4, 60, 2)))
+    cells = IntervalArrays(*np.ones((4, 60, 2)))
     keys = tuple((number,) for number in range(60))
-    lines = Figures(
+    lines = Estimates(
         words="w", names=("g",), keys=keys, outputs=("quantile", (0.1, 0.9)), cells=cells, confidence=0.95
     ).plot()
-    assert len(lines.data) == plots.MOST_PANELS
+    assert len(lines.data) == answers.MOST_PANELS
     assert "the first 48 of 60 panels" in title(lines)
 
 
 def test_of_very_many_groups_the_first_are_drawn() -> None:
     figure = by_hand([(1, 0, 2)] * 5000).plot()
-    assert len(figure.data[0].x) == plots.MOST_GROUPS
+    assert len(figure.data[0].x) == answers.MOST_GROUPS
     assert "the first 1,000 of 5,000 groups" in title(figure)
 
 
 def test_no_group_at_all_is_drawn_as_nothing() -> None:
     """As a discovery that finds none."""
-    none = Estimate(*np.ones((4, 0, 1)))
-    figure = Figures(words="w", names=("g",), keys=(), outputs=None, cells=none, confidence=0.95).plot()
+    none = IntervalArrays(*np.ones((4, 0, 1)))
+    figure = Estimates(words="w", names=("g",), keys=(), outputs=None, cells=none, confidence=0.95).plot()
     assert list(drawn(figure)) == []
 
 
@@ -367,9 +369,9 @@ def test_the_fan_holds_every_look(frame: Any) -> None:
     widths = np.subtract(high.y, low.y)
     assert (np.diff(widths) < 0).all()
     assert answer.plot(history=True).layout.xaxis.ticktext == ("1<br>mu 0.1", "2<br>mu 0.2", "3<br>mu 0.5")
-    value, interval = faces.told(float(entries[1]), *entries[1].interval)
+    value, interval = number_with_interval(float(entries[1]), *entries[1].interval)
     assert f"estimate {value}<br>95% interval {interval}" in estimate.hovertext[1]
-    assert f"cost {faces.cost_up(entries[1].cost)}" in estimate.hovertext[1]
+    assert f"cost {format_cost_up(entries[1].cost)}" in estimate.hovertext[1]
 
 
 def test_groups_fan_out_in_panels_and_say_which_look_they_were_in(frame: Any) -> None:
@@ -391,7 +393,7 @@ def test_of_many_groups_the_first_eight_fan_out(frame: Any) -> None:
 
 def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
     first, second = frame["y"].mean().release(mu=0.3).refine(mu=0.6).history
-    nothing = Estimate.of(*(np.array([x]) for x in (math.nan, 0.0, math.inf, math.nan)))
+    nothing = IntervalArrays.of(*(np.array([x]) for x in (math.nan, 0.0, math.inf, math.nan)))
     figure = fan(History((replace(first, cells=nothing), second)))
     estimate, unknown, endless = figure.data[2:]
     assert estimate.y == (None, float(second))
@@ -399,7 +401,7 @@ def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
     assert (unknown.y[0] is None, unknown.y[1] is None) == (False, True)
     assert (endless.marker.symbol, endless.y) == ("triangle-up", (figure.layout.yaxis.range[1], None))
     assert "open marks are unknown" in title(figure)
-    assert plot_style.ENDLESS in title(figure)
+    assert style.ENDLESS in title(figure)
 
 
 def test_what_was_computed_has_no_fan(frame: Any) -> None:
@@ -420,10 +422,11 @@ def run(code: str) -> str:
 ONE = """
 import numpy as np
 import dpnb
-from dpnb.answer.estimates import Estimate
-from dpnb.answer.figures import Figures
+from dpnb.results.estimates import IntervalArrays
+from dpnb.results.table import Estimates
 one = np.ones((1, 1))
-figures = Figures(words="w", names=(), keys=((),), outputs=None, cells=Estimate(one, one, one, one), confidence=0.95)
+arrays = IntervalArrays(one, one, one, one)
+figures = Estimates(words="w", names=(), keys=((),), outputs=None, cells=arrays, confidence=0.95)
 """
 
 
@@ -440,18 +443,16 @@ def test_without_plotly_the_remedy_is_named() -> None:
 
 
 def test_another_missing_module_is_not_taken_for_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpnb.answer import drawing
+    from dpnb.notebook.plots import answers
 
-    def broken(figures: Figures, history: bool) -> Any:
+    def broken(figures: Estimates, history: bool) -> Any:
         raise ModuleNotFoundError("no module", name="something_else")
 
-    monkeypatch.setattr(drawing, "_drawer", broken)
+    monkeypatch.setattr(answers, "draw", broken)
     with pytest.raises(ModuleNotFoundError, match="no module"):
         by_hand([(1, 0, 2)]).plot()
 
 
 def test_answers_alone_cannot_draw_and_say_what_to_install() -> None:
-    from dpnb.answer import drawing
-
     with pytest.raises(DpnbError, match=r'pip install "dpnb\[lab\]"'):
-        drawing._nobody(by_hand([(1, 0, 2)]), False)
+        to_picture.dispatch(object)(by_hand([(1, 0, 2)]), False)

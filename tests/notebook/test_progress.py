@@ -11,9 +11,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from dpnb.notebook import progress
-from dpnb.session import releases
-from dpnb.stages import Stage
+from dpnb._core import releases
+from dpnb.notebook import progress_line
+from dpnb.progress import Stage
 from waiting import LIMIT
 
 
@@ -23,7 +23,7 @@ class Shown:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.texts: list[str] = []
         self.displayed = 0
-        monkeypatch.setattr(progress, "display", self._display)
+        monkeypatch.setattr(progress_line, "display", self._display)
 
     def _display(self, shown: dict[str, str], **_: Any) -> Shown:
         self.displayed += 1
@@ -36,7 +36,7 @@ class Shown:
 
 def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    line = progress.begin()
+    line = progress_line.begin()
     for number in range(10):
         line(f"step {number}", False)
     line("the end", True)
@@ -46,15 +46,15 @@ def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.
 
 def test_of_a_line_that_was_never_shown_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    progress.begin()("", True)
+    progress_line.begin()("", True)
     assert shown.displayed == 0
 
 
 def test_a_widget_that_asks_shows_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
     told: list[tuple[str, bool]] = []
-    with progress.shown_by(lambda: lambda text, done: told.append((text, done))):
-        progress.begin()("adding up rows, 1 s", False)
+    with progress_line.shown_by(lambda: lambda text, done: told.append((text, done))):
+        progress_line.begin()("adding up rows, 1 s", False)
     assert told == [("adding up rows, 1 s", False)]
     assert shown.displayed == 0
 
@@ -85,11 +85,11 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
 
 SLOW = """
 import threading
-from dpnb.notebook import progress
-from dpnb.query.tables import memory
+from dpnb.notebook import progress_line as progress
+from dpnb._backends.memory import memory_table as memory
 
 seen = threading.Event()
-tell = progress.Line.__call__
+tell = progress.ProgressLine.__call__
 
 def telling(line, text, done):
     tell(line, text, done)
@@ -100,7 +100,7 @@ def slowly(*arguments, **options):
     assert seen.wait(LIMIT), 'nothing is said of a question that lasts'
     return execute(*arguments, **options)
 
-progress.Line.__call__ = telling
+progress.ProgressLine.__call__ = telling
 execute, memory.execute = memory.execute, slowly
 """.replace("LIMIT", str(LIMIT))
 
@@ -138,7 +138,7 @@ def test_a_slow_question_tells_its_stage_in_its_own_cell_and_leaves_nothing_of_i
 
 
 ENDLESS = """
-from dpnb.query.tables import memory
+from dpnb._backends.memory import memory_table as memory
 
 def without_end(*arguments, **options):
     while True:

@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from dpnb._protocol.snapshot import Session, Snapshot
 from dpnb.notebook import panel, picker, widgets
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
 
 
 @pytest.fixture
-def session(request: pytest.FixtureRequest) -> dict:
+def session(request: pytest.FixtureRequest) -> Session:
     """The real session of the shared snapshot, under a name that no other test uses."""
-    session = json.loads(FIXTURE.read_text(encoding="utf-8"))["sessions"][0]
-    return {**session, "id": request.node.name}
+    snapshot = msgspec.json.decode(FIXTURE.read_bytes(), type=Snapshot)
+    return replace(snapshot.sessions[0], id=request.node.name)
 
 
-def test_gauges_hold_the_session_without_its_releases(session: dict) -> None:
-    assert widgets.gauges(session).state == {**session, "releases": []}
+def test_gauges_hold_the_session_without_its_log(session: Session) -> None:
+    assert session.log
+    assert widgets.gauges(session).state == msgspec.to_builtins(replace(session, log=[]))
 
 
-def test_session_has_one_widget_however_often_it_is_shown(session: dict) -> None:
+def test_session_has_one_widget_however_often_it_is_shown(session: Session) -> None:
     first = widgets.gauges(session)
-    moved = {**session, "headline": "12.0% left"}
+    moved = replace(session, spent="mu 0.2 of 0.2117")
     assert widgets.gauges(moved) is first
-    assert first.state["headline"] == "12.0% left"
+    assert first.state["spent"] == "mu 0.2 of 0.2117"
 
 
-def test_gauges_follow_the_panel(session: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gauges_follow_the_panel(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     local = panel.Panel(lambda answer: lambda message: None)
     monkeypatch.setattr(panel, "on_flush", local.on_flush)
     shown = widgets.gauges(session)
-    local.install(lambda: [{**session, "headline": "1.0% left"}, {**session, "id": "never shown"}])
-    assert shown.state["headline"] == "1.0% left"
+    local.install(lambda: [replace(session, spent="mu 0.2 of 0.2117"), replace(session, id="never shown")])
+    assert shown.state["spent"] == "mu 0.2 of 0.2117"
 
 
-def test_closed_gauges_are_replaced(session: dict) -> None:
+def test_closed_gauges_are_replaced(session: Session) -> None:
     closed = widgets.gauges(session)
     closed.close()
     assert widgets.gauges(session) is not closed
 
 
-def test_bundle_has_static_faces_beside_the_live_one(session: dict) -> None:
+def test_bundle_has_static_faces_beside_the_live_one(session: Session) -> None:
     bundle = widgets.mimebundle(session, text="83.3% left", html="<b>83.3% left</b>")
     assert bundle["text/plain"] == "83.3% left"
     assert bundle["text/html"] == "<b>83.3% left</b>"
@@ -56,8 +59,8 @@ def test_bundle_has_static_faces_beside_the_live_one(session: dict) -> None:
 
 def test_browser_knows_our_widgets_by_the_names_and_types_that_the_kernel_uses() -> None:
     source = Path(__file__).parents[2] / "labextension" / "src"
-    assert f"'{widgets.LIVE}'" in (source / "liveOutput.ts").read_text(encoding="utf-8")
-    start = re.search("OURS = '(.*)'", (source / "liveWidgets.ts").read_text(encoding="utf-8"))
+    assert f"'{widgets.LIVE}'" in (source / "live" / "liveOutput.ts").read_text(encoding="utf-8")
+    start = re.search("MODULE_PREFIX = '(.*)'", (source / "live" / "liveWidgets.ts").read_text(encoding="utf-8"))
     assert start is not None
     for kind in (widgets.Gauges, picker.Picker):
         assert f"{kind.__module__}.{kind.__qualname__}".startswith(start[1])

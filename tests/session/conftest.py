@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.register_assert_rewrite("session.bad_input")
-
 
 @pytest.fixture(scope="module", autouse=True)
 def sessions_end_with_their_module() -> Iterator[None]:

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.query.aggregations import view_from_json
-from dpnb.query.plan import Plan
+from dpnb._plan.measurements import view_from_json
+from dpnb._plan.plan import Plan
 from session.bad_input import SCHEMA, assert_refused, make, make_table
 
 HALF = "\ud800"  # half of a surrogate pair
@@ -209,28 +209,31 @@ TEXTS: dict[str, Declare] = {
     "a plan from nothing": (lambda: Plan.from_json(""), "to_json"),
     "a plan from a list": (lambda: Plan.from_json("[]"), "to_json"),
     "a plan of an unknown aggregation": (lambda: Plan.from_json('{"aggregation":{"of":"mode"}}'), "to_json"),
-    "a plan without its aggregation": (lambda: Plan.from_json('{"by":[]}'), "to_json"),
-    "a plan of an unknown node": (lambda: Plan.from_json(COUNT + ',"where":{"is":"python"}}'), "to_json"),
-    "a plan of half a node": (lambda: Plan.from_json(COUNT + ',"where":{"is":"and"}}'), "to_json"),
+    "a plan without its aggregation": (lambda: Plan.from_json('{"group_by":[]}'), "to_json"),
+    "a plan of an unknown node": (lambda: Plan.from_json(COUNT + ',"where":{"op":"python"}}'), "to_json"),
+    "a plan of half a node": (lambda: Plan.from_json(COUNT + ',"where":{"op":"and"}}'), "to_json"),
     "a plan of an unknown operator": (
         lambda: Plan.from_json(
-            COUNT + ',"where":{"is":"compare","operator":"~","left":{"is":"column","name":"a"},'
-            '"right":{"is":"literal","value":1}}}'
+            COUNT + ',"where":{"op":"compare","operator":"~","left":{"op":"column","name":"a"},'
+            '"right":{"op":"literal","value":1}}}'
         ),
         "to_json",
     ),
     "a plan nested too deep": (
-        lambda: Plan.from_json(COUNT + ',"where":' + '{"is":"not","inner":' * 20_000 + "1" + "}" * 20_001),
+        lambda: Plan.from_json(COUNT + ',"where":' + '{"op":"not","inner":' * 20_000 + "1" + "}" * 20_001),
         "to_json",
     ),
-    "a plan with keys that are no lists": (lambda: Plan.from_json(COUNT + ',"keys":["a"]}'), "to_json"),
-    "a plan with limits that are none": (lambda: Plan.from_json(COUNT + ',"limits":{"rows":"many"}}'), "to_json"),
+    "a plan with keys that are no lists": (lambda: Plan.from_json(COUNT + ',"group_keys":["a"]}'), "to_json"),
+    "a plan with limits that are none": (
+        lambda: Plan.from_json(COUNT + ',"contribution_bounds":{"max_rows":"many"}}'),
+        "to_json",
+    ),
     "a plan from bytes that are no text": (lambda: Plan.from_json(b"\xff\xfe"), "to_json"),  # type: ignore[arg-type]
     "a view from nothing": (lambda: view_from_json(""), "to_json"),
-    "a view from broken JSON": (lambda: view_from_json('{"show":'), "to_json"),
-    "a view of an unknown kind": (lambda: view_from_json('{"show":"rows"}'), "to_json"),
-    "a view of quantiles without levels": (lambda: view_from_json('{"show":"quantiles"}'), "to_json"),
-    "a view of quantiles in words": (lambda: view_from_json('{"show":"quantiles","at":["half"]}'), "to_json"),
+    "a view from broken JSON": (lambda: view_from_json('{"view":'), "to_json"),
+    "a view of an unknown kind": (lambda: view_from_json('{"view":"rows"}'), "to_json"),
+    "a view of quantiles without levels": (lambda: view_from_json('{"view":"quantiles"}'), "to_json"),
+    "a view of quantiles in words": (lambda: view_from_json('{"view":"quantiles","at":["half"]}'), "to_json"),
 }
 
 DECLARATIONS = {**TYPES, **BUDGETS, **TEXTS}

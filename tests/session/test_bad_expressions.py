@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._plan.plan import Plan
 from dpnb.errors import PlanError
-from dpnb.query.plan import Plan
 from session.bad_input import Case, assert_refused_free, kept, make
 
 

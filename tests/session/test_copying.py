@@ -78,12 +78,12 @@ REACHES_ROWS: dict[str, Callable[[dpnb.Session], object]] = {
     "groups": lambda s: s.frame.groupby("kind"),
     "grouped column": lambda s: s.frame.groupby("kind")["x"],
     "question": lambda s: s.frame["x"].mean(),
-    "answer": lambda s: s.frame.count().release(mu="0.01"),
+    "way back from an answer": lambda s: s.frame.count().release(mu="0.01").origin,
     "noise reduction": lambda s: s.noise_reduction(s.frame.count(), name="looks"),
     "scan": lambda s: s.above_threshold(2, name="scan", epsilon="0.01"),
-    "tables": lambda s: s._tables,
-    "rows": lambda s: s._tables.opened,
-    "releases": lambda s: s._releases,
+    "tables": lambda s: s._core.tables,
+    "rows": lambda s: s._core.tables.opened,
+    "releases": lambda s: s._core.releases,
     "ledger": lambda s: s.ledger,
 }
 
@@ -103,7 +103,7 @@ def test_individual_budgets_are_neither_copied_nor_pickled(tmp_path: Path) -> No
     session.frame.count().release(mu="0.1")
     for attempt in WAYS.values():
         with pytest.raises(TypeError, match="cannot be copied or pickled"):
-            attempt(session._individuals)
+            attempt(session._core.individuals)
 
 
 def test_arithmetic_between_answers_can_be_copied(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ FAILURES = {
     "deep copy of a session": "copy.deepcopy(s)",
     "deep copy of a frame": "copy.deepcopy(s.frame)",
     "deep copy of a question": "copy.deepcopy(s.frame['x'].mean())",
-    "deep copy of the rows": "copy.deepcopy(s._tables)",
+    "deep copy of the rows": "copy.deepcopy(s._core.tables)",
     "pickled session": "pickle.dumps([s])",
     "missing column": "open(schema={**schema, 'missing': dpnb.Bounded(0, 1)})",
     "another promise": "open(budget=dpnb.Budget(2, 1e-6))",
@@ -191,7 +191,7 @@ def traceback_of(
         shell.run_cell("s = open()")
         shell.run_line_magic("xmode", mode)
         if fails is not None:
-            patched.setattr("dpnb.query.tables.memory.execute", fails)
+            patched.setattr("dpnb._backends.memory.memory_table.execute", fails)
         result = shell.run_cell(line)
     return captured.stdout + captured.stderr, result.error_in_exec
 
@@ -205,7 +205,7 @@ def test_control_a_copy_that_fails_late_shows_rows(shell: Any, monkeypatch: pyte
 
 
 def test_control_tables_that_are_passed_on_as_they_are_show_rows(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpnb.session.tables.Unread.__repr__", lambda unread: repr(unread.tables))
+    monkeypatch.setattr("dpnb._core.tables.UnreadTables.__repr__", lambda unread: repr(unread.tables))
     _, error = traceback_of(shell, "Verbose", "open(name='a/b')", monkeypatch)
     assert error is not None
     assert shown_by(error.__traceback__)

@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 import dpnb
+from core.people import curator
+from dpnb._core.accountant import accountant, tree
+from dpnb._core.pricing import stored_request
+from dpnb.curator.statement import statement
+from dpnb.curator.statement_text import statement_text
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as charges
 from dpnb.ledger.charge import COLUMNS, chained_hash, digest, result_hash
-from dpnb.session import account, stored, tree
-from dpnb.session.statement import statement
-from dpnb.session.statement_words import statement_text
-from session.people import curator
 
 SEEDS, MORE_SEEDS = range(50), range(50, 200)
 VALUES: list[Any] = [
@@ -29,8 +30,18 @@ VALUES: list[Any] = [
     *("[" * 100_000, "9" * 5000, '["a"]', "[null]", "[0]", "[99]", "[1e400]", '5 ["a"]', "99", "x y", "-3"),
     *('{"kind": "gdp"}', '{"kind": "gdp", "mu_squared": "-4"}', '{"kind": "gdp", "mu_squared": 5}', '{"kind": []}'),
     *('{"kind": "gdp", "mu_squared": "1/0"}', '{"kind": "pure-dp", "epsilon": "x"}', '{"closes": 99}'),
-    *('{"closes": "x"}', '{"kind": "partition", "name": "x"}', '{"kind": "partition", "name": 5}', '{"above": 1}'),
-    *('{"kind": "sub-session", "name": "x"}', '{"kind": [], "name": "x"}', '{"values": [1]}', '{"values": "x"}'),
+    *(
+        '{"closes": "x"}',
+        '{"mechanism": "partition", "name": "x"}',
+        '{"mechanism": "partition", "name": 5}',
+        '{"above": 1}',
+    ),
+    *(
+        '{"mechanism": "sub_session", "name": "x"}',
+        '{"mechanism": [], "name": "x"}',
+        '{"values": [1]}',
+        '{"values": "x"}',
+    ),
 ]
 
 
@@ -84,10 +95,10 @@ def with_another_value_and_new_hashes(path: Path, chance: random.Random) -> None
 
 def with_another_promise(path: Path, chance: random.Random) -> None:
     with lenient(path) as file:
-        table = chance.choice(("promise", "settings"))
-        name, value = chance.choice(file.execute(f"SELECT name, value FROM {table}").fetchall())
+        table = chance.choice(("metadata", "parameters"))
+        name, value = chance.choice(file.execute(f"SELECT key, value FROM {table}").fetchall())
         other = chance.choice([*VALUES, value.replace(chance.choice(value), chance.choice("0/x{\x1b"), 1)])
-        file.execute(f"UPDATE {table} SET value = ? WHERE name = ?", (other, name))
+        file.execute(f"UPDATE {table} SET value = ? WHERE key = ?", (other, name))
         if chance.random() < 0.5:
             hash_again(file)
 
@@ -97,7 +108,7 @@ def lenient(path: Path) -> Iterator[sqlite3.Connection]:
     """A file in which a column may hold anything; its tables look as before."""
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
         file.execute("PRAGMA synchronous = OFF")
-        before = file.execute("SELECT sql, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        before = file.execute("SELECT sql, name FROM sqlite_master WHERE type = 'table'").fetchall()
         rename(file, [(sql.replace(" NOT NULL", ""), name) for sql, name in before])
         yield file
         rename(file, before)
@@ -111,14 +122,14 @@ def rename(file: sqlite3.Connection, statements: list[tuple[str, str]]) -> None:
 
 
 def replace_one(file: sqlite3.Connection, chance: random.Random) -> None:
-    column = chance.choice([name for name in COLUMNS if name not in ("id", "key")])
-    ((last,),) = file.execute("SELECT max(id) FROM charges").fetchall()
+    column = chance.choice([name for name in COLUMNS if name not in ("id", "request_key")])
+    ((last,),) = file.execute("SELECT max(id) FROM events").fetchall()
     number = chance.randint(1, last)
-    ((value,),) = file.execute(f"SELECT {column} FROM charges WHERE id = ?", (number,)).fetchall()
+    ((value,),) = file.execute(f"SELECT {column} FROM events WHERE id = ?", (number,)).fetchall()
     other = chance.choice(VALUES)
     if isinstance(value, str) and value.startswith(("{", "[")) and chance.random() < 0.7:
         other = json.dumps(changed(json.loads(value), chance))
-    file.execute(f"UPDATE charges SET {column} = ? WHERE id = ?", (other, number))
+    file.execute(f"UPDATE events SET {column} = ? WHERE id = ?", (other, number))
 
 
 def changed(content: Any, chance: random.Random) -> Any:
@@ -134,14 +145,14 @@ def changed(content: Any, chance: random.Random) -> Any:
 
 
 def hash_again(file: sqlite3.Connection) -> None:
-    promise, settings = (dict(file.execute(f"SELECT name, value FROM {name}")) for name in ("promise", "settings"))
+    promise, settings = (dict(file.execute(f"SELECT key, value FROM {name}")) for name in ("metadata", "parameters"))
     number, previous = 0, digest([promise, settings])
-    for values in file.execute(f"SELECT {', '.join(COLUMNS)} FROM charges ORDER BY id").fetchall():
+    for values in file.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY id").fetchall():
         row = dict(zip(COLUMNS, values, strict=True))
         number, previous = row["id"], chained_hash(previous, row)
-        result = result_hash(previous, row["state"], row["measurement"])
-        file.execute("UPDATE charges SET hash = ?, result_hash = ? WHERE id = ?", (previous, result, number))
-    file.execute("UPDATE last SET id = ?, hash = ?", (number, previous))
+        result = result_hash(previous, row["status"], row["result"])
+        file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = ?", (previous, result, number))
+    file.execute("UPDATE head SET id = ?, hash = ?", (number, previous))
 
 
 WAYS: list[Callable[[Path, random.Random], None]] = [
@@ -201,6 +212,6 @@ def test_a_corrupted_ledger_is_refused_in_one_way(seeds: range, tmp_path: Path) 
 def test_without_looking_at_what_is_read_other_errors_would_come_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (charges, account, tree, stored):
-        monkeypatch.setattr(module, "readable", lambda _: nullcontext())
+    for module in (charges, accountant, tree, stored_request):
+        monkeypatch.setattr(module, "refuse_unreadable", lambda _: nullcontext())
     assert set(outcomes(tmp_path, SEEDS)) > {"fine", "refused"}

@@ -323,7 +323,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("control", [False, True])
 def test_a_traceback_with_variables_shows_no_row(control: bool, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if control:
-        monkeypatch.setattr("dpnb.session.tables.Unread.__repr__", lambda unread: repr(unread.tables))
+        monkeypatch.setattr("dpnb._core.tables.UnreadTables.__repr__", lambda unread: repr(unread.tables))
     file.write_text(GOOD.replace("visits =", "visit ="), encoding="utf-8")
     with pytest.raises(SchemaError) as refused:
         dpnb.Session.from_toml(file, table().assign(town="sekret"))

@@ -1,6 +1,6 @@
 """What a soak run does, round by round; each round checks what must hold, and raises where it does not.
 
-The tests have short forms of the same in test_crash.py, session/test_many_kernels.py, ledger/test_forks.py and
+The tests have short forms of the same in test_crash.py, core/test_many_kernels.py, ledger/test_forks.py and
 test_interrupt_engines.py.
 """
 

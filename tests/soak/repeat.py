@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 from waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
-WAITING = "(waits or ui) and not spark"
+WAITING = "waits and not spark"
 """Spark's start takes longer than all that waits for it, and its tests wait as Dask's do."""
 
 
@@ -66,6 +66,15 @@ def round_of(arguments: list[str], report: Path, output: Path) -> int:
                 except subprocess.TimeoutExpired:
                     tests.kill()
                     tests.wait()
+
+
+def files_of(arguments: list[str]) -> list[str]:
+    """The files of the tests, unless the arguments name some: collecting the others takes longer than a round."""
+    if any((ROOT / argument.partition("::")[0]).exists() for argument in arguments):
+        return []
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", *arguments]
+    listing = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return sorted({line.partition("::")[0] for line in listing.splitlines() if "::" in line})
 
 
 def outcomes(report: Path) -> tuple[Counter[str], list[str]]:
@@ -127,6 +136,7 @@ def main() -> int:
     parser.add_argument("--busy", type=int, default=os.cpu_count() or 1, help="busy processes (default: the cores)")
     given, arguments = parser.parse_known_args()
     arguments = arguments if "-m" in arguments else ["-m", WAITING, *arguments]
+    arguments += files_of(arguments)
     rounds = Rounds()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
-from dpnb.interactive.refinement import Look, Refinement, first_tau
 from dpnb.mechanisms.measurement import Measurement
+from dpnb.results.observations import CombinedObservations, Observation, first_tau
 from statistical.noisy_sums import ALPHA
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 LOOKS = 12
 GRID = -20
 
-Misses = Callable[[Refinement], Mask]
+Misses = Callable[[CombinedObservations], Mask]
 """Which cells' intervals miss the truth."""
 
 
@@ -36,7 +36,7 @@ class Analysts:
 
     def __init__(self, truth: Array, seed: int, sigma: float = 1.0, *, final: bool = False) -> None:
         self._truth, self._chance, self._sigma = truth, np.random.default_rng(seed), sigma
-        self.known = Refinement((), None if final else first_tau(sigma, ALPHA), len(truth))
+        self.known = CombinedObservations((), None if final else first_tau(sigma, ALPHA), len(truth))
         self.look(np.ones(len(truth), np.bool_), sigma)
 
     def look(self, cells: Mask, sigma: float) -> None:
@@ -44,8 +44,8 @@ class Analysts:
         noisy = self._truth[cells] + self._chance.normal(0, sigma, self._truth[cells].shape)
         values = tuple(round(value * 2.0**-GRID) for value in noisy.ravel())
         at = None if cells.all() else tuple(int(cell) for cell in np.flatnonzero(cells))
-        look = Look(GDP(1), Measurement(values, GRID, sigma), 1, at)
-        self.known = Refinement((*self.known.looks, look), self.known.tau, self.known.count)
+        look = Observation(GDP(1), Measurement(values, GRID, sigma), 1, at)
+        self.known = CombinedObservations((*self.known.looks, look), self.known.tau, self.known.count)
 
     def until(self, stopped: Misses) -> None:
         """Refine each cell until it is stopped."""
@@ -59,7 +59,7 @@ class Analysts:
 def missed(truth: Array, alpha: Fraction = ALPHA) -> Misses:
     """By the interval of a sum itself."""
 
-    def misses(known: Refinement) -> Mask:
+    def misses(known: CombinedObservations) -> Mask:
         return np.asarray(np.abs(known.combined()[0] - truth).max(axis=1) > known.radius(alpha))
 
     return misses
@@ -68,7 +68,7 @@ def missed(truth: Array, alpha: Fraction = ALPHA) -> Misses:
 def missed_by_fixed_design(truth: Array) -> Misses:
     """The control: as if the looks had been fixed beforehand."""
 
-    def misses(known: Refinement) -> Mask:
+    def misses(known: CombinedObservations) -> Mask:
         values, scales = known.combined()
         return np.asarray(np.abs(values - truth).max(axis=1) > fixed_radius([1.0], alpha=ALPHA) * scales)
 

@@ -13,17 +13,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from dpnb._backends.memory.execute import execute
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._compile import LinearQuery, linear_query
+from dpnb._core.tables import PrivateTables, UnreadTables
+from dpnb._plan.measurements import AnyView
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Schema
+from dpnb.frame.frame import Frame
+from dpnb.frame.view import TableView
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.query.aggregations import AnyView
-from dpnb.query.execute import execute
-from dpnb.query.frame.frame import Frame, Scope
-from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import Plan
-from dpnb.query.prepare import prepare
-from dpnb.query.schema import Schema
-from dpnb.query.unit import PrivacyUnit
-from dpnb.session.tables import Tables, Unread
 
 __all__ = ["ALARM", "Ask", "Floats", "Neighbours", "change", "neighbours", "noisy_shadows", "seen_difference"]
 
@@ -88,12 +89,12 @@ def neighbours(
     bounds = dict.fromkeys(("rows", "groups", "rows_per_group", "norm")) | {"privacy_unit": None} | declared
     found = []
     for side in (0, 1):
-        held = Tables.declared(schemas[""] if one else schemas, several=not one, **bounds)
+        held = PrivateTables.declared(schemas[""] if one else schemas, several=not one, **bounds)
         given = {name: pair[side] for name, pair in tables.items()}
-        held.read(Unread(given[""] if one else given))
+        held.read(UnreadTables(given[""] if one else given))
 
-        def view(name: str, held: Tables = held) -> Frame[Plan]:
-            return Frame(Scope(name, held.schemas, bounds["privacy_unit"], _plan_alone, lambda delta: str(delta)))
+        def view(name: str, held: PrivateTables = held) -> Frame[Plan]:
+            return Frame(TableView(name, held.schemas, bounds["privacy_unit"], _plan_alone, lambda delta: str(delta)))
 
         plan = ask(view("") if one else view)
         query = held.compile(plan, only)

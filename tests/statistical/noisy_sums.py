@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpnb._backends.memory.execute import execute
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._compile import LinearQuery, linear_query
+from dpnb._plan.measurements import AnyView
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Schema
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.answer.estimates import Estimate, estimate
-from dpnb.query.aggregations import AnyView
-from dpnb.query.execute import execute
-from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import Plan
-from dpnb.query.prepare import prepare
-from dpnb.query.schema import Schema
-from dpnb.query.unit import PrivacyUnit
+from dpnb.results.estimates import IntervalArrays, estimate
 
 Array = NDArray[np.float64]
 ALPHA = Fraction(1, 20)
@@ -40,7 +40,7 @@ class Asked:
 
     def estimates(
         self, mu: float, repetitions: int, seed: int, *, alpha: Fraction = ALPHA, shrink: float = 1.0
-    ) -> Estimate:
+    ) -> IntervalArrays:
         """Estimates at a nominal level; `shrink` makes all intervals wrong by a factor, for controls."""
         sigma = self.query.l2_sensitivity_squared**0.5 / mu
         sums = self.noisy(sigma, repetitions, seed)
@@ -56,7 +56,7 @@ def asked(plan: Plan, view: AnyView, table: pd.DataFrame, schema: Schema, unit: 
     return Asked(query, view, schema, sums)
 
 
-def covered(found: Estimate, truth: Array) -> Array:
+def covered(found: IntervalArrays, truth: Array) -> Array:
     """How often each number is in its interval.
 
     Parameters

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dpnb.query.plan import Plan
-from dpnb.session.comparison import Comparison
-from dpnb.session.log import Log
-from dpnb.session.releases import Releases
-from dpnb.session.tables import Tables
+from dpnb._core.accountant.comparison import FilterComparison
+from dpnb._core.history.log import RequestLog
+from dpnb._core.releases import ReleasePipeline
+from dpnb._core.tables import PrivateTables
+from dpnb._plan.plan import Plan
 
 
 @contextmanager
@@ -22,25 +22,25 @@ def quick_sessions() -> Iterator[None]:
 
     For sessions of one module, whose tables are told apart by identity and all have the same schema and unit.
     """
-    read, prepared = Tables.read, {}
-    compile_, compiled = Tables.compile, {}
+    read, prepared = PrivateTables.read, {}
+    compile_, compiled = PrivateTables.compile, {}
 
-    def read_once(tables: Tables, unread: Any) -> None:
+    def read_once(tables: PrivateTables, unread: Any) -> None:
         key = tuple(map(id, unread.tables.values()))
         if key not in prepared:
             read(tables, unread)
         tables._opened = prepared.setdefault(key, tables._opened)
 
-    def compile_once(tables: Tables, plan: Plan, only: Any = None) -> Any:
+    def compile_once(tables: PrivateTables, plan: Plan, only: Any = None) -> Any:
         key = plan, only, tables.divisible
         if key not in compiled:
             compiled[key] = compile_(tables, plan, only)
         return compiled[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tables, "read", read_once)
-        patch.setattr(Tables, "compile", compile_once)
-        patch.setattr(Releases, "answer_of", lambda _, charge: charge)
-        patch.setattr(Log, "asked", lambda *_: None)
-        patch.setattr(Comparison, "before_anything", cache(Comparison.before_anything))
+        patch.setattr(PrivateTables, "read", read_once)
+        patch.setattr(PrivateTables, "compile", compile_once)
+        patch.setattr(ReleasePipeline, "answer_of", lambda _, charge: charge)
+        patch.setattr(RequestLog, "asked", lambda *_: None)
+        patch.setattr(FilterComparison, "before_anything", cache(FilterComparison.before_anything))
         yield

@@ -19,17 +19,17 @@ import pytest
 from numpy.typing import NDArray
 
 import dpnb
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.measurements import Count, Mean, PlainView, Sum
+from dpnb._plan.plan import Plan
+from dpnb._plan.schema import Bounded
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.answer.estimates import Estimate
-from dpnb.answer.estimates.discovered import named_groups
-from dpnb.answer.figures import Figures
-from dpnb.interactive.refinement import Refinement
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.mechanisms.threshold import least_named, named
-from dpnb.query.aggregations import Count, Mean, Plain, Sum
-from dpnb.query.expressions.nodes import Column
-from dpnb.query.plan import Plan
-from dpnb.query.schema import Bounded
+from dpnb.results.estimates import IntervalArrays
+from dpnb.results.estimates.partitions import named_groups
+from dpnb.results.observations import CombinedObservations
+from dpnb.results.table import Estimates
 from statistical.analysts import Analysts, Mask
 from statistical.noisy_sums import ALPHA, asked, covered
 
@@ -56,9 +56,9 @@ OPERANDS: dict[str, tuple[Count | Sum | Mean, float, float]] = {
 }
 
 
-def figures(found: Estimate, ledger: int) -> Figures:
+def figures(found: IntervalArrays, ledger: int) -> Estimates:
     """As if every repetition were another number of one answer."""
-    return Figures(
+    return Estimates(
         words=f"answer {ledger}",
         names=(),
         keys=((),),
@@ -69,36 +69,36 @@ def figures(found: Estimate, ledger: int) -> Figures:
     )
 
 
-def turned(found: Estimate) -> Estimate:
+def turned(found: IntervalArrays) -> IntervalArrays:
     value, low, high = (array.T for array in found.uncut)
-    return Estimate(found.value.T, found.low.T, found.high.T, found.noise_scale.T, (value, low, high))
+    return IntervalArrays(found.value.T, found.low.T, found.high.T, found.noise_scale.T, (value, low, high))
 
 
 @cache
-def operand(name: str, ledger: int, shrink: float = 1.0) -> tuple[Figures, float]:
+def operand(name: str, ledger: int, shrink: float = 1.0) -> tuple[Estimates, float]:
     """An answer, with noise of its own, and what is true."""
     aggregation, value, told = OPERANDS[name]
     table = pd.DataFrame({"x": np.full(ROWS, value)})
-    question = asked(Plan(aggregation), Plain(), table, {"x": Bounded(-10, 10)})
+    question = asked(Plan(aggregation), PlainView(), table, {"x": Bounded(-10, 10)})
     truth = {Count: ROWS, Sum: ROWS * value, Mean: value}[type(aggregation)]
     found = question.estimates(told / ROWS, REPETITIONS, ledger, shrink=shrink)
     return figures(found, ledger), float(truth)
 
 
-def coverage(combine: Callable[[Figures, Figures], Figures], one: str, other: str, shrink: float = 1.0) -> float:
+def coverage(combine: Callable[[Estimates, Estimates], Estimates], one: str, other: str, shrink: float = 1.0) -> float:
     (a, true_a), (b, true_b) = operand(one, 1, shrink), operand(other, 2, shrink)
     return float(covered(turned(combine(a, b).cells), np.array([[combine(true_a, true_b)]]))[0, 0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("combine", [operator.sub, operator.add, operator.truediv], ids=["-", "+", "/"])
 @pytest.mark.parametrize("one", OPERANDS)
-def test_arithmetic_covers(combine: Callable[[Figures, Figures], Figures], one: str) -> None:
+def test_arithmetic_covers(combine: Callable[[Estimates, Estimates], Estimates], one: str) -> None:
     told = {other: coverage(combine, one, other) for other in OPERANDS}
     assert not {other: share for other, share in told.items() if share < LEAST}
 
 
 @pytest.mark.parametrize("combine", [operator.sub, operator.truediv], ids=["-", "/"])
-def test_operands_that_are_a_fifth_too_narrow_are_caught(combine: Callable[[Figures, Figures], Figures]) -> None:
+def test_operands_that_are_a_fifth_too_narrow_are_caught(combine: Callable[[Estimates, Estimates], Estimates]) -> None:
     for one in ("count", "sum", "mean"):
         assert coverage(combine, one, "count", 0.8) < 0.9
 
@@ -106,10 +106,10 @@ def test_operands_that_are_a_fifth_too_narrow_are_caught(combine: Callable[[Figu
 def test_an_empty_groups_count_can_be_compared() -> None:
     """The count's interval is cut at 0, but its noise is not."""
     table = pd.DataFrame({"x": np.zeros(0)})
-    question = asked(Plan(Count()), Plain(), table, {"x": Bounded(-10, 10)})
+    question = asked(Plan(Count()), PlainView(), table, {"x": Bounded(-10, 10)})
     empty = figures(question.estimates(1.0, 20_000, 3), 3)
     full = figures(
-        asked(Plan(Count()), Plain(), pd.DataFrame({"x": np.ones(50)}), {"x": Bounded(-10, 10)}).estimates(
+        asked(Plan(Count()), PlainView(), pd.DataFrame({"x": np.ones(50)}), {"x": Bounded(-10, 10)}).estimates(
             1.0, 20_000, 4
         ),
         4,
@@ -124,7 +124,7 @@ PAIRS, IN_EACH = 2000, 400
 
 @pytest.mark.parametrize("combine", [operator.sub, operator.truediv], ids=["-", "/"])
 def test_arithmetic_covers_although_the_answers_were_refined_until_it_missed(
-    combine: Callable[[Figures, Figures], Figures],
+    combine: Callable[[Estimates, Estimates], Estimates],
 ) -> None:
     """2,000 analysts with two counts each refine the less mistaken one, until the difference or ratio misses.
 
@@ -165,14 +165,14 @@ def test_arithmetic_covers_although_the_answers_were_refined_until_it_missed(
 FIXED, SCALE = 3000, 50.0
 
 
-def final_answer() -> tuple[Estimate, float]:
+def final_answer() -> tuple[IntervalArrays, float]:
     """Of a count of 1,000 that is never refined."""
     value = 1000 + np.random.default_rng(41).normal(0, SCALE, FIXED)
     reach = fixed_radius([SCALE], alpha=ALPHA)
-    return Estimate.of(value, value - reach, value + reach, np.full(FIXED, SCALE)), 1000.0
+    return IntervalArrays.of(value, value - reach, value + reach, np.full(FIXED, SCALE)), 1000.0
 
 
-def discovered_group() -> tuple[Estimate, float]:
+def discovered_group() -> tuple[IntervalArrays, float]:
     """Of groups of 264, half a standard deviation above the number from which they are named."""
     delta, source = Fraction(1, 10**6), NotPrivateSeededSource(42)
     _, found = named(np.full(2 * FIXED, 264), sigma=SCALE, groups=1, delta=delta, source=source)
@@ -189,7 +189,7 @@ def discovered_group() -> tuple[Estimate, float]:
     ],
 )
 def test_arithmetic_covers_although_the_other_answer_was_refined_until_it_missed(
-    fixed: Callable[[], tuple[Estimate, float]], combine: Callable[[Figures, Figures], Figures]
+    fixed: Callable[[], tuple[IntervalArrays, float]], combine: Callable[[Estimates, Estimates], Estimates]
 ) -> None:
     """3,000 analysts with an answer that cannot be refined refine a count of 1,500 until what they compute misses.
 
@@ -201,12 +201,12 @@ def test_arithmetic_covers_although_the_other_answer_was_refined_until_it_missed
     first = replace(figures(cells, 1), anytime=turned(cells))
     right = combine(true, 1500.0)  # type: ignore[arg-type]
 
-    def missed(known: Refinement, *, control: bool) -> Mask:
+    def missed(known: CombinedObservations, *, control: bool) -> Mask:
         values, scales = known.combined()
 
-        def read(radius: Array) -> Estimate:
+        def read(radius: Array) -> IntervalArrays:
             value = values[:, 0]
-            return turned(Estimate.of(value, value - radius, value + radius, scales))
+            return turned(IntervalArrays.of(value, value - radius, value + radius, scales))
 
         plain = read(fixed_radius([1.0], alpha=ALPHA) * scales)
         now, always = (plain, plain) if control else (read(known.radius(ALPHA)), read(known.anytime_radius(ALPHA)))

@@ -24,8 +24,8 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.query.plan import Plan
-from dpnb.session.tables import Tables, Unread
+from dpnb._core.tables import PrivateTables, UnreadTables
+from dpnb._plan.plan import Plan
 from statistical.watching import ledger_rows, watched
 
 SCHEMA = {
@@ -249,10 +249,12 @@ def noise(table: pd.DataFrame, ledger: Path) -> list[list[Fraction]]:
     frame = opened(table, ledger).frame
     for ask in QUESTIONS:
         ask(frame).release(mu=0.1)
-    held = Tables.declared(SCHEMA, several=False, privacy_unit="u", rows=4, groups=None, rows_per_group=None, norm=None)
-    held.read(Unread(table))
+    held = PrivateTables.declared(
+        SCHEMA, several=False, privacy_unit="u", rows=4, groups=None, rows_per_group=None, norm=None
+    )
+    held.read(UnreadTables(table))
     with closing(sqlite3.connect(ledger)) as file:
-        rows = file.execute("SELECT plan, measurement FROM charges WHERE measurement IS NOT NULL").fetchall()
+        rows = file.execute("SELECT plan, result FROM events WHERE result IS NOT NULL").fetchall()
     added = []
     for plan_text, told in rows:
         plan, measured = Plan.from_json(plan_text), json.loads(told)

@@ -17,18 +17,18 @@ import pytest
 from scipy import stats
 
 import dpnb
+from dpnb._backends.memory.partitions import present_groups
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._compile import LinearQuery, linear_query
+from dpnb._plan.measurements import Discovery
+from dpnb._plan.plan import Plan, column
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.schema import Bounded, Schema, Text
 from dpnb.accounting.losses import GDP
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source
+from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource
 from dpnb.mechanisms.threshold import named, threshold_for
-from dpnb.query.aggregations import Discovery
-from dpnb.query.discover import present_groups
-from dpnb.query.linear import LinearQuery, linear_query
-from dpnb.query.plan import Plan, column
-from dpnb.query.prepare import prepare
-from dpnb.query.schema import Bounded, Schema, Text
-from dpnb.query.unit import Limits, PrivacyUnit
 
 pytestmark = pytest.mark.statistical
 
@@ -43,8 +43,8 @@ UNITS = {
     "rows": (PrivacyUnit(), 1),
     "one row a person": (PrivacyUnit("u", 1), 1),
     "three rows a person": (PrivacyUnit("u", 3), 3),
-    "eight rows in at most five groups": (PrivacyUnit("u", 8, Limits(groups=5)), 5),
-    "at most four groups": (PrivacyUnit("u", None, Limits(groups=4, rows_per_group=1)), 4),
+    "eight rows in at most five groups": (PrivacyUnit("u", 8, ContributionBounds(groups=5)), 5),
+    "at most four groups": (PrivacyUnit("u", None, ContributionBounds(groups=4, rows_per_group=1)), 4),
 }
 
 
@@ -90,7 +90,7 @@ def test_a_group_of_one_person_alone_is_named_with_probability_at_most_delta(uni
 
 
 def forgetting_groups(
-    counts: Any, *, sigma: float, groups: int, delta: Fraction, source: Source
+    counts: Any, *, sigma: float, groups: int, delta: Fraction, source: NoiseSource
 ) -> tuple[list[int], Measurement]:
     """A threshold as if a person had one group."""
     del groups
@@ -98,14 +98,14 @@ def forgetting_groups(
 
 
 def without_the_one(
-    counts: Any, *, sigma: float, groups: int, delta: Fraction, source: Source
+    counts: Any, *, sigma: float, groups: int, delta: Fraction, source: NoiseSource
 ) -> tuple[list[int], Measurement]:
     """A threshold on the noise, and not on the noise around one person."""
     return named(counts + 1, sigma=sigma, groups=groups, delta=delta, source=source)
 
 
 def without_noise(
-    counts: Any, *, sigma: float, groups: int, delta: Fraction, source: Source
+    counts: Any, *, sigma: float, groups: int, delta: Fraction, source: NoiseSource
 ) -> tuple[list[int], Measurement]:
     """Whatever is there is named."""
     _, noisy = named(counts, sigma=sigma, groups=groups, delta=delta, source=source)
@@ -167,7 +167,7 @@ def test_how_many_texts_others_have_decides_nothing_about_a_persons_groups(peopl
 @pytest.mark.parametrize("missing", [0, 17, 237])
 def test_one_person_changes_nobody_elses_groups_when_there_are_very_many(missing: int) -> None:
     schema: Schema = {f"t{level}": Text() for level in range(LEVELS)}
-    unit = PrivacyUnit("u", 3, Limits(groups=2))
+    unit = PrivacyUnit("u", 3, ContributionBounds(groups=2))
     plan = Plan(Discovery("1/50"), by=tuple(column(name) for name in schema))
     query = linear_query(plan, schema, unit)
     everybody = distinct(238)

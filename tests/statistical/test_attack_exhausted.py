@@ -7,7 +7,6 @@ clock stopped.  Then everything that can be watched must be the same byte for by
 from __future__ import annotations
 
 import gc
-import json
 import pickle
 import re
 import sqlite3
@@ -25,23 +24,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb.accounting.individual import IndividualFilter, Till
+from dpnb._backends.memory import execute as execution
+from dpnb._backends.memory import memory_table, unit_norms
+from dpnb._backends.memory.per_unit import per_unit_vectors
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.unit_vectors import UnitVectors
+from dpnb._core import releases, unit_budgets
+from dpnb._core.history import log as log_module
+from dpnb._core.releases import FAILED, INTERRUPTED
+from dpnb._core.unit_budgets import IndividualAccounting, UnitChargeRecord, _State
+from dpnb.accounting.individual import IndividualFilter, UnitAdmission
+from dpnb.accounting.individual import admission as till_module
 from dpnb.accounting.individual import filter as filter_module
-from dpnb.accounting.individual import till as till_module
-from dpnb.answer import faces
 from dpnb.errors import DpnbError, ExecutionError
 from dpnb.ledger import ledger as ledger_module
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.query import execute as execution
-from dpnb.query import unit_squares
-from dpnb.query.by_unit import unit_vectors
-from dpnb.query.prepare import Prepared
-from dpnb.query.tables import memory
-from dpnb.query.unit_vectors import UnitVectors
-from dpnb.session import individual, releases, state
-from dpnb.session import log as log_module
-from dpnb.session.individual import Individuals, Paid, _State
-from dpnb.session.releases import FAILED, INTERRUPTED
+from dpnb.render import page
+from dpnb.session import snapshot
 from statistical.watching import watched
 
 pytestmark = pytest.mark.statistical
@@ -105,7 +104,7 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> None:
         "named",
         lambda counts, sigma, source, **_: ([], measure([], sigma=sigma, source=source)),
     )
-    for module in (ledger_module, log_module, faces):
+    for module in (ledger_module, log_module, page):
         monkeypatch.setattr(module, "datetime", Stopped)
 
 
@@ -144,7 +143,7 @@ def everything(session: dpnb.Session) -> Iterator[tuple[str, Any]]:
         yield f"pickled {name}", lambda name=name: pickle.dumps(getattr(session, name))
     yield "text", lambda: repr(session)
     yield "html", session._repr_html_
-    yield "snapshot", lambda: json.dumps(state.snapshot(session))
+    yield "snapshot", lambda: repr(snapshot.snapshot(session))
     yield "log", lambda: session.log().to_csv()
     yield "log's size", lambda: (session.log().memory_usage(deep=True).tolist(), session.log().dtypes.tolist())
     yield "explained", session.explain
@@ -168,11 +167,11 @@ def _watched(table: pd.DataFrame, path: Path, mode: str) -> dict[str, Any]:
     for name, call in everything(session):
         seen[name] = _plain(watched(call))
     with closing(sqlite3.connect(path)) as file:
-        seen["file"] = [row for name in ("promise", "settings", "last", "charges") for row in _rows(file, name)]
+        seen["file"] = [row for name in ("metadata", "parameters", "head", "events") for row in _rows(file, name)]
     session.ledger.close()
     again = opened(table, path, mode)  # another kernel
     first(again)
-    seen["again"] = _plain(watched(lambda: [repr(again), state.snapshot(again)]))
+    seen["again"] = _plain(watched(lambda: [repr(again), snapshot.snapshot(again)]))
     again.ledger.close()
     return seen
 
@@ -218,15 +217,15 @@ def test_control_an_answer_that_tells_whether_anybody_took_part_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last: list[bool] = []
-    active = Till.active
+    active = UnitAdmission.active
 
-    def noted(till: Till, *arguments: Any) -> Any:
+    def noted(till: UnitAdmission, *arguments: Any) -> Any:
         found = active(till, *arguments)
         last[:] = [bool(found.any())]
         return found
 
-    monkeypatch.setattr(Till, "active", noted)
-    monkeypatch.setattr(releases.Releases, "_about", lambda *_: None if all(last) else "nobody is left")
+    monkeypatch.setattr(UnitAdmission, "active", noted)
+    monkeypatch.setattr(releases.ReleasePipeline, "_about", lambda *_: None if all(last) else "nobody is left")
     seen = [_watched(TABLES[name], tmp_path / "it.dpnb", "skip") for name in ("nobody is exhausted", "everybody is")]
     assert seen[0] != seen[1]
 
@@ -280,14 +279,23 @@ def test_draws_rows_and_transactions_do_not_depend_on_who_is_exhausted(
     done = {name: work(table, mode, monkeypatch) for name, table in TABLES.items()}
     plain = done["nobody is exhausted"]
     assert sum("words" in one for one in plain) == 8
-    assert sum(one.startswith("INSERT INTO charges") for one in plain) == 9  # with the launch of the partition
+    assert sum(one.startswith("INSERT INTO events") for one in plain) == 9  # with the launch of the partition
     for name, one in done.items():
         assert one == plain, name
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
 
-SECRETS = (Prepared, pd.DataFrame, np.ndarray, UnitVectors, IndividualFilter, _State, Till, Paid)
+SECRETS = (
+    PreparedTable,
+    pd.DataFrame,
+    np.ndarray,
+    UnitVectors,
+    IndividualFilter,
+    _State,
+    UnitAdmission,
+    UnitChargeRecord,
+)
 SECRET = "87131-secret"
 
 
@@ -296,15 +304,15 @@ def _fail(*_: Any, **__: Any) -> Any:
 
 
 POINTS: dict[str, tuple[Any, str]] = {
-    "reading the rows": (memory, "execute"),
-    "squares of norms": (execution, "unit_squares"),
-    "their rounding": (unit_squares, "rounded_up"),
+    "reading the rows": (memory_table, "execute"),
+    "squares of norms": (execution, "unit_norms_squared"),
+    "their rounding": (unit_norms, "rounded_up"),
     "losses": (till_module, "losses_of_squares"),
     "the filter's sums": (filter_module, "plus_up"),
     "the step": (IndividualFilter, "step"),
-    "a state": (individual, "_State"),
+    "a state": (unit_budgets, "_State"),
     "exact sums": (execution, "cell_sums"),
-    "a start": (Individuals, "_fresh"),
+    "a start": (IndividualAccounting, "_fresh"),
     "noise": (releases, "measure"),
 }
 
@@ -337,7 +345,7 @@ def test_a_failure_in_the_middle_tells_nothing_and_changes_nobodys_account(
             before.frame.count().release(mu="2")
             if number:
                 before.frame.units().release(mu="0.5")
-        told.append((sums[0], before._individuals._fresh(), [charge.loss for charge in before.ledger.charges()]))  # type: ignore[union-attr]
+        told.append((sums[0], before._core.individuals._fresh(), [charge.loss for charge in before.ledger.charges()]))  # type: ignore[union-attr]
         before.ledger.close()
     assert told[0][0] == told[1][0]
     assert told[0][2] == told[1][2]
@@ -358,26 +366,26 @@ def test_an_earlier_row_that_cannot_be_measured_any_more_is_charged_to_everybody
     before.frame[before.frame["site"] == "a"].units().release(mu="0.2")  # which touches one person
     before.ledger.close()
     after = opened(TABLES["one is"], tmp_path / "it.dpnb")
-    monkeypatch.setattr(Individuals, "_compiled", lambda *_: 1 / 0)
+    monkeypatch.setattr(IndividualAccounting, "_compiled", lambda *_: 1 / 0)
     with _summed() as sums:
         after.frame.count().release(mu="0.1")
     assert sums == [[24]], "and nobody is left out of what follows"
-    spent = after._individuals._state.purses.units.spent  # type: ignore[union-attr]
+    spent = after._core.individuals._state.unit_budgets.units.spent  # type: ignore[union-attr]
     assert spent == pytest.approx(0.04 + 0.01 * (2 / 3) ** 2), "two rows of three that might have been"
 
 
 @contextmanager
 def _summed() -> Iterator[list[list[int]]]:
     found: list[list[int]] = []
-    sums = Individuals.sums
+    sums = IndividualAccounting.sums
 
-    def noted(self: Individuals, *arguments: Any) -> Any:
+    def noted(self: IndividualAccounting, *arguments: Any) -> Any:
         exact = sums(self, *arguments)
         found.append([int(one) for one in exact])
         return exact
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Individuals, "sums", noted)
+        patch.setattr(IndividualAccounting, "sums", noted)
         yield found
 
 
@@ -432,10 +440,10 @@ def wide(rows: list[tuple[Any, ...]], mode: str, limits: dict[str, Any]) -> dpnb
 def own_vectors(session: dpnb.Session, name: str, radius: float) -> dict[int, Any]:
     """By unit: its vector, its norm to the last bit, and what is left of it within a radius."""
     plan = WIDE_QUESTIONS[name](session).plan
-    tables = session._questions.tables
+    tables = session._core.questions.tables
     rows = tables.opened.rows(plan.source)
     names = dict(enumerate(rows.names.tolist()))
-    vectors = unit_vectors(tables.compile(plan), rows, tables.schema(plan.source))
+    vectors = per_unit_vectors(tables.compile(plan), rows, tables.schema(plan.source))
     squares = vectors.squares()
     scaled = vectors.within(radius * np.sqrt(squares))
     found = {}
@@ -454,12 +462,12 @@ def paid(session: dpnb.Session, moves: list[tuple[str, str]]) -> dict[int, str]:
     """What each unit has paid, to the last bit."""
     for name, mu in moves:
         WIDE_QUESTIONS[name](session).release(mu=mu)
-    individuals = session._individuals
+    individuals = session._core.individuals
     assert individuals is not None
     individual_state = individuals._fresh()
     for charge in session.ledger.charges():
         individual_state, _, _ = individuals._after(individual_state, charge, None)
-    spent, rows = individual_state.purses.units.spent, session._tables.opened.rows("")
+    spent, rows = individual_state.unit_budgets.units.spent, session._core.tables.opened.rows("")
     return {int(name): float(spent[unit]).hex() for unit, name in enumerate(rows.names)}
 
 

@@ -27,14 +27,14 @@ import pytest
 from scipy import stats
 
 import dpnb
-from dpnb.accounting.individual import IndividualFilter, Till
+from dpnb._core import releases
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.releases import ReleasePipeline
+from dpnb._core.unit_budgets import IndividualAccounting
+from dpnb._plan.plan import Plan
+from dpnb.accounting.individual import IndividualFilter, UnitAdmission
 from dpnb.errors import BudgetExceeded, DpnbError
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.query.plan import Plan
-from dpnb.session import releases
-from dpnb.session.account import Account
-from dpnb.session.individual import Individuals
-from dpnb.session.releases import Releases
 from statistical.attacks import Floats, seen_difference
 from statistical.quick import quick_sessions
 
@@ -90,7 +90,7 @@ def quick() -> Iterator[None]:
 def adds(plan: str) -> tuple[Fraction, int]:
     """The square of what the person adds to a question, as a share of the most that anybody can; in how many slots."""
     asked = Plan.from_json(plan)
-    tables = [session(table, 0, "skip")._tables for table in TABLES]
+    tables = [session(table, 0, "skip")._core.tables for table in TABLES]
     query = tables[0].compile(asked)
     there, gone = (one.opened.sums(query) for one in tables)
     moved = [int(a) - int(b) for a, b in zip(there, gone, strict=True)]
@@ -168,8 +168,8 @@ class Attacker:
                 charge = question(one, one.frame[one.frame["age"] >= -self._asked]).release(rho=rho)
             except DpnbError as error:
                 said = f"{type(error).__name__}: {error}"
-        about = None if charge is None else one._releases._about([charge])
-        shown = (one.spent, one.headroom, one._account.left_out, about)
+        about = None if charge is None else one._core.releases._about([charge])
+        shown = (one.spent, one.headroom, one._core.account.left_out, about)
         return charge, sums, (said, shown, None if charge is None else (charge.loss, charge.sigma, charge.looks))
 
     def costs(self, question: Callable[[dpnb.Session, Any], Any], share: Fraction) -> Fraction:
@@ -310,35 +310,35 @@ def one_part_after_another(it: Attacker) -> None:
 
 
 def _everybody_pays_what_the_largest_pays(patch: pytest.MonkeyPatch) -> None:
-    note = Till._note
+    note = UnitAdmission._note
 
-    def largest(till: Till, owners: Any, squares: Floats) -> None:
+    def largest(till: UnitAdmission, owners: Any, squares: Floats) -> None:
         note(till, owners, np.full_like(squares, squares.max(initial=0)))
 
-    patch.setattr(Till, "_note", largest)
+    patch.setattr(UnitAdmission, "_note", largest)
 
 
 def _taking_part(patch: pytest.MonkeyPatch) -> list[int]:
     """How many took part in the last question, kept up to date: what nobody may be told."""
     last = [0]
-    active = Till.active
+    active = UnitAdmission.active
 
-    def counted(till: Till, owners: Any, squares: Floats) -> Any:
+    def counted(till: UnitAdmission, owners: Any, squares: Floats) -> Any:
         found = active(till, owners, squares)
         last[0] = len(owners) if found is None else int(found.sum())
         return found
 
-    patch.setattr(Till, "active", counted)
+    patch.setattr(UnitAdmission, "active", counted)
     return last
 
 
 def _means_over_those_who_take_part(patch: pytest.MonkeyPatch) -> None:
-    last, sums = _taking_part(patch), Individuals.sums
-    patch.setattr(Individuals, "sums", lambda *them: sums(*them) * 1000 // max(last[0], 1))
+    last, sums = _taking_part(patch), IndividualAccounting.sums
+    patch.setattr(IndividualAccounting, "sums", lambda *them: sums(*them) * 1000 // max(last[0], 1))
 
 
 def _refusal_when_nobody_takes_part(patch: pytest.MonkeyPatch) -> None:
-    last, sums = _taking_part(patch), Individuals.sums
+    last, sums = _taking_part(patch), IndividualAccounting.sums
 
     def refusing(*them: Any) -> Any:
         found = sums(*them)
@@ -346,18 +346,18 @@ def _refusal_when_nobody_takes_part(patch: pytest.MonkeyPatch) -> None:
             raise BudgetExceeded("nobody is left")
         return found
 
-    patch.setattr(Individuals, "sums", refusing)
+    patch.setattr(IndividualAccounting, "sums", refusing)
 
 
 def _number_of_those_who_take_part_is_told(patch: pytest.MonkeyPatch) -> None:
     last = _taking_part(patch)
-    patch.setattr(Releases, "_about", lambda *_: f"{last} took part")
+    patch.setattr(ReleasePipeline, "_about", lambda *_: f"{last} took part")
 
 
 def _headroom_of_whoever_has_least(patch: pytest.MonkeyPatch) -> None:
     def least(one: dpnb.Session) -> float:
-        state = one._individuals._state  # type: ignore[union-attr]
-        return 1.0 if state is None else float(1 - state.purses.units.spent.max(initial=0))
+        state = one._core.individuals._state  # type: ignore[union-attr]
+        return 1.0 if state is None else float(1 - state.unit_budgets.units.spent.max(initial=0))
 
     patch.setattr(dpnb.Session, "headroom", property(least))
 
@@ -371,19 +371,19 @@ def _nobody_remembers_what_was_paid(patch: pytest.MonkeyPatch) -> None:
 
 def _what_other_questions_left_out_is_not_paid(patch: pytest.MonkeyPatch) -> None:
     """Only the question that is being answered charges anybody: no replay, and a state that starts anew."""
-    patch.setattr(Individuals, "_answered", lambda it, charge, query: it._after(it._fresh(), charge, query)[1])
+    patch.setattr(IndividualAccounting, "_answered", lambda it, charge, query: it._after(it._fresh(), charge, query)[1])
 
 
 def _parts_in_which_everybody_is_sure(patch: pytest.MonkeyPatch) -> None:
     """As if the public sum, which stops at the budget, told who can pay in a part that adds nothing to it."""
 
-    worst_case = Account.worst_case
+    worst_case = Accountant.worst_case
 
-    def wrong(account: Account, charge_id: int) -> tuple[Fraction, bool]:
+    def wrong(account: Accountant, charge_id: int) -> tuple[Fraction, bool]:
         worst, surely = worst_case(account, charge_id)
         return worst, surely or not worst
 
-    patch.setattr(Account, "worst_case", wrong)
+    patch.setattr(Accountant, "worst_case", wrong)
 
 
 @pytest.mark.parametrize(

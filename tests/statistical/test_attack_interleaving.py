@@ -27,15 +27,15 @@ import pytest
 from scipy import stats
 
 import dpnb
+from dpnb._core.accountant import accountant
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.tree import BudgetTree
+from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
-from dpnb.accounting.parallel import Place
+from dpnb.accounting.parallel import PartRef
 from dpnb.errors import BudgetExceeded
-from dpnb.interactive.above_threshold import STEPS, Terms
-from dpnb.query.plan import Plan
-from dpnb.session import account
-from dpnb.session.account import Account
-from dpnb.session.mechanisms import launching
-from dpnb.session.tree import Tree
+from dpnb.interactive import partition, sub_session
+from dpnb.interactive.above_threshold import STEPS, AboveThresholdParameters
 from statistical.attacks import Floats, seen_difference
 from statistical.quick import quick_sessions
 
@@ -82,7 +82,7 @@ def quick() -> Iterator[None]:
 def sums(plan: str) -> tuple[int, ...]:
     """A question's exact sums, with the person and without."""
     asked = Plan.from_json(plan)
-    both = [session(table, 0)._tables for table in TABLES]
+    both = [session(table, 0)._core.tables for table in TABLES]
     return tuple(int(one.opened.sums(one.compile(asked))[0]) for one in both)
 
 
@@ -95,7 +95,7 @@ class Comparisons:
     Its hidden noise is averaged over a thousand quantiles; on a lattice of 2^-20 noise is as good as real.
     """
 
-    TERMS = Terms(EPSILON, 1, monotone=True)
+    TERMS = AboveThresholdParameters(EPSILON, 1, monotone=True)
     RHO, NU = (stats.laplace(scale=float(scale / STEPS)) for scale in (TERMS.threshold_scale, TERMS.query_scale))
     HIDDEN = RHO.ppf((np.arange(1000) + 0.5) / 1000)
 
@@ -279,27 +279,27 @@ def test_nobody_is_told_more_than_the_promise_and_all_of_it_can_be_had(attacker:
 
 
 def _largest_part_although_a_unit_is_in_several(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(launching, "parts_of_unit", lambda *_: (1, None))
+    patch.setattr(partition, "parts_of_unit", lambda *_: (1, None))
 
 
 def _sub_session_that_nobody_pays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(launching, "charged_for", lambda *_: GDP(0))
+    patch.setattr(sub_session, "loss_of_sub_session", lambda *_: GDP(0))
 
 
 def _largest_of_what_is_interleaved(patch: pytest.MonkeyPatch) -> None:
     """As if a part's people and those of the whole table were different ones."""
-    path = Tree.path
+    path = BudgetTree.path
 
-    def apart(tree: Tree, branch: str, trunk: str) -> tuple[Place, ...] | None:
-        return None if path(tree, branch, trunk) is None else (Place(0, branch, 1),)
+    def apart(tree: BudgetTree, branch: str, trunk: str) -> tuple[PartRef, ...] | None:
+        return None if path(tree, branch, trunk) is None else (PartRef(0, branch, 1),)
 
-    patch.setattr(Tree, "path", apart)
+    patch.setattr(BudgetTree, "path", apart)
 
 
 def _only_the_last_answer_counts(patch: pytest.MonkeyPatch) -> None:
-    stepped = account.stepped
-    patch.setattr(account, "stepped", lambda filter_, *rest: stepped(filter_.restarted(filter_.budget), *rest))
-    patch.setattr(Account, "filter", property(lambda self: self.promise.start))
+    stepped = accountant.step_filter
+    patch.setattr(accountant, "step_filter", lambda filter_, *rest: stepped(filter_.restarted(filter_.budget), *rest))
+    patch.setattr(Accountant, "filter", property(lambda self: self.promise.start))
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from dpnb._compile import linear_query
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.losses import GDP
 from dpnb.mechanisms.calibration import sigma_for
-from dpnb.query.linear import linear_query
-from dpnb.query.plan import Plan
-from dpnb.query.unit import PrivacyUnit
 from statistical.attacks import Ask, Neighbours, neighbours
 from statistical.one_person import SCHEMA, seen, table
 

@@ -23,16 +23,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpnb.interactive.above_threshold import STEPS, AboveThreshold, Hit, Terms
+from dpnb.interactive.above_threshold import STEPS, AboveThresholdParameters, LaplaceAboveThreshold, LaplaceComparison
 from dpnb.mechanisms.laplace import discrete_laplace
-from dpnb.mechanisms.randomness import NotPrivateSeededSource, Source
+from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource
 
 pytestmark = pytest.mark.statistical
 
 ALARM = 1e-6
 """How often a bound of this module is wrong, at most."""
 
-Ask = Callable[[int], Hit]
+Ask = Callable[[int], LaplaceComparison]
 BELOW, ABOVE = False, True
 ZERO = Fraction(0)
 
@@ -68,7 +68,7 @@ class Attack:
     values: bool = False
 
 
-Launch = Callable[[Attack, Source], Ask]
+Launch = Callable[[Attack, NoiseSource], Ask]
 
 
 class Prefetched:
@@ -90,7 +90,7 @@ class Prefetched:
 
 def happens(attack: Attack, ask: Ask, places: tuple[int, ...]) -> bool:
     """Ask until an answer is another one than the event's."""
-    hit = Hit(BELOW)
+    hit = LaplaceComparison(BELOW)
     for place, wanted in zip(places, attack.answers, strict=True):
         hit = ask(place)
         if hit.above is not wanted:
@@ -113,58 +113,58 @@ def seen_epsilon(attack: Attack, launch: Launch, seed: int) -> float:
 # --- the mechanisms ---------------------------------------------------------------------------------------------------
 
 
-def ours(attack: Attack, source: Source, *, monotone: bool | None = None) -> Ask:
+def ours(attack: Attack, source: NoiseSource, *, monotone: bool | None = None) -> Ask:
     """On the same integers: with a sensitivity of STEPS and a threshold of 0 a sum is its own place."""
     moves = attack.monotone if monotone is None else monotone
-    machine = AboveThreshold(attack.epsilon, attack.hits, monotone=moves, values=attack.values, source=source)
+    machine = LaplaceAboveThreshold(attack.epsilon, attack.hits, monotone=moves, values=attack.values, source=source)
     return lambda place: machine.ask(place, sensitivity=STEPS, threshold=ZERO)
 
 
-def broken(rho_scale: Fraction, nu_scale: Fraction | None, source: Source, *, reused: bool = False) -> Ask:
+def broken(rho_scale: Fraction, nu_scale: Fraction | None, source: NoiseSource, *, reused: bool = False) -> Ask:
     """Scales are in sensitivities; nothing counts the hits, as every event ends with the last one that is allowed."""
     rho = discrete_laplace(rho_scale * STEPS, source)
     scale = nu_scale * STEPS if nu_scale is not None else None
 
-    def ask(place: int) -> Hit:
+    def ask(place: int) -> LaplaceComparison:
         noisy = place + (discrete_laplace(scale, source) if scale is not None else 0)
-        return Hit(noisy >= rho, noisy if reused and noisy >= rho else None)
+        return LaplaceComparison(noisy >= rho, noisy if reused and noisy >= rho else None)
 
     return ask
 
 
-def roth(attack: Attack, source: Source) -> Ask:
+def roth(attack: Attack, source: NoiseSource) -> Ask:
     """Algorithm 3, Roth's lecture notes of 2011: gives the noisy query that was compared."""
     half = attack.epsilon / 2
     return broken(1 / half, attack.hits / half, source, reused=True)
 
 
-def lee_clifton(attack: Attack, source: Source) -> Ask:
+def lee_clifton(attack: Attack, source: NoiseSource) -> Ask:
     """Algorithm 4, Lee and Clifton 2014: the queries' noise does not grow with the hits."""
     return broken(4 / attack.epsilon, 4 / (3 * attack.epsilon), source)
 
 
-def stoddard(attack: Attack, source: Source) -> Ask:
+def stoddard(attack: Attack, source: NoiseSource) -> Ask:
     """Algorithm 5, Stoddard and others 2014: queries have no noise."""
     return broken(2 / attack.epsilon, None, source)
 
 
-def chen(attack: Attack, source: Source) -> Ask:
+def chen(attack: Attack, source: NoiseSource) -> Ask:
     """Algorithm 6, Chen and others 2015: no limit on the hits, and none in the noise."""
     return broken(2 / attack.epsilon, 2 / attack.epsilon, source)
 
 
 @cache
 def scales_without_values(attack: Attack) -> tuple[Fraction, Fraction]:
-    terms = Terms(attack.epsilon, attack.hits, attack.monotone)
+    terms = AboveThresholdParameters(attack.epsilon, attack.hits, attack.monotone)
     return terms.threshold_scale / STEPS, terms.query_scale / STEPS
 
 
-def value_from_the_comparison(attack: Attack, source: Source) -> Ask:
+def value_from_the_comparison(attack: Attack, source: NoiseSource) -> Ask:
     """Our own scales without a share for values, since the compared number is at hand."""
     return broken(*scales_without_values(attack), source, reused=True)
 
 
-def said_to_be_monotone(attack: Attack, source: Source) -> Ask:
+def said_to_be_monotone(attack: Attack, source: NoiseSource) -> Ask:
     """Ours, launched for queries that move one way and asked ones that move both ways."""
     return ours(attack, source, monotone=True)
 

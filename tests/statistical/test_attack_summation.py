@@ -18,12 +18,12 @@ import pytest
 from numpy.typing import NDArray
 
 import dpnb
-from dpnb.query.aggregations import Count, Joint, Mean, Moments, Sum, Units, Weighted
-from dpnb.query.expressions.nodes import Column
-from dpnb.query.linear import linear_query
-from dpnb.query.plan import Plan
-from dpnb.query.schema import Bounded, Schema
-from dpnb.query.unit import Limits, PrivacyUnit
+from dpnb._compile import linear_query
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.measurements import Count, CountUnits, JointAggregation, Mean, Moments, Sum, WeightedAggregation
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.schema import Bounded, Schema
 from statistical.attacks import change
 
 Floats = NDArray[np.float64]
@@ -147,11 +147,19 @@ def test_control_a_sum_of_doubles_overflows_to_infinity_for_one_row_more() -> No
 def heavy() -> Plan:
     """Weights so unequal that each row of the count stands for about 2**56 integer steps."""
     spread = 2.0**20
-    return Plan(Joint((Weighted(Count(), spread), Weighted(Units(), 3.0), Weighted(Sum(Column("x")), 1 / spread))))
+    return Plan(
+        JointAggregation(
+            (
+                WeightedAggregation(Count(), spread),
+                WeightedAggregation(CountUnits(), 3.0),
+                WeightedAggregation(Sum(Column("x")), 1 / spread),
+            )
+        )
+    )
 
 
 SCHEMA: Schema = {"x": Bounded(0, 1.1)}
-BY_NORM = PrivacyUnit("u", None, Limits(norm=2.0))
+BY_NORM = PrivacyUnit("u", None, ContributionBounds(norm=2.0))
 
 
 def heaviest(unit: PrivacyUnit) -> int:
@@ -165,7 +173,7 @@ def people(count: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     "unit",
-    [PrivacyUnit("u", 3), BY_NORM, PrivacyUnit("u", 3, Limits(norm=2.0))],
+    [PrivacyUnit("u", 3), BY_NORM, PrivacyUnit("u", 3, ContributionBounds(norm=2.0))],
     ids=["rows", "norm", "rows and norm"],
 )
 def test_unequal_shares_of_a_joint_question_do_not_wrap_round(unit: PrivacyUnit) -> None:
@@ -178,7 +186,7 @@ def test_unequal_shares_of_a_joint_question_do_not_wrap_round(unit: PrivacyUnit)
 @pytest.mark.parametrize("count", [1000, 1024, 1500])
 def test_one_person_with_very_many_rows_is_scaled_down_and_does_not_wrap_round(count: int) -> None:
     """Such a person needs more than 64 bits, before being scaled down and after."""
-    unit = PrivacyUnit("u", None, Limits(norm=500.0))
+    unit = PrivacyUnit("u", None, ContributionBounds(norm=500.0))
     rows = pd.concat([people(3), pd.DataFrame({"u": [99] * count, "x": 1.1})], ignore_index=True)
     assert 0.99 < change(rows, people(3), SCHEMA, heavy(), unit) <= 1
 

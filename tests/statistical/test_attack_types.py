@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb.query.aggregations import Count, Mean, Sum, Units
-from dpnb.query.expressions.nodes import Column, Fill, Missing, Part
-from dpnb.query.plan import Group, Plan, column
-from dpnb.query.schema import Bounded, Categories, Dates, Schema, Text
-from dpnb.query.unit import PrivacyUnit
+from dpnb._plan.expressions.nodes import Column, ExtractDatePart, FillNull, IsNull
+from dpnb._plan.measurements import Count, CountUnits, Mean, Sum
+from dpnb._plan.plan import GroupLevel, Plan, column
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from statistical.attacks import change, neighbours
 
 EXACT = 2**53
@@ -88,18 +88,18 @@ DURATION_TEXTS = tuple((str(days * 86_400 * 10**9),) for days in (1, 2, 3))
 AS: dict[str, tuple[Schema, list[Plan]]] = {
     "numbers": (
         {"x": Bounded(-4, 4)},
-        [Plan(Count(Column("x"))), Plan(Sum(Column("x"))), Plan(Mean(Fill(Column("x"), 2)))],
+        [Plan(Count(Column("x"))), Plan(Sum(Column("x"))), Plan(Mean(FillNull(Column("x"), 2)))],
     ),
     "categories": (
         {"x": Categories([1, 2, 3, "1", "b", "c", 0.5, EXACT + 1, EXACT + 3])},
-        [Plan(Count(Column("x"))), Plan(Count(), by=(column("x"),)), Plan(Count(), Missing(Column("x")))],
+        [Plan(Count(Column("x"))), Plan(Count(), by=(column("x"),)), Plan(Count(), IsNull(Column("x")))],
     ),
     "dates": (
         {"x": Dates("2000-01-01", "2030-01-01")},
         [
             Plan(Count(Column("x"))),
             *(
-                Plan(Count(), by=(Group("part", Part(part, Column("x"))),))
+                Plan(Count(), by=(GroupLevel("part", ExtractDatePart(part, Column("x"))),))
                 for part in ("year", "month", "day", "hour", "dayofweek")
             ),
         ],
@@ -142,7 +142,7 @@ def test_one_odd_id_changes_nobody_elses_rows_through_the_type_of_its_column(bas
     """Neither whose rows are whose, nor which rows of a person count."""
     schema: Schema = {"x": Bounded(0, 63), "g": Categories(["a", "b", "c"])}
     unit = PrivacyUnit("u", 2)
-    plans = [Plan(Sum(Column("x"))), Plan(Units()), Plan(Count(), by=(column("g"),))]
+    plans = [Plan(Sum(Column("x"))), Plan(CountUnits()), Plan(Count(), by=(column("g"),))]
     ids = IDS[base]()
     chance = np.random.default_rng(5)
     rest = {"x": chance.integers(0, 64, len(ids) * 6), "g": chance.choice(["a", "b", "c"], len(ids) * 6)}

@@ -14,31 +14,31 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from dpnb.accounting.intervals import fixed_radius
-from dpnb.answer.estimates import estimate
-from dpnb.query.aggregations import (
+from dpnb._plan.expressions.nodes import Column, Round
+from dpnb._plan.measurements import (
     AnyView,
-    Columns,
+    ColumnsView,
     Count,
-    FromMean,
-    FromMoments,
-    Joint,
+    CountUnits,
+    JointAggregation,
     Mean,
+    MeanCountView,
     Moments,
-    Named,
-    Plain,
-    Quantiles,
+    MomentsView,
+    NamedColumn,
+    PlainView,
+    Proportions,
+    QuantilesView,
+    QuantileTree,
     Ratio,
-    Shares,
     Sum,
-    Tree,
-    Units,
-    Weighted,
+    WeightedAggregation,
 )
-from dpnb.query.expressions.nodes import Column, Round
-from dpnb.query.plan import Plan, column
-from dpnb.query.schema import Bounded, Categories, Schema
-from dpnb.query.unit import PrivacyUnit
+from dpnb._plan.plan import Plan, column
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, Schema
+from dpnb.accounting.intervals import fixed_radius
+from dpnb.results.estimates import estimate
 from statistical.noisy_sums import ALPHA, Asked, asked, covered
 
 pytestmark = pytest.mark.statistical
@@ -81,18 +81,18 @@ def correlation(x: Array, y: Array) -> list[float]:
 PAIR = Plan(Moments((X, Y)))
 # What is asked, and what is true; a statistic that the data do not have is left out.
 STATISTICS: dict[str, tuple[Plan, AnyView, Callable[[Array, Array], list[float]]]] = {
-    "mean": (Plan(Mean(X)), Plain(), lambda x, y: [x.mean()]),
-    "ratio": (Plan(Ratio(X, Y)), Plain(), lambda x, y: [x.sum() / y.sum()] if y.any() else []),
-    "mean of moments": (Plan(Moments((X,))), FromMoments("mean"), lambda x, y: [x.mean()]),
-    "var": (Plan(Moments((X,))), FromMoments("var"), lambda x, y: [x.var()]),
-    "std": (Plan(Moments((X,))), FromMoments("std"), lambda x, y: [x.std()]),
-    "cov": (PAIR, FromMoments("cov", (0, 1)), lambda x, y: [np.cov(x, y, ddof=0)[0, 1]]),
+    "mean": (Plan(Mean(X)), PlainView(), lambda x, y: [x.mean()]),
+    "ratio": (Plan(Ratio(X, Y)), PlainView(), lambda x, y: [x.sum() / y.sum()] if y.any() else []),
+    "mean of moments": (Plan(Moments((X,))), MomentsView("mean"), lambda x, y: [x.mean()]),
+    "var": (Plan(Moments((X,))), MomentsView("var"), lambda x, y: [x.var()]),
+    "std": (Plan(Moments((X,))), MomentsView("std"), lambda x, y: [x.std()]),
+    "cov": (PAIR, MomentsView("cov", (0, 1)), lambda x, y: [np.cov(x, y, ddof=0)[0, 1]]),
     "corr": (
         PAIR,
-        FromMoments("corr", (0, 1)),
+        MomentsView("corr", (0, 1)),
         lambda x, y: [np.corrcoef(x, y)[0, 1]] if np.ptp(x) * np.ptp(y) else [],
     ),
-    "regression": (PAIR, FromMoments("regression", (1, 0)), lambda x, y: least_squares(x, y) if np.ptp(x) else []),
+    "regression": (PAIR, MomentsView("regression", (1, 0)), lambda x, y: least_squares(x, y) if np.ptp(x) else []),
 }
 CASES = [(statistic, shape) for statistic in STATISTICS for shape in shapes()]
 
@@ -170,7 +170,7 @@ def test_coefficients_of_several_predictors_are_covered(twins: bool) -> None:
     truth = np.linalg.lstsq(design, y, rcond=None)[0][None]
     plan = Plan(Moments(tuple(map(Column, "abcy"))))
     table = pd.DataFrame({"a": a, "b": b, "c": c, "y": y})
-    question = asked(plan, FromMoments("regression", (3, 0, 1, 2)), table, schema)
+    question = asked(plan, MomentsView("regression", (3, 0, 1, 2)), table, schema)
     shares = {told: covered(question.estimates(told / ROWS, 2000, 9), truth).min() for told in TOLD[::2]}
     # 2,000 draws at 95% give less than 92% with probability 4e-9.
     assert not {told: share for told, share in shares.items() if not share >= 0.92}
@@ -192,15 +192,20 @@ def grouped() -> tuple[Asked, Array]:
         }
     )
     schema: Schema = {"g": Categories(["a", "b", "c"]), "x": Bounded(0, 10), "k": Bounded(0, 15)}
-    parts = (Weighted(Count()), Weighted(Mean(X)), Weighted(Moments((X,)), 3.0), Weighted(Tree(Round(Column("k"), 0))))
-    view = Columns(
+    parts = (
+        WeightedAggregation(Count()),
+        WeightedAggregation(Mean(X)),
+        WeightedAggregation(Moments((X,)), 3.0),
+        WeightedAggregation(QuantileTree(Round(Column("k"), 0))),
+    )
+    view = ColumnsView(
         (
-            Named("n", 0),
-            Named("m", 1),
-            Named("m count", 1, FromMean()),
-            Named("sd", 2, FromMoments("std")),
-            Named("median", 3, Quantiles((0.5,), single=True)),
-            Named("units", 4),
+            NamedColumn("n", 0),
+            NamedColumn("m", 1),
+            NamedColumn("m count", 1, MeanCountView()),
+            NamedColumn("sd", 2, MomentsView("std")),
+            NamedColumn("median", 3, QuantilesView((0.5,), single=True)),
+            NamedColumn("units", 4),
         )
     )
     by = table.groupby("g")
@@ -215,7 +220,7 @@ def grouped() -> tuple[Asked, Array]:
         ],
         axis=1,
     ).astype(np.float64)
-    plan = Plan(Joint((*parts, Weighted(Units()))), by=(column("g"),))
+    plan = Plan(JointAggregation((*parts, WeightedAggregation(CountUnits()))), by=(column("g"),))
     return asked(plan, view, table, schema, PrivacyUnit("p", 3)), truth
 
 
@@ -249,7 +254,7 @@ def shares_covered(question: Asked, truth: Array, mu: float) -> tuple[float, Arr
 def test_shares_are_covered(mu: float) -> None:
     sizes = np.array([20, 200, 900])
     table = pd.DataFrame({"g": np.repeat(["a", "b", "c"], sizes)})
-    question = asked(Plan(Count(), by=(column("g"),)), Shares(), table, {"g": Categories(["a", "b", "c"])})
+    question = asked(Plan(Count(), by=(column("g"),)), Proportions(), table, {"g": Categories(["a", "b", "c"])})
     least, widths = shares_covered(question, sizes / sizes.sum(), mu)
     assert least >= LEAST
     if mu == 1.0:  # The control: a total taken for independent of its greatest group has 2.2 times the error.
@@ -268,6 +273,6 @@ def test_shares_of_sums_are_covered(of_a: float, of_b: float, bounds: Bounded) -
     """A group that lost has a negative share, and the others together more than all."""
     table = pd.DataFrame({"g": np.repeat(["a", "b"], 300), "x": np.repeat([of_a, of_b], 300)})
     schema: Schema = {"g": Categories(["a", "b"]), "x": bounds}
-    question = asked(Plan(Sum(X), by=(column("g"),)), Shares(), table, schema)
+    question = asked(Plan(Sum(X), by=(column("g"),)), Proportions(), table, schema)
     truth = np.array([of_a, of_b]) / (of_a + of_b)
     assert shares_covered(question, truth, 10.0)[0] >= LEAST

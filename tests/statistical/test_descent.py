@@ -13,22 +13,22 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from dpnb._backends.memory.execute import execute
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._compile import linear_query
+from dpnb._compile.features import CLIP_STEPS
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.measurements import Family, Gradient, RegressionModel
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.regression import LARGEST, design
+from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.accounting.losses import GDP
-from dpnb.answer.fitted import BENT, in_own_units, is_noisy, over_chains
-from dpnb.interactive.descent import stepped, tails
+from dpnb.interactive.descent_steps import stepped, tail_means
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.query.aggregations import Family, Gradient, Model
-from dpnb.query.execute import execute
-from dpnb.query.expressions.nodes import Column
-from dpnb.query.linear import linear_query
-from dpnb.query.linear.features import CLIP_STEPS
-from dpnb.query.plan import Plan
-from dpnb.query.prepare import prepare
-from dpnb.query.regression import LARGEST, design
-from dpnb.query.schema import Bounded, Categories, Schema
-from dpnb.query.unit import PrivacyUnit
+from dpnb.results.fit import NONLINEARITY_LIMIT, in_own_units, is_noisy, over_chains
 
 pytestmark = pytest.mark.statistical
 
@@ -65,7 +65,7 @@ TABLE = prepare(table(), SCHEMA, PrivacyUnit())
 
 def descended(family: Family, chains: int, clip: float, mu: float | None) -> NDArray[np.float64]:
     """Where chains end that each have the noise of a fit of `CHAINS` at mu a step; None is no noise."""
-    model = Model(family, Column(family), (Column("x"), Column("w")), (Column("g"),))
+    model = RegressionModel(family, Column(family), (Column("x"), Column("w")), (Column("g"),))
     made, source = design(model, SCHEMA), NotPrivateSeededSource(7)
     iterates = [np.zeros((chains, made.width))]
     for _ in range(STEPS):
@@ -78,16 +78,16 @@ def descended(family: Family, chains: int, clip: float, mu: float | None) -> NDA
             sums = measure(sums, sigma=sigma, source=source).to_floats()
         released = (sums * float(query.features[0].unit)).reshape(chains, -1)
         iterates.append(stepped(iterates[-1], released, rate=RATES[family], size=ROWS, most=LARGEST))
-    return tails(iterates)
+    return tail_means(iterates)
 
 
 def warned(family: Family, ends: NDArray[np.float64]) -> bool:
-    model = Model(family, Column(family), (Column("x"), Column("w")), (Column("g"),))
+    model = RegressionModel(family, Column(family), (Column("x"), Column("w")), (Column("g"),))
     return is_noisy(family, design(model, SCHEMA), ends, 0.95)
 
 
 def in_units(family: Family, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    model = Model(family, Column(family), (Column("x"), Column("w")), (Column("g"),))
+    model = RegressionModel(family, Column(family), (Column("x"), Column("w")), (Column("g"),))
     return in_own_units(family, design(model, SCHEMA), ends)
 
 
@@ -109,13 +109,13 @@ def test_where_the_noise_bends_the_descent_the_fit_says_so() -> None:
     """Intervals of so noisy a logistic regression cover 6 to 9 of 10: nearly every such fit warns."""
     ends = descended("logistic", 100 * CHAINS, 3.0, 0.2).reshape(100, CHAINS, -1)
     assert np.mean([warned("logistic", one) for one in ends]) > 0.99
-    assert BENT < 1
+    assert NONLINEARITY_LIMIT < 1
 
 
 def test_chains_share_a_step_and_their_mean_has_the_noise_of_one() -> None:
     """The spread of the mean over chains is that of one chain with all of mu; four spreads of 1,000 fits each."""
     many = descended("linear", FITS * CHAINS, 1e3, 50.0).reshape(FITS, CHAINS, -1).mean(axis=1).std(axis=0)
-    model = Model("linear", Column("linear"), (Column("x"), Column("w")), (Column("g"),))
+    model = RegressionModel("linear", Column("linear"), (Column("x"), Column("w")), (Column("g"),))
     one = linear_query(Plan(Gradient(model, ((0.0,) * 4,), 1e3)), SCHEMA, PrivacyUnit())
     eight = linear_query(Plan(Gradient(model, ((0.0,) * 4,) * 8, 1e3)), SCHEMA, PrivacyUnit())
     assert sigma_for(eight.l2_sensitivity_squared, GDP(1)) == pytest.approx(

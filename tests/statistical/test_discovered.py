@@ -23,17 +23,17 @@ from scipy import stats
 import dpnb
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.truncated import alpha_of_each
-from dpnb.answer.estimates import Estimate
-from dpnb.answer.estimates.discovered import named_groups
-from dpnb.answer.figures import Figures
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.mechanisms.threshold import least_named, named, threshold_for
+from dpnb.results.estimates import IntervalArrays
+from dpnb.results.estimates.partitions import named_groups
+from dpnb.results.table import Estimates
 
 pytestmark = pytest.mark.statistical
 
 Array = NDArray[np.float64]
-Read = Callable[[Measurement, Fraction, float], Estimate]
+Read = Callable[[Measurement, Fraction, float], IntervalArrays]
 ALPHA = 0.05
 DELTA = Fraction(1, 10**6)
 SIGMA = 50.0
@@ -47,18 +47,18 @@ def seen(sizes: NDArray[np.int64], sigma: float, delta: Fraction, seed: int) -> 
     return sizes[places].astype(np.float64), released
 
 
-def conditional(released: Measurement, delta: Fraction, alpha: float) -> Estimate:
+def conditional(released: Measurement, delta: Fraction, alpha: float) -> IntervalArrays:
     return named_groups(released, least_named(released.sigma, 1, delta, released.exponent), alpha)
 
 
-def plain(released: Measurement, delta: Fraction, alpha: float) -> Estimate:
+def plain(released: Measurement, delta: Fraction, alpha: float) -> IntervalArrays:
     """The control: as if the groups had been looked at anyway."""
     del delta
     value, reach = released.to_floats(), fixed_radius([released.sigma], alpha=alpha)
-    return Estimate.of(value, value - reach, value + reach, np.full(len(value), released.sigma))
+    return IntervalArrays.of(value, value - reach, value + reach, np.full(len(value), released.sigma))
 
 
-def missed(found: Estimate, truth: Array) -> NDArray[np.bool_]:
+def missed(found: IntervalArrays, truth: Array) -> NDArray[np.bool_]:
     return np.asarray((found.low[:, 0] > truth) | (found.high[:, 0] < truth))
 
 
@@ -141,14 +141,14 @@ ROUGH = Fraction(1, 50)
 
 
 @cache
-def figures(distance: float, ledger: int, *, cut: bool = False) -> tuple[Figures, float]:
+def figures(distance: float, ledger: int, *, cut: bool = False) -> tuple[Estimates, float]:
     """Half of the named groups as if they were one answer; with `cut` limits end at one unit in arithmetic too."""
     truth, released = at_distance(distance, SIGMA, ROUGH)
     half = slice(5_000 * ledger, 5_000 * (ledger + 1))
     found = conditional(replace(released, values=released.values[half]), ROUGH, ALPHA)
-    turned = Estimate(*(array.T for array in (found.value, found.low, found.high, found.noise_scale)))
+    turned = IntervalArrays(*(array.T for array in (found.value, found.low, found.high, found.noise_scale)))
     raw = None if cut else tuple(array.T for array in found.uncut)
-    made = Figures(
+    made = Estimates(
         words=f"answer {ledger}",
         names=(),
         keys=((),),
@@ -227,8 +227,10 @@ def test_released_discoveries_cover() -> None:
 
 def test_control_released_plain_intervals_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Named from 12.6 on, a group of 5 would be covered up to 14.8."""
-    monkeypatch.setattr("dpnb.session.reading.named_groups", lambda found, _, alpha: plain(found, DELTA, alpha))
+    monkeypatch.setattr(
+        "dpnb._core.pricing.estimation.named_groups", lambda found, _, alpha: plain(found, DELTA, alpha)
+    )
     assert coverage_of_released(simultaneous=False)[0] < 0.75
     monkeypatch.undo()
-    monkeypatch.setattr("dpnb.session.reading.alpha_of_each", lambda alpha, _: alpha)
+    monkeypatch.setattr("dpnb._core.pricing.estimation.alpha_of_each", lambda alpha, _: alpha)
     assert coverage_of_released(simultaneous=True)[2] < 0.3

@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 
 import dpnb
+from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.measurements import Mean, PlainView
+from dpnb._plan.plan import Plan
+from dpnb._plan.schema import Bounded, Schema
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.answer.estimates import estimate
 from dpnb.errors import RequestError
-from dpnb.interactive.refinement import Refinement
-from dpnb.query.aggregations import Mean, Plain
-from dpnb.query.expressions.nodes import Column
-from dpnb.query.plan import Plan
-from dpnb.query.schema import Bounded, Schema
+from dpnb.results.estimates import estimate
+from dpnb.results.observations import CombinedObservations
 from statistical.analysts import LOOKS, Analysts, Mask, missed, missed_by_fixed_design
 from statistical.noisy_sums import ALPHA, Asked, asked
 
@@ -65,12 +65,12 @@ def test_a_final_look_has_the_full_level() -> None:
 GROUPS, TABLES = 8, 400
 
 
-def most_deviating_refined(alpha: Fraction) -> Refinement:
+def most_deviating_refined(alpha: Fraction) -> CombinedObservations:
     """Eight groups a table; only the two that are furthest off, of those not yet missed, are refined."""
     truth = np.full((TABLES * GROUPS, 1), 50.0)
     analysts = Analysts(truth, 9)
 
-    def stopped(known: Refinement) -> Mask:
+    def stopped(known: CombinedObservations) -> Mask:
         values, scales = known.combined()
         off = (np.abs(values - truth)[:, 0] / scales).reshape(TABLES, GROUPS)
         off[missed(truth, alpha)(known).reshape(TABLES, GROUPS)] = -1
@@ -111,7 +111,7 @@ def test_simultaneous_intervals_hold_for_all_groups_at_once() -> None:
 def mean_question() -> Asked:
     table = pd.DataFrame({"x": np.full(300, 9.5)})
     schema: Schema = {"x": Bounded(0, 10)}
-    return asked(Plan(Mean(Column("x"))), Plain(), table, schema)
+    return asked(Plan(Mean(Column("x"))), PlainView(), table, schema)
 
 
 @pytest.mark.parametrize("rows_over_noise", [150.0, 3.0], ids=["told", "nearly drowned"])
@@ -121,15 +121,15 @@ def test_a_mean_that_is_refined_until_it_is_missed_keeps_its_interval(rows_over_
     sigma = float(question.query.l2_sensitivity_squared**0.5 * 300 / rows_over_noise)
     truth = np.repeat(question.sums, analysts, axis=0)
 
-    def told(known: Refinement, radius: Array) -> Mask:
+    def told(known: CombinedObservations, radius: Array) -> Mask:
         sums, scales = known.combined()
         found = estimate(question.query, question.view, sums, scales, radius, question.schema)
         return np.asarray((found.low[:, 0] > 9.5 + 1e-6) | (found.high[:, 0] < 9.5 - 1e-6))
 
-    def misses(known: Refinement) -> Mask:
+    def misses(known: CombinedObservations) -> Mask:
         return told(known, known.radius(ALPHA))
 
-    def misses_by_fixed_design(known: Refinement) -> Mask:
+    def misses_by_fixed_design(known: CombinedObservations) -> Mask:
         return told(known, fixed_radius([1.0], alpha=ALPHA) * known.combined()[1])
 
     ours, control = Analysts(truth, 11, sigma), Analysts(truth, 11, sigma)

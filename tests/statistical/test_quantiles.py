@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from dpnb.answer.estimates.quantiles import consistent_leaves, prefixes, rank_scale
-from dpnb.query.aggregations import Quantiles, Tree
-from dpnb.query.expressions.nodes import Column, Expression, Round
-from dpnb.query.linear.features import BRANCHING, Nodes
-from dpnb.query.plan import Plan
-from dpnb.query.schema import Bounded
+from dpnb._compile.features import BRANCHING, TreeFeature
+from dpnb._plan.expressions.nodes import Column, Expression, Round
+from dpnb._plan.measurements import QuantilesView, QuantileTree
+from dpnb._plan.plan import Plan
+from dpnb._plan.schema import Bounded
+from dpnb.results.estimates.quantiles import consistent_leaves, prefixes, rank_scale
 from statistical.noisy_sums import Asked, asked, covered
 
 pytestmark = pytest.mark.statistical
@@ -37,8 +37,8 @@ def least_squares(levels: int) -> tuple[Array, Array]:
     return covariance @ design.T, covariance
 
 
-def feature(levels: int) -> Nodes:
-    return Nodes(Column("x"), 0.0, 4.0**levels - 1, 1.0, levels, True)
+def feature(levels: int) -> TreeFeature:
+    return TreeFeature(Column("x"), 0.0, 4.0**levels - 1, 1.0, levels, True)
 
 
 # --- exact -----------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def shapes() -> dict[str, tuple[Array, Bounded, Expression]]:
 
 def case(shape: str) -> tuple[Asked, Array, Bounded]:
     x, bounds, node = shapes()[shape]
-    question = asked(Plan(Tree(node)), Quantiles(LEVELS), pd.DataFrame({"x": x}), {"x": bounds})
+    question = asked(Plan(QuantileTree(node)), QuantilesView(LEVELS), pd.DataFrame({"x": x}), {"x": bounds})
     clamped = np.clip(x, bounds.low, bounds.high)
     return question, np.quantile(clamped, LEVELS, method="inverted_cdf")[None], bounds
 

@@ -8,6 +8,7 @@ import io
 import json
 import logging
 import pickle
+import pickletools
 import re
 import sqlite3
 import warnings
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpnb.answer.answer import Answer
+from dpnb.results.answer import Answer
 
 __all__ = ["Call", "ledger_rows", "outcome", "watched"]
 
@@ -86,7 +87,7 @@ def outcome(result: Any) -> Any:
         kept |= {name: repr(getattr(result, name)) for name in ("plan", "view", "cost", "cost_share", "known", "looks")}
         kept["fields"] = sorted(vars(result))
         kept["cells"] = {name: np.shape(part) for name, part in vars(result.cells).items()}
-        return kept | {"estimate": outcome(result.estimate), "pickle": _serialised(result)}
+        return kept | {"estimate": outcome(result.estimate), "pickle": _pickled_types(result)}
     if isinstance(result, pd.Series | pd.DataFrame):
         types = [str(kind) for kind in np.atleast_1d(np.asarray(result.dtypes, object))]
         return type(result).__name__, result.shape, types, result.index.tolist(), str(result.index.dtype)
@@ -95,6 +96,11 @@ def outcome(result: Any) -> Any:
     html = getattr(result, "_repr_html_", lambda: None)()
     faces = [MOMENT.sub("then", face) for face in (repr(result), str(result), html or "")]
     return type(result).__name__, faces, _serialised(result)
+
+
+def _pickled_types(answer: Answer) -> list[str]:
+    """The types in a pickled answer, whose other bytes are of noisy numbers."""
+    return [str(what) for code, what, _ in pickletools.genops(pickle.dumps(answer, 0)) if code.name == "GLOBAL"]
 
 
 def _serialised(value: Any) -> list[Any]:
@@ -113,11 +119,11 @@ def ledger_rows(path: Path) -> list[dict[str, Any]]:
     """All that a ledger holds but times, hashes over them and the noisy numbers."""
     with closing(sqlite3.connect(path)) as file:
         file.row_factory = sqlite3.Row
-        rows = [dict(row) for row in file.execute("SELECT * FROM charges ORDER BY id")]
+        rows = [dict(row) for row in file.execute("SELECT * FROM events ORDER BY id")]
     for row in rows:
         for name in ("time", "hash", "result_hash"):
             del row[name]
-        if row["measurement"] is not None:
-            told = json.loads(row["measurement"])
-            row["measurement"] = {**told, "values": len(told["values"])}
+        if row["result"] is not None:
+            told = json.loads(row["result"])
+            row["result"] = {**told, "values": len(told["values"])}
     return rows

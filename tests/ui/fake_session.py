@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pathlib
 
+import msgspec
 from IPython.display import display
 
 import waiting  # of tests/, copied beside this file
+from dpnb._protocol.snapshot import Session
 from dpnb.notebook import panel, widgets
 
 
@@ -25,8 +27,8 @@ def filters(left: float) -> list[dict[str, object]]:
 def odometers(left: float, name: str) -> list[dict[str, object]]:
     """One of each reading."""
     used = f"{1 - left:.3f}"
-    gdp = {"id": "gdp-accumulator", "label": "GDP accumulator", "reading": "accumulator", "text": f"mu {used}"}
-    mixture = {"id": "mixture", "label": "Mixture", "reading": "time-uniform", "text": f"loss so far at most {used}"}
+    gdp = {"id": "gdp-accumulator", "label": "GDP accumulator", "kind": "accumulator", "text": f"mu {used}"}
+    mixture = {"id": "mixture", "label": "Mixture", "kind": "time-uniform", "text": f"loss so far at most {used}"}
     return [
         {**mixture, "description": f"With confidence 99.9999%, the privacy loss of {name} so far is at most {used}."},
         {**gdp, "description": f"Everything so far is inside every budget that is at least {used}."},
@@ -41,7 +43,7 @@ def timeline(spent: list[float]) -> dict[str, object]:
     ]
     return {
         "budget": {"label": "Share of the budget spent", "text": "the promise"},
-        "loss": {"label": "Odometers", "limit": 1.0, "text": "the epsilon of the promise: 1"},
+        "odometers": {"label": "Odometers", "limit": 1.0, "text": "the epsilon of the promise: 1"},
         "curves": [{"id": "mixture", "label": "Mixture"}],
         "points": points[-100:],
     }
@@ -63,19 +65,19 @@ class Budget:
         self.spent: list[float] = [0.0]
         panel.install(lambda: [self.session()])
 
-    def session(self) -> dict[str, object]:
-        """One session of the browser contract."""
+    def session(self) -> Session:
+        """The session that is shown."""
         text = f"{self.left:.1%} left"
         gauge = {"value": self.left, "text": text, "kind": "remaining", "description": f"{text} of a made-up budget."}
         used = {"value": 1 - self.left, "text": f"loss so far at most {1 - self.left:.2f}", "kind": "used"}
-        return {
+        fields = {
             "id": self.name,
             "name": self.name,
-            "unit": "one row",
+            "privacy_unit": "one row",
             "notice": self.notice,
-            "warning": self.notice and "rehearsal",
-            "promise": "(1, 1e-06)-DP, kept as 0.2117-GDP, for one row",
-            "headlines": [{"id": "left", "text": text}],
+            "notice_explanation": self.notice and "rehearsal",
+            "guarantee": "(1, 1e-06)-DP, kept as 0.2117-GDP, for one row",
+            "headlines": [{"id": "remaining", "text": text}],
             "filter": "gdp",
             "gauges": [
                 {"id": "headroom", "label": "Headroom", **gauge},
@@ -85,16 +87,17 @@ class Budget:
             "odometers": odometers(self.left, self.name),
             "spent": f"mu {1 - self.left:.3f} of 1",
             "ledger": f"{self.name}.dpnb",
-            "next": [],
+            "next_steps": [],
             "timeline": timeline(self.spent),
-            "count": len(self.releases),
-            "releases": self.releases[:50],
-            "cells": [],
+            "n_requests": len(self.releases),
+            "log": self.releases[:50],
+            "cell_costs": [],
             "refusals": [],
             "mechanisms": [],
-            "paused": None,
-            "individual": None,
+            "odometers_paused": None,
+            "participation": None,
         }
+        return msgspec.convert(fields, Session)
 
     def show(self) -> None:
         """Display live gauges below the cell."""
@@ -104,7 +107,7 @@ class Budget:
         """Release something, after which this share is left."""
         self.left = left
         self.spent.append(1 - left)
-        cost = {"cost": f"mu {1 - left:.3f}", "mu": 1 - left, "share": f"{1 - left:.1%}", "error": "± 1"}
-        where = {"time": "2026-11-21T01:20:00Z", "status": "released", "cell": None}
-        self.releases = [{"id": len(self.releases) + 1, "question": question, **cost, **where}, *self.releases]
+        cost = {"cost": f"mu {1 - left:.3f}", "mu": 1 - left, "budget_fraction": f"{1 - left:.1%}", "error": "± 1"}
+        where = {"time": "2026-11-21T01:20:00Z", "status": "released", "cell_id": None}
+        self.releases = [{"id": len(self.releases) + 1, "query": question, **cost, **where}, *self.releases]
         panel.publish()

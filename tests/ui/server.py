@@ -17,6 +17,8 @@ from pathlib import Path
 from waiting import LIMIT
 
 TOKEN = "t"
+OPENS = "--LabApp.default_url=/lab/tree/examples/01-quickstart.ipynb"
+"""With which `make lab` opens the quickstart; a test of its own checks that it is the same."""
 
 
 def _free_port() -> int:
@@ -77,6 +79,7 @@ def running_lab(
         *(str(python), "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *(f"--ServerApp.port={_free_port()}", "--ServerApp.ip=127.0.0.1"),
         *(f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"),
+        OPENS,
         # The tests reach into the page through `jupyterapp`.
         *("--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"),
         # Ports that are free when a kernel is given them may be another program's when it starts.

@@ -84,7 +84,7 @@ def test_timeline_shows_each_question_on_hover_and_by_keyboard(cockpit: Lab) -> 
     spend(cockpit)
     timeline = cockpit.panel.locator(".dpnb-timeline").first
     expect(timeline.locator(".dpnb-timeline-steps")).to_be_visible()
-    expect(timeline.locator(".dpnb-timeline-promise")).to_have_count(2)  # of the budget, and of epsilon
+    expect(timeline.locator(".dpnb-timeline-guarantee")).to_have_count(2)  # of the budget, and of epsilon
     assert timeline.locator(".dpnb-timeline-curve").count() >= 3
     timeline.get_by_role("slider").focus()
     cockpit.page.keyboard.press("End")
@@ -118,7 +118,7 @@ def test_log_is_filtered_and_sorted_and_each_release_leads_to_its_cell(cockpit: 
     expect(cockpit.panel.locator(".dpnb-release")).to_have_count(7)
     assert "sum of mdvis" in log(cockpit)[0]
     sort = cockpit.panel.locator(".dpnb-log-sort").first
-    sort.select_option(label="Dearest first")
+    sort.select_option(label="Most expensive first")
     assert "mdvis > 5" in log(cockpit)[0]
     sort.select_option(label="Oldest first")
     assert "mdvis > 0" in log(cockpit)[0]
@@ -140,7 +140,7 @@ def test_exported_log_holds_every_request(cockpit: Lab) -> None:
         cockpit.panel.locator(".dpnb-log-export").first.click()
     assert download.value.suggested_filename == "rand-hie-log.csv"
     rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
-    assert sorted((int(row["id"]), row["question"], row["status"]) for row in rows) == expected
+    assert sorted((int(row["id"]), row["query"], row["status"]) for row in rows) == expected
     assert sum(float(row["mu"]) ** 2 for row in rows) == pytest.approx(
         float(str(cockpit.value("session.spent.mu"))) ** 2
     )
@@ -169,7 +169,7 @@ def test_refusal_is_explained_below_the_cell_and_in_the_panel(cockpit: Lab) -> N
     cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
     outputs = cockpit.page.locator(".jp-Cell").nth(CELL["refused"]).locator(".jp-OutputArea")
     expect(outputs).to_contain_text("a cheaper question may still fit")
-    outputs.locator("a[href='#dpnb-why-budget-exceeded']").click()
+    outputs.locator("a[href='#dpnb-explain-budget-exceeded']").click()
     sentence = cockpit.panel.locator(".dpnb-explanation[data-explanation=budget-exceeded]")
     expect(sentence).to_be_in_viewport()
     expect(sentence).to_contain_text("The filter refuses whatever would take all answers together past the promise")
@@ -254,7 +254,7 @@ def test_several_sessions_are_listed_the_one_in_use_first(cockpit: Lab) -> None:
     cockpit.run(CELL["spare"])
     names = cockpit.panel.locator(".dpnb-session-name")
     expect(names).to_have_text(["mock", "rand-hie"])
-    expect(badge(cockpit, "spare")).to_have_class(re.compile("dpnb-mod-unreal"))
+    expect(badge(cockpit, "spare")).to_have_class(re.compile("dpnb-mod-not-private"))
     cockpit.run(CELL["release"])
     expect(names).to_have_text(["rand-hie", "mock"])
 

@@ -28,7 +28,7 @@ def test_panel_says_for_how_many_questions_everybody_surely_takes_part(individua
     individual.write(CELL["spare"], WITHIN)
     individual.run(CELL["spare"])
     for place in individual.places:
-        said = place.locator(".dpnb-who").first
+        said = place.locator(".dpnb-participation").first
         expect(said).to_contain_text("Everybody surely took part so far, and takes part in")
         expect(place.locator("[data-gauge=headroom]").first).to_have_attribute("aria-label", "Worst case")
     individual.screenshot("individual-within")
@@ -37,14 +37,14 @@ def test_panel_says_for_how_many_questions_everybody_surely_takes_part(individua
 def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_on(individual: Lab) -> None:
     individual.write(CELL["spare"], BEYOND)
     individual.run(CELL["spare"])
-    said = individual.places[0].locator(".dpnb-who").first
+    said = individual.places[0].locator(".dpnb-participation").first
     expect(said).to_contain_text("Everybody surely took part up to request")
     expect(said).to_contain_text("who, how many, and whether anybody is, is private")
     expect(individual.status).to_contain_text("some may be left out")
     answer = individual.page.locator(".jp-Cell").nth(CELL["spare"])
     expect(answer).to_contain_text("about those who could still pay for it")
-    said.locator("a.dpnb-why").click()
-    expect(individual.panel.locator(".dpnb-explanation[data-explanation=left-out]")).to_be_in_viewport()
+    said.locator("a.dpnb-explanation-link").click()
+    expect(individual.panel.locator(".dpnb-explanation[data-explanation=excluded-units]")).to_be_in_viewport()
     individual.screenshot("individual-beyond")
     results = Axe().run(individual.page, context={"include": [[".dpnb-panel"]]})
     assert [found["id"] for found in results.response["violations"] if found["impact"] in ("serious", "critical")] == []

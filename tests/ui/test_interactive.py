@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, expect
 
-from dpnb.answer.faces import floor_percent
+from dpnb.render.numbers import format_percent_down
 from ui.conftest import CELL
 from ui.lab import THEMES, Lab
 
@@ -57,14 +57,16 @@ def test_an_odometer_that_can_be_read_is_shown_the_others_pause_and_a_part_has_g
     launched.write(CELL["spare"], "plans[25].frame['mdvis'].sum().release(mu=0.1)")
     launched.run(CELL["spare"])
     expect(gauge).not_to_have_attribute("aria-valuetext", before or "")
-    expect(gauge).to_have_attribute("aria-valuetext", f"{floor_percent(launched.value('plans[25].headroom'))} left")
+    expect(gauge).to_have_attribute(
+        "aria-valuetext", f"{format_percent_down(launched.value('plans[25].headroom'))} left"
+    )
     paused = launched.places[0].locator(".dpnb-paused")
     expect(paused).to_contain_text("pause while 'by coins', 'colleague', 'scan' are open")
     for place in launched.places:
         expect(place.locator("[data-gauge=accumulator]").first).to_be_visible()
         expect(place.locator("[data-gauge=mixture]")).to_have_count(0)
-    paused.locator("a.dpnb-why").click()
-    expect(launched.panel.locator(".dpnb-explanation[data-explanation=paused]")).to_be_in_viewport()
+    paused.locator("a.dpnb-explanation-link").click()
+    expect(launched.panel.locator(".dpnb-explanation[data-explanation=odometers-paused]")).to_be_in_viewport()
     launched.write(CELL["spare"], "for one in session.mechanisms.values():\n    one.close()")
     launched.run(CELL["spare"])
     expect(paused).not_to_be_visible()

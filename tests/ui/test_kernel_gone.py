@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, expect
 
 from ui.conftest import CELL
 from ui.lab import Lab
+from ui.server import TOKEN
 from waiting import LIMIT_MS
 
 if TYPE_CHECKING:
@@ -82,6 +83,21 @@ def test_widgets_of_a_kernel_that_is_gone_show_their_still_faces(saved: Lab) -> 
         saved.run(CELL[cell])
     expect(outputs(saved, "count").locator(".dpnb-picker").get_by_role("slider")).to_be_visible()
     expect(outputs(saved, "session").locator(".dpnb-session")).to_be_visible()
+
+
+def test_picker_is_inactive_when_somebody_else_restarts_the_kernel(cockpit: Lab, lab_url: str) -> None:
+    cockpit.run(CELL["count"])
+    picker = outputs(cockpit, "count").locator(".dpnb-picker")
+    release = picker.get_by_role("button", name="Release")
+    expect(release).to_be_enabled()
+    kernel = cockpit.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.id")
+    address = f"{lab_url}/api/kernels/{kernel}/restart"
+    assert cockpit.page.request.post(address, headers={"Authorization": f"token {TOKEN}"}).ok
+    expect(picker.locator(".dpnb-picker-status")).to_contain_text("Run this cell again", timeout=LIMIT_MS)
+    expect(release).to_be_disabled()
+    for cell in ("load", "session", "count"):
+        cockpit.run(CELL[cell])
+    expect(release).to_be_enabled()
 
 
 def test_widgets_that_are_restored_in_the_last_moment_are_live(saved: Lab) -> None:

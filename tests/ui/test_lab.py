@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from playwright.sync_api import expect
 
 from ui.conftest import NUMBER
@@ -12,6 +14,11 @@ def expect_everywhere(lab: Lab, text: str) -> None:
     expect_reading(lab.cell_gauge("headroom"), text)
     expect_reading(lab.panel_gauge("headroom"), text)
     expect(lab.status).to_have_text(f"dpnb {text}")
+
+
+def test_address_that_the_server_prints_is_that_of_the_notebook(lab_url: str, lab_home: Path) -> None:
+    printed = (lab_home / "home" / "server.log").read_text(encoding="utf-8")
+    assert f"{lab_url}/lab/tree/examples/01-quickstart.ipynb?token=" in printed
 
 
 def test_panel_opens_on_the_right_by_itself_and_leaves_the_keyboard_to_the_notebook(fake: Lab) -> None:

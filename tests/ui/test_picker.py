@@ -176,7 +176,7 @@ def test_refining_pays_only_the_difference_and_the_code_gives_the_same_answer_fr
     shown.get_by_role("button", name="Release").click()
     shown.get_by_role("button", name="Refine…").click()
     expect(slider(shown)).to_be_focused()
-    expect(shown.locator(".dpnb-picker-known")).to_contain_text("already")
+    expect(shown.locator(".dpnb-picker-current")).to_contain_text("already")
     shown.locator("[data-preset=print]").click()
     mu = budget(shown)
     expect(shown.locator(".dpnb-picker-share")).to_contain_text("% of the answer known by now")

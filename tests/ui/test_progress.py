@@ -10,7 +10,7 @@ from ui.conftest import CELL
 from ui.lab import HOLD, START, Lab
 
 ENDLESS = """
-from dpnb.query.tables import memory
+from dpnb._backends.memory import memory_table as memory
 def without_end(*arguments):
     while True:
         execute(*arguments)
@@ -44,7 +44,7 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
 
 
 HELD = f"""{HOLD}
-from dpnb.query.tables import memory
+from dpnb._backends.memory import memory_table as memory
 def held(*arguments):
     hold()
     return execute(*arguments)
@@ -70,8 +70,8 @@ def test_work_that_lasts_says_so_in_its_cell_and_in_its_picker_and_leaves_no_gap
     cockpit.run(CELL["question"])
     picker = cockpit.page.locator(".jp-Cell").nth(CELL["question"]).locator(".dpnb-picker")
     picker.get_by_role("button", name="Release").click()
-    expect(picker.locator(".dpnb-picker-doing")).to_have_text(DOING)
+    expect(picker.locator(".dpnb-picker-progress")).to_have_text(DOING)
     cockpit.screenshot("progress-picker")
     cockpit.let_go()
     expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
-    expect(picker.locator(".dpnb-picker-doing")).to_have_text("")
+    expect(picker.locator(".dpnb-picker-progress")).to_have_text("")

@@ -69,6 +69,14 @@ def epsilon_from_rho(rho: Number, *, delta: Number, method: str = "tight") -> fl
     References
     ----------
     .. [1] Canonne, Kamath and Steinke 2020, Corollary 13; simple: Bun and Steinke 2016, Proposition 1.3.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import epsilon_from_rho
+    >>> round(epsilon_from_rho(0.1, delta=1e-6), 4)
+    2.1419
+    >>> round(epsilon_from_rho(0.1, delta=1e-6, method="simple"), 4)
+    2.4508
     """
     return _epsilon(non_negative(rho, name="rho"), checked_delta(delta), is_tight(method))
 
@@ -96,6 +104,12 @@ def delta_from_rho(rho: Number, *, epsilon: Number, method: str = "tight") -> fl
     References
     ----------
     .. [1] Canonne, Kamath and Steinke 2020, Corollary 13; simple: Bun and Steinke 2016, Proposition 1.3, for delta.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import delta_from_rho
+    >>> 0 < delta_from_rho(0.1, epsilon=3) < 1e-6
+    True
     """
     r, e, tight = non_negative(rho, name="rho"), non_negative(epsilon, name="epsilon"), is_tight(method)
     if not r:
@@ -135,6 +149,12 @@ def rho_from_epsilon(epsilon: Number, *, delta: Number, method: str = "tight") -
     References
     ----------
     .. [1] Canonne, Kamath and Steinke 2020, Corollary 13, solved for rho; simple: Feldman and Zrnic 2021, Theorem 4.9.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import rho_from_epsilon
+    >>> round(rho_from_epsilon(1, delta=1e-6), 5)
+    0.02436
     """
     return _rho(non_negative(epsilon, name="epsilon"), checked_delta(delta), is_tight(method))
 
@@ -160,6 +180,12 @@ def optimal_order(epsilon: Number, *, delta: Number) -> float:
     ------
     InvalidValueError
         A number is out of its range, not finite or no number.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import optimal_order
+    >>> round(optimal_order(1, delta=1e-6), 2)
+    21.98
     """
     e, d = non_negative(epsilon, name="epsilon"), max(checked_delta(delta), LEAST_DELTA)
     return max(float(f"{1 + math.exp(_log_order_for_rho(e, d)):.4g}"), 1.0001)

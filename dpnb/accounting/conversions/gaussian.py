@@ -60,6 +60,12 @@ def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
     References
     ----------
     .. [1] Dong, Roth and Su 2022, Corollary 2.13.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import delta_from_mu
+    >>> round(delta_from_mu(0.5, epsilon=1), 6)
+    0.00683
     """
     mu_squared = non_negative(mu, name="mu") ** 2
     delta = _delta_up(context(), non_negative(epsilon, name="epsilon"), mu_squared)
@@ -90,6 +96,12 @@ def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
     References
     ----------
     .. [1] Dong, Roth and Su 2022, Corollary 2.13, solved for epsilon.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import epsilon_from_mu
+    >>> round(epsilon_from_mu(0.5, delta=1e-6), 4)
+    2.2541
     """
     return epsilon_of_gdp(non_negative(mu, name="mu") ** 2, checked_delta(delta))
 
@@ -104,6 +116,13 @@ def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
         At least 0.
     delta : Fraction
         In [0, 1).
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.accounting.conversions import epsilon_of_gdp
+    >>> round(epsilon_of_gdp(Fraction(1, 4), Fraction(1, 10**6)), 4)
+    2.2541
     """
     if not mu_squared:
         return 0.0
@@ -143,6 +162,12 @@ def mu_from_epsilon(epsilon: Number, *, delta: Number) -> float:
     References
     ----------
     .. [1] Dong, Roth and Su 2022, Corollary 2.13, solved for mu.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import mu_from_epsilon
+    >>> round(mu_from_epsilon(1, delta=1e-6), 4)
+    0.2367
     """
     return _mu_of(non_negative(epsilon, name="epsilon"), checked_delta(delta))
 
@@ -170,6 +195,12 @@ def rho_from_mu(mu: Number) -> float:
     References
     ----------
     .. [1] Bun and Steinke 2016, Proposition 1.6.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import rho_from_mu
+    >>> rho_from_mu(0.5)
+    0.125
     """
     return decimal_up(non_negative(mu, name="mu") ** 2 / 2)
 

@@ -59,6 +59,12 @@ def rho_from_pure(epsilon: Number, method: str = "tight") -> float:
     References
     ----------
     .. [1] Kairouz, Oh and Viswanath 2015, Theorem 3.1, as above; simple: Bun and Steinke 2016, Proposition 1.4.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import rho_from_pure
+    >>> round(rho_from_pure(1), 4), rho_from_pure(1, method="simple")
+    (0.4621, 0.5)
     """
     e, tight = non_negative(epsilon, name="epsilon"), is_tight(method)
     if not e or not tight:
@@ -92,6 +98,12 @@ def mu_from_pure(epsilon: Number) -> float:
     References
     ----------
     .. [1] Dong, Roth and Su 2022, Proposition 2.5 (epsilon-DP as a trade-off curve) and Definition 2.6.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import mu_from_pure
+    >>> round(mu_from_pure(1), 4)
+    1.232
     """
     number = non_negative(epsilon, name="epsilon")
     if not number:
@@ -148,6 +160,12 @@ def rdp_from_pure(epsilon: Number, *, order: Number) -> float:
     References
     ----------
     .. [1] Mironov 2017, Proposition 5, for randomised response; Kairouz, Oh and Viswanath 2015, Theorem 3.1, for all.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import rdp_from_pure
+    >>> round(rdp_from_pure(1, order=10), 4)
+    0.9652
     """
     e, m = non_negative(epsilon, name="epsilon"), checked_order(order) - 1
     if not e or e > _LARGE:
@@ -185,6 +203,12 @@ def epsilon_from_pure(epsilon: Number, *, delta: Number) -> float:
     References
     ----------
     .. [1] Kairouz, Oh and Viswanath 2015, Theorem 3.1: delta of randomised response at epsilon'.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import epsilon_from_pure
+    >>> round(epsilon_from_pure(1, delta=0.1), 4)
+    0.8529
     """
     e, d = non_negative(epsilon, name="epsilon"), checked_delta(delta)
     if not e or not d:
@@ -230,6 +254,12 @@ def pointwise_delta(epsilon: Number, *, delta: Number) -> float:
     References
     ----------
     .. [1] Whitehouse et al. 2023, Lemma 2, and Rogers et al. 2016, Lemma 2.3, both corrected as above.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import pointwise_delta
+    >>> round(pointwise_delta(0.5, delta=1e-6), 9)
+    3.476e-06
     """
     e, d = non_negative(epsilon, name="epsilon"), checked_delta(delta)
     if not e or not d:

@@ -62,6 +62,12 @@ def epsilon_from_rdp(order: Number, rdp: Number, *, delta: Number, method: str =
     References
     ----------
     .. [1] Canonne, Kamath and Steinke 2020, Proposition 12; simple: Mironov 2017, Proposition 3.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import epsilon_from_rdp
+    >>> round(epsilon_from_rdp(10, 0.5, delta=1e-6), 4)
+    1.6739
     """
     a, r, d = checked_order(order), non_negative(rdp, name="rdp"), checked_delta(delta)
     return _epsilon(a, r, d, is_tight(method))
@@ -92,6 +98,12 @@ def delta_from_rdp(order: Number, rdp: Number, *, epsilon: Number, method: str =
     References
     ----------
     .. [1] Canonne, Kamath and Steinke 2020, Proposition 12; simple: Mironov 2017, Proposition 3.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import delta_from_rdp
+    >>> 0 < delta_from_rdp(10, 0.5, epsilon=2) < 1e-6
+    True
     """
     a, r, e = checked_order(order), non_negative(rdp, name="rdp"), non_negative(epsilon, name="epsilon")
     if not is_tight(method):
@@ -130,6 +142,12 @@ def rdp_from_epsilon(epsilon: Number, *, order: Number, delta: Number, method: s
     References
     ----------
     .. [1] Canonne, Kamath and Steinke 2020, Proposition 12, solved for rdp; simple: Mironov 2017, Proposition 3.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import rdp_from_epsilon
+    >>> round(rdp_from_epsilon(2, order=20, delta=1e-6), 4)
+    1.4818
     """
     e, a, d = non_negative(epsilon, name="epsilon"), checked_order(order), checked_delta(delta)
     tight = is_tight(method)
@@ -161,6 +179,12 @@ def rdp_from_mu(mu: Number, *, order: Number) -> float:
     References
     ----------
     .. [1] Mironov 2017, Proposition 7, with data processing (Dong, Roth and Su 2022, Theorem 2.10).
+
+    Examples
+    --------
+    >>> from dpnb.accounting.conversions import rdp_from_mu
+    >>> rdp_from_mu(0.5, order=10)
+    1.25
     """
     return decimal_up(checked_order(order) * non_negative(mu, name="mu") ** 2 / 2)
 
@@ -179,6 +203,14 @@ def epsilon_from_curve(curve: Iterable[tuple[Fraction, Fraction]], delta: Fracti
     -------
     float
         Rounded up in its decimal meaning; 0 if delta is at least sqrt(1 - e^-rdp) for the least rdp.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpnb.accounting.conversions import epsilon_from_curve
+    >>> curve = [(Fraction(order), Fraction(order, 8)) for order in (2, 4, 8, 16)]
+    >>> round(epsilon_from_curve(curve, Fraction(1, 10**6)), 4)
+    2.543
     """
     points = list(curve)
     least = min(rdp for _, rdp in points)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
 
 from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
 from dpnb.accounting.conversions.directed import checked_delta
@@ -48,6 +47,13 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     ------
     InvalidValueError
         A number is out of its range.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ApproxDPFilter, PureDP
+    >>> filter_ = ApproxDPFilter(epsilon=1, conversion_delta=1e-6)
+    >>> filter_.times(PureDP(0.01))
+    349
     """
 
     epsilon: Fraction
@@ -63,16 +69,9 @@ class ApproxDPFilter(SumFilter[ZCDP]):
                 f"conversion_delta must be greater than 0 and slack_delta at most 1, got {shown(conversion_delta)} and "
                 f"{shown(slack_delta)}; give for example 1e-6 and 0"
             )
-        object.__setattr__(self, "epsilon", non_negative(epsilon, name="epsilon"))
-        object.__setattr__(self, "conversion_delta", delta)
+        self._set(epsilon=non_negative(epsilon, name="epsilon"), conversion_delta=delta)
         # y*/2 is the rho whose simple conversion is epsilon (Feldman and Zrnic 2021, Theorem 4.9).
         self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack))
-
-    def _after(self, spent: ZCDP) -> Self:
-        new = super()._after(spent)
-        object.__setattr__(new, "epsilon", self.epsilon)
-        object.__setattr__(new, "conversion_delta", self.conversion_delta)
-        return new
 
     def counted(self, loss: Loss) -> ZCDP:
         """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem."""

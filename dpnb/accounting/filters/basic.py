@@ -31,6 +31,13 @@ class BasicFilter(SumFilter[ApproxDP]):
     ------
     InvalidValueError
         epsilon is negative or delta is outside [0, 1].
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ApproxDP, BasicFilter
+    >>> filter_ = BasicFilter(epsilon=1, delta=1e-6).step(ApproxDP(0.4, 1e-7))
+    >>> filter_.affordable()
+    ApproxDP(epsilon=0.6, delta=9e-07)
     """
 
     def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:

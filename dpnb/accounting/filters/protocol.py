@@ -12,7 +12,17 @@ __all__ = ["Filter", "refusal"]
 
 @runtime_checkable
 class Filter(Protocol):
-    """What every filter can do; all filters are frozen."""
+    """What every filter can do; all filters are frozen.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import Filter, GDP, GDPFilter
+    >>> isinstance(GDPFilter(mu=1), Filter)
+    True
+    >>> filter_ = GDPFilter(mu=1).step(GDP(0.6))
+    >>> filter_.share(GDP(0.4)), filter_.times(GDP(0.1))
+    (0.16, 64)
+    """
 
     @property
     def budget(self) -> Loss:

@@ -33,6 +33,13 @@ class RDPFilter(SumFilter[RDP]):
     ------
     InvalidValueError
         No order, one that is not above 1, or a negative budget.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, RDPFilter
+    >>> filter_ = RDPFilter({10: 5, 20: 8}).step(GDP(0.5))
+    >>> filter_.spent, filter_.admits(GDP(0.8))
+    (RDP({10.0: 1.25, 20.0: 2.5}), False)
     """
 
     def __init__(self, budget: Mapping[Any, Number]) -> None:

@@ -12,6 +12,7 @@ from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN, log_inverse
 from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, exact, positive, shown
 from dpnb.accounting.filters.protocol import refusal
+from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
@@ -26,7 +27,7 @@ MOST_DELTA = Fraction(36787944, 10**8)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RogersConstants:
     """The bound that was fixed beforehand, with what of it never changes.
 
     Parameters
@@ -61,14 +62,14 @@ class Terms:
         return (not deltas or deltas <= self.deltas) and self.k(squares, means) <= self.most
 
 
-def _terms(epsilon: Number, delta: Number, *, pure: bool) -> Terms:
+def _terms(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
     e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
     if not LEAST_FAILURE <= d <= MOST_DELTA:
         raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
     if not Fraction(1, 10**150) <= e <= 10**150:
         raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
     log = log_inverse(d)
-    return Terms(
+    return RogersConstants(
         e,
         d,
         _ZERO if pure else d / 2,
@@ -79,7 +80,7 @@ def _terms(epsilon: Number, delta: Number, *, pure: bool) -> Terms:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RogersFilter:
+class RogersFilter(Frozen):
     """Admits (epsilon, delta)-DP losses while K <= epsilon and the sum of their deltas is at most half of delta.
 
     Rogers et al. 2016, Theorem 5.1.  With S the sum of epsilon_i^2 and M that of epsilon_i (e^epsilon_i - 1)/2,
@@ -119,21 +120,22 @@ class RogersFilter:
     -----
     K is computed in doubles and raised by a relative 2^-45, more than their rounding: what is admitted is admitted by
     exact arithmetic too.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import PureDP, RogersFilter
+    >>> filter_ = RogersFilter(epsilon=1, delta=1e-6)
+    >>> filter_.admits(PureDP(0.05)), filter_.times(PureDP(0.01))
+    (True, 147)
     """
 
-    terms: Terms
+    terms: RogersConstants
     squares: Fraction
     means: int
     deltas: Fraction
 
     def __init__(self, epsilon: Number, delta: Number, *, pure: bool = False) -> None:
-        self._set(_terms(epsilon, delta, pure=bool(pure)), _ZERO, 0, _ZERO)
-
-    def _set(self, terms: Terms, squares: Fraction, means: int, deltas: Fraction) -> None:
-        object.__setattr__(self, "terms", terms)
-        object.__setattr__(self, "squares", squares)
-        object.__setattr__(self, "means", means)
-        object.__setattr__(self, "deltas", deltas)
+        self._set(terms=_terms(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
 
     @property
     def budget(self) -> ApproxDP:
@@ -183,12 +185,10 @@ class RogersFilter:
         ConversionError
             `loss` has no epsilon of its own.
         """
-        sums = self._sums(loss, times)
-        if not self.terms.fits(*sums):
+        squares, means, deltas = self._sums(loss, times)
+        if not self.terms.fits(squares, means, deltas):
             raise BudgetExceeded(self._refusal(ApproxDP.of(*own_epsilon_delta(loss))))
-        new = object.__new__(RogersFilter)
-        new._set(self.terms, *sums)
-        return new
+        return self._changed(squares=squares, means=means, deltas=deltas)
 
     @property
     def headroom(self) -> float:

@@ -18,6 +18,7 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import good_delta
 from dpnb.accounting.exact import Number, decimal_down, decimal_up
 from dpnb.accounting.filters.protocol import refusal
+from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
@@ -37,13 +38,21 @@ def _share(parts: Parts, budget: Parts) -> float:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SumFilter(Generic[L]):
+class SumFilter(Frozen, Generic[L]):
     """Admits losses while every part of their sum stays within the budget's; the base of the filters below.
 
     Attributes
     ----------
     budget, spent : Loss
         In the kind in which the filter counts.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, SumFilter, ZCDPFilter
+    >>> isinstance(ZCDPFilter(rho=1), SumFilter)
+    True
+    >>> ZCDPFilter(rho=1).step(GDP(1)).headroom
+    0.5
     """
 
     budget: L
@@ -112,7 +121,7 @@ class SumFilter(Generic[L]):
         total = self.spent + self.counted(loss)
         if not total.within(self.budget):
             raise BudgetExceeded(self._refusal(loss))
-        return self._after(total)
+        return self._changed(spent=total)
 
     @property
     def headroom(self) -> float:
@@ -167,21 +176,14 @@ class SumFilter(Generic[L]):
             raise ConversionError(
                 f"budget: must be {type(self.budget).__name__}, got {type(budget).__name__}; give one of the same kind"
             )
-        new = self._after(self.spent)
+        new = self._changed()
         new._start(budget)
         return new
 
     def _start(self, budget: L) -> None:
         if budget.delta > 1:
             raise InvalidValueError(f"delta must be at most 1, got {decimal_up(budget.delta)!r}; give for example 1e-6")
-        object.__setattr__(self, "budget", budget)
-        object.__setattr__(self, "spent", budget.with_parts((Fraction(0),) * len(budget.parts)))
-
-    def _after(self, spent: L) -> Self:
-        new = object.__new__(type(self))
-        object.__setattr__(new, "budget", self.budget)
-        object.__setattr__(new, "spent", spent)
-        return new
+        self._set(budget=budget, spent=budget.with_parts((Fraction(0),) * len(budget.parts)))
 
     def _refusal(self, loss: Loss) -> str:
         left = self.affordable()

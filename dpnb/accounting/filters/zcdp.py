@@ -31,6 +31,13 @@ class ZCDPFilter(SumFilter[ZCDP]):
     ------
     InvalidValueError
         rho is negative or delta is outside [0, 1].
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, ZCDPFilter
+    >>> filter_ = ZCDPFilter(rho=0.5).step(GDP(0.6))
+    >>> filter_.affordable(), round(filter_.guarantee(delta=1e-6), 3)
+    (ZCDP(rho=0.32), 5.222)
     """
 
     def __init__(self, rho: Number, delta: Number = 0.0) -> None:

@@ -19,7 +19,7 @@ rho_of_filtered_descent  formulas     what any number of steps under a norm filt
 
 Koskela, Tobaben and Honkela 2023, *Individual Privacy Accounting with Gaussian Differential Privacy* (ICLR;
 arXiv:2209.15596v2), carry individual accounting over to Gaussian differential privacy, where sums of mu squared are
-tight; sessions count so, and `dpnb.session.individual` says why their promise holds.
+tight; sessions count so, and `dpnb._core.unit_budgets` says why their promise holds.
 
 ``units`` reads arrays and numbers, ``rounding`` is arithmetic on arrays that never rounds in a unit's favour.
 
@@ -40,6 +40,7 @@ under-charged, and dyadic sums stay exact.
 
 from __future__ import annotations
 
+from dpnb.accounting.individual.admission import UnitAdmission, UnitChargeTerms
 from dpnb.accounting.individual.filter import IndividualFilter, OnExhausted
 from dpnb.accounting.individual.formulas import (
     norm_budget_radius,
@@ -50,16 +51,15 @@ from dpnb.accounting.individual.formulas import (
 )
 from dpnb.accounting.individual.losses import losses_of_linear_query, losses_of_squares, remaining_of
 from dpnb.accounting.individual.norm_filter import NormFilter
-from dpnb.accounting.individual.till import Terms, Till
-from dpnb.accounting.individual.worst_case import WorstCase, worst_case_of
+from dpnb.accounting.individual.worst_case import WorstCaseFilter, worst_case_filter
 
 __all__ = [
     "IndividualFilter",
     "NormFilter",
     "OnExhausted",
-    "Terms",
-    "Till",
-    "WorstCase",
+    "UnitAdmission",
+    "UnitChargeTerms",
+    "WorstCaseFilter",
     "losses_of_linear_query",
     "losses_of_squares",
     "norm_budget_radius",
@@ -67,6 +67,6 @@ __all__ = [
     "remaining_of",
     "rho_of_descent",
     "rho_of_filtered_descent",
-    "worst_case_of",
+    "worst_case_filter",
     "worst_case_rounds",
 ]

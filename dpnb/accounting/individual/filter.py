@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self, get_args
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnb.accounting.exact import Number, exact, shown
+from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.individual.losses import remaining_of
 from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up
 from dpnb.accounting.individual.units import (
@@ -31,7 +31,7 @@ OnExhausted = Literal["skip", "drop", "clip"]
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class IndividualFilter:
+class IndividualFilter(Frozen):
     """Each unit takes part in a question only if its own budget pays for it, or as far as it does.
 
     Parameters
@@ -77,10 +77,8 @@ class IndividualFilter:
             raise InvalidValueError(f"mode must be 'skip', 'drop' or 'clip', got {shown(mode)}; give one of them")
         count = unit_count(units)
         budget_as_double(budget, name="budget")
-        object.__setattr__(self, "budget", exact(budget))
-        object.__setattr__(self, "mode", mode)
-        object.__setattr__(self, "_spent", read_only(np.zeros(count)))
-        object.__setattr__(self, "_inside", read_only(np.ones(count, dtype=np.bool_)))
+        self._set(budget=exact(budget), mode=mode)
+        self._set(_spent=read_only(np.zeros(count)), _inside=read_only(np.ones(count, dtype=np.bool_)))
 
     @property
     def spent(self) -> Floats:
@@ -121,7 +119,7 @@ class IndividualFilter:
         active = self._inside[places] & (after <= self._limit())
         state = self._with(places, np.where(active, after, before))
         if self.mode == "drop":
-            object.__setattr__(state, "_inside", changed(self._inside, places, active))
+            state = state._changed(_inside=changed(self._inside, places, active))
         return state, active
 
     def step_in_part(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
@@ -178,9 +176,7 @@ class IndividualFilter:
         return places, before, per_unit(losses, "losses", len(before))
 
     def _with(self, places: Places | slice, spent: Floats) -> Self:
-        state = copy(self)
-        object.__setattr__(state, "_spent", changed(self._spent, places, spent))
-        return state
+        return self._changed(_spent=changed(self._spent, places, spent))
 
     def _limit(self) -> float:
         return budget_as_double(self.budget, name="budget")

@@ -31,6 +31,11 @@ def norm_budget_variance(norm_budget: Number, *, rho: Number) -> float:
     rho : Number
         What all the sums together may cost, zCDP, > 0.
 
+    Returns
+    -------
+    float
+        In the squared unit of the sums.
+
     Raises
     ------
     InvalidValueError
@@ -39,6 +44,12 @@ def norm_budget_variance(norm_budget: Number, *, rho: Number) -> float:
     References
     ----------
     .. [1] Feldman and Zrnic 2021, Corollary 4.7.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import norm_budget_variance
+    >>> norm_budget_variance(2, rho=0.5)
+    2.0
     """
     return binary_up(positive(norm_budget, name="norm_budget") / (2 * positive(rho, name="rho")))
 
@@ -70,6 +81,12 @@ def norm_budget_radius(norm_budget: Number, *, rho: Number, coordinates: int, de
     References
     ----------
     .. [1] Feldman and Zrnic 2021, Corollary 4.7.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import norm_budget_radius
+    >>> round(norm_budget_radius(2, rho=0.5, coordinates=3, delta=0.05), 4)
+    4.0469
     """
     budget, kappa = positive(norm_budget, name="norm_budget"), positive(rho, name="rho")
     miss, width = positive(delta, name="delta"), _count(coordinates, "coordinates")
@@ -114,6 +131,12 @@ def worst_case_rounds(budget: Number, *, sigma: Number, clip: Number, order: Num
     References
     ----------
     .. [1] Feldman and Zrnic 2021, section 4.2.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import worst_case_rounds
+    >>> worst_case_rounds(0.5, sigma=10, clip=1)
+    100
     """
     scale, bound = positive_literal(sigma, name="sigma"), positive_literal(clip, name="clip")
     return math.floor(2 * non_negative(budget, name="budget") * scale**2 / (bound**2 * positive(order, name="order")))
@@ -131,6 +154,11 @@ def rho_of_descent(steps: int, *, noise_multiplier: Number) -> float:
     noise_multiplier : Number
         sigma, > 0; a float is its literal binary value.
 
+    Returns
+    -------
+    float
+        rho of all steps together.
+
     Raises
     ------
     InvalidValueError
@@ -139,6 +167,12 @@ def rho_of_descent(steps: int, *, noise_multiplier: Number) -> float:
     References
     ----------
     .. [1] Feldman and Zrnic 2021, Algorithm 6 and Proposition 5.1.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import rho_of_descent
+    >>> rho_of_descent(100, noise_multiplier=10)
+    0.5
     """
     return decimal_up(_count(steps, "steps") / (2 * positive_literal(noise_multiplier, name="noise_multiplier") ** 2))
 
@@ -155,6 +189,11 @@ def rho_of_filtered_descent(norm_budget: Number, *, noise_multiplier: Number, cl
     noise_multiplier, clip : Number
         sigma and C, > 0; a float is its literal binary value.
 
+    Returns
+    -------
+    float
+        rho of all steps together.
+
     Raises
     ------
     InvalidValueError
@@ -163,6 +202,12 @@ def rho_of_filtered_descent(norm_budget: Number, *, noise_multiplier: Number, cl
     References
     ----------
     .. [1] Feldman and Zrnic 2021, Algorithm 7 and Proposition 5.2.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import rho_of_filtered_descent
+    >>> rho_of_filtered_descent(20, noise_multiplier=10, clip=2)
+    0.025
     """
     scale = positive_literal(noise_multiplier, name="noise_multiplier") * positive_literal(clip, name="clip")
     return decimal_up(non_negative(norm_budget, name="norm_budget") / (2 * scale**2))

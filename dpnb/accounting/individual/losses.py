@@ -39,6 +39,12 @@ def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1
     References
     ----------
     .. [1] Feldman and Zrnic 2021, Example 2.7.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import losses_of_linear_query
+    >>> losses_of_linear_query([0.0, 1.0, 2.0], sigma=4)
+    array([0.     , 0.03125, 0.125  ])
     """
     scale = positive_literal(sigma, name="sigma")
     alpha = exact(order, name="order")
@@ -74,6 +80,12 @@ def losses_of_squares(squares: ArrayLike, *, sigma: Number, rough: bool = False)
     ----------
     .. [1] Feldman and Zrnic 2021, Example 2.7; a unit's pair of tables differs by ||v||/sigma in the sense of Gaussian
        differential privacy (Smith and Thakurta 2022, Theorem 1).
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import losses_of_squares
+    >>> losses_of_squares([0.0, 1.0, 4.0], sigma=4)
+    array([0.    , 0.0625, 0.25  ])
     """
     scale = positive_literal(sigma, name="sigma")
     times = times_up_roughly if rough else times_up
@@ -102,5 +114,11 @@ def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:
     References
     ----------
     .. [1] Feldman and Zrnic 2021, Algorithm 3.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.individual import remaining_of
+    >>> remaining_of([0.0, 0.25, 1.0], budget=1)
+    array([1.  , 0.75, 0.  ])
     """
     return minus_down(budget_as_double(budget, name="budget"), per_unit(spent, "spent"))

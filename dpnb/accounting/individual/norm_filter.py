@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnb.accounting.exact import Number, binary_down, exact, positive
+from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up, root_down, squares_up
 from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
 
@@ -18,7 +18,7 @@ __all__ = ["NormFilter"]
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class NormFilter:
+class NormFilter(Frozen):
     """Each unit's vectors are clipped to a constant, and to what is left of the unit's budget of squared norms.
 
     Parameters
@@ -53,9 +53,8 @@ class NormFilter:
 
     def __init__(self, clip: Number, norm_budget: Number, units: int) -> None:
         budget_as_double(norm_budget, name="norm_budget")
-        object.__setattr__(self, "clip", positive(clip, name="clip"))
-        object.__setattr__(self, "norm_budget", exact(norm_budget))
-        object.__setattr__(self, "_spent", read_only(np.zeros(unit_count(units))))
+        self._set(clip=positive(clip, name="clip"), norm_budget=exact(norm_budget))
+        self._set(_spent=read_only(np.zeros(unit_count(units))))
 
     @property
     def spent(self) -> Floats:
@@ -98,9 +97,7 @@ class NormFilter:
         after = plus_up(self._spent, squares_up(clipped))
         # Who takes all that is left has nothing left, not the crumb by which the root was rounded down.
         after = np.where(clipped >= root, self._limit(), after)
-        state = copy(self)
-        object.__setattr__(state, "_spent", read_only(after))
-        return state, clipped
+        return self._changed(_spent=read_only(after)), clipped
 
     def _limit(self) -> float:
         return budget_as_double(self.norm_budget, name="norm_budget")

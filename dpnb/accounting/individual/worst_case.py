@@ -15,13 +15,13 @@ from dpnb.accounting.filters import GDPFilter, SumFilter, ZCDPFilter
 from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
-__all__ = ["WorstCase", "worst_case_of"]
+__all__ = ["WorstCaseFilter", "worst_case_filter"]
 
 L = TypeVar("L", bound=Loss)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class WorstCase(SumFilter[L], Generic[L]):
+class WorstCaseFilter(SumFilter[L], Generic[L]):
     """Adds up the worst cases, up to the budget, and refuses nothing but a delta that does not fit.
 
     Every unit's own losses keep to the budget, whatever is asked (Feldman and Zrnic 2021, Theorem 4.3; for Gaussian
@@ -33,6 +33,14 @@ class WorstCase(SumFilter[L], Generic[L]):
     `headroom`, `affordable` and `times` are about everybody: what is left for the unit that pays for everything in
     full, and how many more questions everybody surely takes part in.  Once the sum of the worst cases has reached the
     budget it stays there, also for questions that are cheaper than the one that passed it.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, GDPFilter
+    >>> from dpnb.accounting.individual import worst_case_filter
+    >>> public = worst_case_filter(GDPFilter(mu=1)).step(GDP(0.8))
+    >>> public.surely(GDP(0.5)), public.surely(GDP(0.8)), public.admits(GDP(0.8))
+    (True, False, True)
     """
 
     def admits(self, loss: Loss) -> bool:
@@ -55,7 +63,7 @@ class WorstCase(SumFilter[L], Generic[L]):
         if total.delta > self.budget.delta:
             raise BudgetExceeded(self._refusal(loss))
         capped = tuple(min(part, whole) for part, whole in zip(total.parts, self.budget.parts, strict=True))
-        return self._after(total.with_parts(capped))
+        return self._changed(spent=total.with_parts(capped))
 
     @property
     def full(self) -> bool:
@@ -78,7 +86,7 @@ class WorstCase(SumFilter[L], Generic[L]):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class WorstCaseGDP(WorstCase[GDP], GDPFilter):
+class WorstCaseGDPFilter(WorstCaseFilter[GDP], GDPFilter):
     """Of a budget in Gaussian differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
@@ -87,7 +95,7 @@ class WorstCaseGDP(WorstCase[GDP], GDPFilter):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class WorstCaseZCDP(WorstCase[ZCDP], ZCDPFilter):
+class WorstCaseZCDPFilter(WorstCaseFilter[ZCDP], ZCDPFilter):
     """Of a budget in zero-concentrated differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
@@ -95,18 +103,35 @@ class WorstCaseZCDP(WorstCase[ZCDP], ZCDPFilter):
         return 2 * self.counted(loss).rho
 
 
-def worst_case_of(filter_: object) -> WorstCase[GDP] | WorstCase[ZCDP]:
+def worst_case_filter(filter_: object) -> WorstCaseFilter[GDP] | WorstCaseFilter[ZCDP]:
     """What is public where each unit keeps to a fresh filter's budget by itself.
+
+    Parameters
+    ----------
+    filter_ : GDPFilter or ZCDPFilter
+        Of which nothing is spent.
+
+    Returns
+    -------
+    WorstCase
+        Counts what the filter counts, and holds to the same budget.
 
     Raises
     ------
     InvalidValueError
         Individual accounting is proved for sums of mu squared and of rho; the filter is of another kind.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ZCDPFilter
+    >>> from dpnb.accounting.individual import worst_case_filter
+    >>> worst_case_filter(ZCDPFilter(rho=0.5)).unit_budget
+    Fraction(1, 1)
     """
     if isinstance(filter_, GDPFilter):
-        return WorstCaseGDP.from_loss(filter_.budget)
+        return WorstCaseGDPFilter.from_loss(filter_.budget)
     if isinstance(filter_, ZCDPFilter):
-        return WorstCaseZCDP(filter_.budget.rho, filter_.budget.delta)
+        return WorstCaseZCDPFilter(filter_.budget.rho, filter_.budget.delta)
     raise InvalidValueError(
         f"accounting: 'individual' is proved for filter='gdp' and filter='zcdp'; got {type(filter_).__name__}; take "
         "one of these"

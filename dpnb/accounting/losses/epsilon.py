@@ -12,7 +12,16 @@ __all__ = ["ApproxDP", "EpsilonLoss", "PointwiseDP", "PureDP"]
 
 
 class EpsilonLoss(Loss):
-    """A loss with an epsilon of its own: PureDP, ApproxDP or PointwiseDP."""
+    """A loss with an epsilon of its own: PureDP, ApproxDP or PointwiseDP.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ApproxDP, EpsilonLoss, PureDP
+    >>> PureDP(0.5).epsilon
+    Fraction(1, 2)
+    >>> isinstance(ApproxDP(0.5, 1e-6), EpsilonLoss)
+    True
+    """
 
     __slots__ = ()
 
@@ -38,6 +47,12 @@ class PureDP(EpsilonLoss):
     ------
     InvalidValueError
         The number is negative, not finite or no number.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import PureDP
+    >>> PureDP(0.1) + PureDP(0.2)
+    PureDP(epsilon=0.3)
     """
 
     __slots__ = ()
@@ -79,6 +94,12 @@ class ApproxDP(_WithDelta):
     ------
     InvalidValueError
         A number is negative, not finite or no number.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ApproxDP
+    >>> ApproxDP(0.1, 1e-7) + ApproxDP(0.2, 2e-7)
+    ApproxDP(epsilon=0.3, delta=3e-07)
     """
 
     __slots__ = ()
@@ -105,6 +126,12 @@ class PointwiseDP(_WithDelta):
     ------
     InvalidValueError
         A number is negative, not finite or no number.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import PointwiseDP
+    >>> PointwiseDP(0.1, 1e-7).delta
+    Fraction(1, 10000000)
     """
 
     __slots__ = ()

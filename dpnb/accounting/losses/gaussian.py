@@ -107,6 +107,12 @@ class ZCDP(Loss):
     ------
     InvalidValueError
         A number is negative, not finite or no number.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ZCDP
+    >>> ZCDP(0.1) + ZCDP(0.2, 1e-9)
+    ZCDP(rho=0.3, delta=1e-09)
     """
 
     __slots__ = ()

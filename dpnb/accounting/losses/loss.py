@@ -23,6 +23,14 @@ class Loss:
     ----------
     parts : tuple of Fraction
         The numbers that add up, none negative; all zero for a release that costs nothing.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP
+    >>> GDP(0.3) + GDP(0.4)
+    GDP(mu=0.5)
+    >>> GDP(0.3).within(GDP(0.4)), GDP(0.3).words(up=True)
+    (True, 'mu=0.3')
     """
 
     __slots__ = ("parts",)
@@ -155,10 +163,23 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
     stored : mapping of str to str
         With a ``"kind"``.
 
+    Returns
+    -------
+    Loss
+        Equal to the one that was written.
+
     Raises
     ------
     InvalidValueError
         Unknown kind, a missing entry, or an entry that is no stored number.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, loss_from_json
+    >>> GDP(0.5).to_json()
+    {'kind': 'gdp', 'mu_squared': '1/4', 'delta': '0'}
+    >>> loss_from_json(GDP(0.5).to_json())
+    GDP(mu=0.5)
     """
     kind: object = stored.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:

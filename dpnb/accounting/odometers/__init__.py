@@ -55,7 +55,7 @@ from dpnb.accounting.odometers.accumulators import (
 from dpnb.accounting.odometers.basic import BasicOdometer
 from dpnb.accounting.odometers.line import FilterOdometer
 from dpnb.accounting.odometers.mixture import MixtureOdometer, Sided
-from dpnb.accounting.odometers.protocol import Odometer, Reading
+from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.renyi import RenyiOdometer
 from dpnb.accounting.odometers.rogers import RogersOdometer
 from dpnb.accounting.odometers.spent import SpentAccumulator
@@ -69,8 +69,8 @@ __all__ = [
     "GDPAccumulator",
     "MixtureOdometer",
     "Odometer",
+    "OdometerKind",
     "RDPAccumulator",
-    "Reading",
     "RenyiOdometer",
     "RenyiTracker",
     "RogersOdometer",

@@ -18,8 +18,8 @@ from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, or
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
 from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.odometers.counting import intrinsic_time, renyi_loss
-from dpnb.accounting.odometers.protocol import Frozen, Reading
-from dpnb.accounting.odometers.wording import accumulator_statement, order_text
+from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 from dpnb.errors import ConversionError
 
 __all__ = ["Accumulator", "ApproxDPAccumulator", "GDPAccumulator", "RDPAccumulator", "ZCDPAccumulator"]
@@ -28,11 +28,11 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Accumulator(Frozen):
+class Accumulator(OdometerState):
     """Base of the accumulators."""
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> OdometerKind:
         """``"accumulator"``."""
         return "accumulator"
 
@@ -76,6 +76,12 @@ class ApproxDPAccumulator(Accumulator):
     ------
     InvalidValueError
         A number is out of its range.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ApproxDPAccumulator, PureDP
+    >>> round(ApproxDPAccumulator(conversion_delta=1e-6, delta=1e-6).step(PureDP(0.1)).bound, 4)
+    0.5307
     """
 
     measure: ClassVar[str] = "epsilon"
@@ -124,6 +130,12 @@ class ZCDPAccumulator(Accumulator):
     Attributes
     ----------
     rho : Fraction
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, ZCDPAccumulator
+    >>> ZCDPAccumulator().step(GDP(0.5)).bound
+    0.125
     """
 
     measure: ClassVar[str] = "rho"
@@ -173,6 +185,12 @@ class RDPAccumulator(Accumulator):
     ------
     InvalidValueError
         The order is out of its range.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, RDPAccumulator
+    >>> RDPAccumulator(order=10).step(GDP(0.5)).bound
+    1.25
     """
 
     measure: ClassVar[str] = "rdp"
@@ -214,6 +232,12 @@ class GDPAccumulator(Accumulator):
     Attributes
     ----------
     mu_squared : Fraction
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, GDPAccumulator
+    >>> GDPAccumulator().step(GDP(0.3)).step(GDP(0.4)).bound
+    0.5
     """
 
     measure: ClassVar[str] = "mu"

@@ -9,13 +9,13 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.exact import Number, decimal_up
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.time_uniform import TimeUniform
+from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 
 __all__ = ["BasicOdometer"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class BasicOdometer(TimeUniform):
+class BasicOdometer(TimeUniformOdometer):
     """With confidence 1 - delta, the realised loss never exceeds the sum of epsilon.
 
     Rogers et al. 2016, Theorem 3.3.  It is certain if no loss has a delta.  Infinite once the losses' deltas add up to
@@ -35,6 +35,12 @@ class BasicOdometer(TimeUniform):
     ------
     InvalidValueError
         delta is outside [0, 1).
+
+    Examples
+    --------
+    >>> from dpnb.accounting import ApproxDP, BasicOdometer
+    >>> BasicOdometer(delta=1e-6).step(ApproxDP(0.4, 1e-7)).bound
+    0.4
     """
 
     epsilon: Fraction

@@ -7,22 +7,32 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from dpnb.accounting.exact import decimal_up
+from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss
 
-__all__ = ["Frozen", "Odometer", "Reading"]
+__all__ = ["Odometer", "OdometerKind", "OdometerState"]
 
-Reading = Literal["time-uniform", "accumulator"]
+OdometerKind = Literal["time-uniform", "accumulator"]
 
 
 @runtime_checkable
 class Odometer(Protocol):
-    """What every odometer can do; all odometers are frozen."""
+    """What every odometer can do; all odometers are frozen.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, GDPAccumulator, Odometer
+    >>> isinstance(GDPAccumulator(), Odometer)
+    True
+    >>> GDPAccumulator().step(GDP(0.3)).step(GDP(0.4)).bound
+    0.5
+    """
 
     #: What the bound is a bound on: "epsilon", "rho", "mu" or "rdp".
     measure: ClassVar[str]
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> OdometerKind:
         """What the bound means."""
         ...
 
@@ -41,19 +51,10 @@ class Odometer(Protocol):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Frozen:
-    """A frozen state whose next state is a copy with some fields changed."""
+class OdometerState(Frozen):
+    """Base of all odometers."""
 
     measure: ClassVar[str]
-
-    def _set(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def _changed(self, **changes: object) -> Self:
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__, **changes)
-        return new
 
     def __repr__(self) -> str:
         pairs = ((field.name, getattr(self, field.name)) for field in fields(self))

@@ -9,13 +9,13 @@ from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, or
 from dpnb.accounting.exact import Number, binary_down, binary_up
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.counting import renyi_loss
-from dpnb.accounting.odometers.time_uniform import TimeUniform
+from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 
 __all__ = ["RenyiOdometer"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RenyiOdometer(TimeUniform):
+class RenyiOdometer(TimeUniformOdometer):
     """With confidence 1 - delta, the realised loss never exceeds sum rho(order) + log(1/delta)/(order - 1).
 
     Mironov 2017, Proposition 3, for the running sum: exp((order - 1) (L - sum rho)) is a non-negative supermartingale,
@@ -38,6 +38,12 @@ class RenyiOdometer(TimeUniform):
     ------
     InvalidValueError
         A number is out of its range.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, RenyiOdometer
+    >>> round(RenyiOdometer(order=10, delta=1e-6).step(GDP(0.5)).bound, 4)
+    2.7851
     """
 
     order: Fraction

@@ -12,7 +12,7 @@ from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
 from dpnb.accounting.exact import Number, binary_up, exact, shown
 from dpnb.accounting.filters.rogers import MOST_DELTA, mean_loss
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.time_uniform import TimeUniform
+from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 from dpnb.errors import InvalidValueError
 
 __all__ = ["RogersOdometer"]
@@ -23,7 +23,7 @@ _NO_MEAN = sys.float_info.max
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class RogersOdometer(TimeUniform):
+class RogersOdometer(TimeUniformOdometer):
     """With confidence 1 - delta, the realised loss never exceeds the curve of the first paper.
 
     Rogers et al. 2016, Theorem 6.2.  With S the sum of epsilon_i^2, M that of epsilon_i (e^epsilon_i - 1)/2 and
@@ -65,6 +65,12 @@ class RogersOdometer(TimeUniform):
     which is above 3 log D, it lies below the printed curve and fails with probability at most D^-3.  The other branch
     lies above the mixture curve with gamma = 1/n^2 and level log D, because log D > 1, and fails with probability at
     most 1/D <= delta/4.  Together that is at most 3 log2(n) D^-3 + 1/D < delta/2; the losses' deltas have the rest.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import PureDP, RogersOdometer
+    >>> round(RogersOdometer(n=1000, delta=1e-6).step(PureDP(0.1)).bound, 4)
+    1.0467
     """
 
     n: int

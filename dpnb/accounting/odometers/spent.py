@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
-from dpnb.accounting.exact import decimal_up, shown_up
+from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.filters import RogersFilter, SumFilter
 from dpnb.accounting.losses import GDP, RDP, Loss
-from dpnb.accounting.odometers.protocol import Frozen, Reading
-from dpnb.accounting.odometers.wording import spent_statement
+from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.statements import spent_statement
 from dpnb.errors import ConversionError
 
 __all__ = ["SpentAccumulator"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SpentAccumulator(Frozen):
+class SpentAccumulator(OdometerState):
     """Everything so far is inside every budget of the filter's kind that was fixed beforehand and covers what is spent.
 
     A filter with such a budget would have admitted everything so far; its theorem is the statement, also for
@@ -32,6 +32,12 @@ class SpentAccumulator(Frozen):
     Attributes
     ----------
     spent : Loss
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, GDPFilter, SpentAccumulator
+    >>> SpentAccumulator(GDPFilter(mu=1).step(GDP(0.5))).bound
+    0.5
     """
 
     measure: ClassVar[str] = "spent"
@@ -41,7 +47,7 @@ class SpentAccumulator(Frozen):
         self._set(spent=filter.spent)
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> OdometerKind:
         """``"accumulator"``."""
         return "accumulator"
 
@@ -56,8 +62,8 @@ class SpentAccumulator(Frozen):
         if isinstance(self.spent, RDP):
             return self.spent.words(up=True)
         name = "mu" if isinstance(self.spent, GDP) else self.spent.names[0]
-        delta = f" and delta {shown_up(decimal_up(self.spent.delta))}" if self.spent.delta else ""
-        return f"{name} {shown_up(self.bound)}{delta}"
+        delta = f" and delta {display_up(decimal_up(self.spent.delta))}" if self.spent.delta else ""
+        return f"{name} {display_up(self.bound)}{delta}"
 
     def step(self, loss: Loss) -> NoReturn:
         """The filter steps; see there.

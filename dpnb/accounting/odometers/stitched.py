@@ -47,6 +47,12 @@ class StitchedOdometer(IntrinsicTimeOdometer):
     ------
     InvalidValueError
         A number is out of its range, or `below` is another word.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, StitchedOdometer
+    >>> round(StitchedOdometer(v0=0.01, delta=1e-6).step(GDP(0.5)).bound, 4)
+    3.13
     """
 
     v0: Fraction

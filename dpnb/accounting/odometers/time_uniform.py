@@ -11,17 +11,17 @@ from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
 from dpnb.accounting.losses import Loss, PointwiseDP
 from dpnb.accounting.odometers.counting import intrinsic_time
-from dpnb.accounting.odometers.protocol import Frozen, Reading
-from dpnb.accounting.odometers.wording import time_uniform_statement
+from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
+from dpnb.accounting.odometers.statements import time_uniform_statement
 from dpnb.errors import InvalidValueError
 
-__all__ = ["IntrinsicTimeOdometer", "TimeUniform"]
+__all__ = ["IntrinsicTimeOdometer", "TimeUniformOdometer"]
 
 _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TimeUniform(Frozen):
+class TimeUniformOdometer(OdometerState):
     """Base of the time-uniform odometers.
 
     Attributes
@@ -39,7 +39,7 @@ class TimeUniform(Frozen):
     pointwise: Fraction
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> OdometerKind:
         """``"time-uniform"``."""
         return "time-uniform"
 
@@ -88,7 +88,7 @@ class TimeUniform(Frozen):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class IntrinsicTimeOdometer(TimeUniform):
+class IntrinsicTimeOdometer(TimeUniformOdometer):
     """Base of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V.
 
     Attributes

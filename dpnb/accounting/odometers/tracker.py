@@ -11,7 +11,7 @@ from dpnb.accounting.exact import Number, decimal_up, positive, shown
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import Accumulator
 from dpnb.accounting.odometers.counting import renyi_loss
-from dpnb.accounting.odometers.wording import accumulator_statement, order_text
+from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 from dpnb.errors import InvalidValueError
 
 __all__ = ["RenyiTracker"]
@@ -43,6 +43,13 @@ class RenyiTracker(Accumulator):
     ------
     InvalidValueError
         A number is out of its range.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, RenyiTracker
+    >>> tracker = RenyiTracker(order=10, increment=0.5).step(GDP(0.3))
+    >>> tracker.bound
+    0.5
     """
 
     measure: ClassVar[str] = "rdp"

@@ -3,10 +3,10 @@ import type { ICommandPalette } from '@jupyterlab/apputils';
 import { Widget } from '@lumino/widgets';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { addBadges } from '../badgesEverywhere';
+import { addBadges } from '../badges/addBadges';
 import { addPanelCommands, COMMANDS } from '../commands';
-import { Notebooks } from '../notebooks';
-import { LedgerPanel } from '../panel';
+import { Notebooks } from '../badges/notebooks';
+import { LedgerPanel } from '../panel/panel';
 import { Setting } from '../setting';
 import { FakeModel, FakeTools, found, live } from './fakeModel';
 import { FakeCell, FakeNotebook, FakeTracker } from './fakeNotebook';
@@ -98,8 +98,8 @@ describe('the panel’s commands', () => {
   });
 
   it('open the panel when that cell is nowhere', async () => {
-    const releases = sharedSession().releases.slice(1);
-    await model.show(live([sharedSession(0, { releases })]));
+    const log = sharedSession().log.slice(1);
+    await model.show(live([sharedSession(0, { log })]));
     await run(COMMANDS.goToLast);
     expect(open).toHaveBeenCalledOnce();
     expect(activate).not.toHaveBeenCalled();

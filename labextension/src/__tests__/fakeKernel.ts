@@ -1,8 +1,8 @@
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
-import type { IKernelHost } from '../model';
-import type { IRelease, ISnapshot } from '../snapshot';
+import type { IKernelHost } from '../kernel/ledgerModel';
+import type { ILogEntry, ISnapshot } from '../protocol/snapshot';
 import { sharedSnapshot } from './fixture';
 
 /** As much of a kernel connection as the extension uses. */
@@ -48,6 +48,13 @@ export class FakeKernel {
     this.statusChanged.emit(status);
   }
 
+  /** Say that a request is being answered, as the process with that session id. */
+  answer(session: string, request: object = { msg_id: '1', session: 'client' }): void {
+    const content = { execution_state: 'busy' };
+    const message = { header: { msg_type: 'status', session }, parent_header: request, content };
+    this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
+  }
+
   /** Close the connection. */
   dispose(): void {
     this.isDisposed = true;
@@ -59,6 +66,7 @@ export class FakeKernel {
     const content = { comm_id: id, target_name: target, data: { state } };
     this.iopubMessage.emit({
       header: { msg_type: 'comm_open' },
+      parent_header: {},
       content
     } as unknown as KernelMessage.IIOPubMessage);
   }
@@ -70,13 +78,19 @@ export class FakeKernel {
 
   /** Broadcast something under a comm. */
   broadcast(data: unknown, type = 'comm_msg', commId = 'x'): void {
-    const message = { header: { msg_type: type }, content: { comm_id: commId, data } };
+    const message = { header: { msg_type: type }, parent_header: {}, content: { comm_id: commId, data } };
     this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
   }
 
   /** Broadcast a part of a log: `rows` are its rows, oldest first, `start` the number of those before them. */
-  pushLog(session: string, start: number, rows: IRelease[], total: number, boot = sharedSnapshot().boot): void {
-    this.broadcast({ dpnb_log: { v: 4, boot, session, start, total, rows } });
+  pushLog(
+    session: string,
+    start: number,
+    rows: ILogEntry[],
+    total: number,
+    process_id = sharedSnapshot().process_id
+  ): void {
+    this.broadcast({ dpnb_log: { version: 5, process_id, session, start, total, rows } });
   }
 
   push(snapshot: ISnapshot): void {

@@ -1,10 +1,10 @@
 import { Signal } from '@lumino/signaling';
 import { vi } from 'vitest';
 
-import type { ILog } from '../logBook';
-import type { IRelease, ISession } from '../snapshot';
-import type { ILedgerModel, LedgerView } from '../tokens';
-import type { ISessionTools } from '../tools';
+import type { ILog } from '../log/logStore';
+import type { ILogEntry, ISession } from '../protocol/snapshot';
+import type { ILedgerModel, LedgerView } from '../kernel/tokens';
+import type { ISessionActions } from '../panel/sessionActions';
 import { settle } from './fakeKernel';
 import { sharedSnapshot } from './fixture';
 
@@ -16,7 +16,7 @@ export class FakeModel implements ILedgerModel {
   kernelId: string | null = 'kernel-1';
   isBusy = false;
   /** Whole logs, by session. */
-  readonly logs = new Map<string, IRelease[]>();
+  readonly logs = new Map<string, ILogEntry[]>();
 
   /** Lumino draws a little later than it is told to. */
   async show(view: LedgerView): Promise<void> {
@@ -31,10 +31,10 @@ export class FakeModel implements ILedgerModel {
   }
 
   log(session: string): ILog {
-    return { rows: this.logs.get(session) ?? [], isWhole: this.logs.has(session), isAwaited: false };
+    return { rows: this.logs.get(session) ?? [], isComplete: this.logs.has(session), isPending: false };
   }
 
-  requestLog(session: string): Promise<IRelease[] | null> {
+  requestLog(session: string): Promise<ILogEntry[] | null> {
     return Promise.resolve(this.logs.get(session) ?? null);
   }
 }
@@ -45,7 +45,7 @@ export const live = (sessions: ISession[] = sharedSnapshot().sessions): LedgerVi
 });
 
 /** Tools of a session that only remember what they were asked for. */
-export class FakeTools implements ISessionTools {
+export class FakeTools implements ISessionActions {
   logs: Record<string, ILog | undefined> = {};
   cells = new Set<string>();
   readonly requestLog = vi.fn<(session: string) => void>();
@@ -54,7 +54,7 @@ export class FakeTools implements ISessionTools {
   readonly copy = vi.fn<(text: string) => void>();
 
   log(session: string): ILog {
-    return this.logs[session] ?? { rows: [], isWhole: false, isAwaited: false };
+    return this.logs[session] ?? { rows: [], isComplete: false, isPending: false };
   }
 
   hasCell(cell: string): boolean {

@@ -1,5 +1,6 @@
 import shared from '../../../tests/fixtures/snapshot.json';
-import { type IRelease, type ISession, type ISnapshot, isSnapshot } from '../snapshot';
+import { isSnapshot } from '../protocol/read';
+import type { ILogEntry, ISession, ISnapshot } from '../protocol/snapshot';
 
 /** The snapshot that Python's tests read as well; a fresh copy, so that a test may change it. */
 export function sharedSnapshot(changes: Partial<ISnapshot> = {}): ISnapshot {
@@ -20,22 +21,22 @@ export function sharedSession(index: 0 | 1 = 0, changes: Partial<ISession> = {})
 }
 
 /** A release with the given number; its question, cost and cell are made from it. */
-export function release(id: number, changes: Partial<IRelease> = {}): IRelease {
+export function release(id: number, changes: Partial<ILogEntry> = {}): ILogEntry {
   return {
     id,
-    question: `question ${id}`,
+    query: `question ${id}`,
     cost: `mu ${id / 100}`,
     mu: id / 100,
-    share: `${id}%`,
+    budget_fraction: `${id}%`,
     error: null,
     time: '2026-11-21T01:20:00Z',
     status: 'released',
-    cell: null,
+    cell_id: null,
     ...changes
   };
 }
 
 /** Releases with the numbers from `first` up to `last`, newest first. */
-export function releases(first: number, last: number): IRelease[] {
+export function releases(first: number, last: number): ILogEntry[] {
   return Array.from({ length: last - first + 1 }, (_, index) => release(last - index));
 }

@@ -4,7 +4,7 @@ import { expect, it, vi } from 'vitest';
 
 import badges from '../../schema/badges.json';
 import status from '../../schema/status.json';
-import { DEFAULT_HEADLINE } from '../format';
+import { DEFAULT_HEADLINE } from '../dom/format';
 import { Setting } from '../setting';
 import { settle } from './fakeKernel';
 
@@ -29,16 +29,16 @@ class FakeSettings {
 
 it('has its fall-back until it is loaded, then what the user chose', async () => {
   const setting = new Setting<string>(
-    new FakeSettings({ headline: 'loss' }).registry,
+    new FakeSettings({ headline: 'odometer' }).registry,
     'dpnb:status',
     'headline',
-    'left'
+    'remaining'
   );
   const changed = vi.fn();
   setting.changed.connect(changed);
-  expect(setting.value).toBe('left');
+  expect(setting.value).toBe('remaining');
   await settle();
-  expect(setting.value).toBe('loss');
+  expect(setting.value).toBe('odometer');
   expect(changed).toHaveBeenCalledOnce();
 });
 

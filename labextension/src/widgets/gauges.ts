@@ -1,4 +1,5 @@
 import '../../style/session.css';
-import { renderGauges } from '../gaugesWidget';
+import '../../style/timeline.css';
+import { renderGauges } from '../live/gaugesWidget';
 
 export default { render: renderGauges };

@@ -1,5 +1,5 @@
 import '../../style/session.css';
 import '../../style/picker.css';
-import { renderPicker } from '../pickerWidget';
+import { renderPicker } from '../picker/pickerWidget';
 
 export default { render: renderPicker };

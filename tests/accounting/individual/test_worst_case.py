@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.filters import ApproxDPFilter, GDPFilter, ZCDPFilter
-from dpnb.accounting.individual import IndividualFilter, worst_case_of
+from dpnb.accounting.individual import IndividualFilter, worst_case_filter
 from dpnb.accounting.losses import GDP, ZCDP
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
@@ -18,7 +18,7 @@ questions = st.lists(st.tuples(st.fractions(0, 2), st.lists(st.fractions(0, 1), 
 
 @given(questions, st.sampled_from(["skip", "drop"]))
 def test_no_unit_spends_more_than_the_worst_case_and_while_it_fits_nobody_is_left_out(history, mode) -> None:  # type: ignore[no-untyped-def]
-    worst, units = worst_case_of(GDPFilter(1)), IndividualFilter(1, 3, mode)
+    worst, units = worst_case_filter(GDPFilter(1)), IndividualFilter(1, 3, mode)
     surely = True
     for whole, shares in history:
         loss = GDP.from_squared(whole)
@@ -36,7 +36,7 @@ def test_no_unit_spends_more_than_the_worst_case_and_while_it_fits_nobody_is_lef
 
 
 def test_it_stays_full_for_cheaper_questions_than_the_one_that_filled_it() -> None:
-    worst = worst_case_of(ZCDPFilter(1)).step(ZCDP(0.9))
+    worst = worst_case_filter(ZCDPFilter(1)).step(ZCDP(0.9))
     assert worst.times(ZCDP(0.05)) == 2
     assert not worst.surely(ZCDP(0.2))
     after = worst.step(ZCDP(0.2))
@@ -45,7 +45,7 @@ def test_it_stays_full_for_cheaper_questions_than_the_one_that_filled_it() -> No
 
 
 def test_deltas_are_everybodys_and_refused_as_everywhere() -> None:
-    worst = worst_case_of(GDPFilter(1, delta=0.01))
+    worst = worst_case_filter(GDPFilter(1, delta=0.01))
     assert worst.admits(GDP(5, delta=0.01))
     worst = worst.step(GDP(5, delta=0.008))
     assert not worst.admits(GDP(0.1, delta=0.003))
@@ -57,4 +57,4 @@ def test_other_filters_have_no_theorem_for_it() -> None:
     with pytest.raises(
         InvalidValueError, match="accounting: 'individual' is proved for filter='gdp' and filter='zcdp'"
     ):
-        worst_case_of(ApproxDPFilter(1, conversion_delta=1e-6, slack_delta=0))
+        worst_case_filter(ApproxDPFilter(1, conversion_delta=1e-6, slack_delta=0))

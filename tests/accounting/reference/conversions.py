@@ -22,7 +22,7 @@ from dpnb.accounting.conversions import (
     rho_from_mu,
     rho_from_pure,
 )
-from dpnb.accounting.convert import for_group, good_delta
+from dpnb.accounting.convert import good_delta, group_privacy
 from dpnb.accounting.losses import GDP, ZCDP
 
 
@@ -56,8 +56,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pure_to_gdp": lambda eps: mu_from_pure(eps),
     "approx_zcdp_to_dp": _approximate,
     "dp_to_pdp_delta": lambda eps, delta: pointwise_delta(eps, delta=delta),
-    "group_zcdp": lambda rho, k: for_group(ZCDP(rho), int(k)).rho,
-    "group_gdp": lambda mu, k: for_group(GDP(mu), int(k)).mu,
+    "group_zcdp": lambda rho, k: group_privacy(ZCDP(rho), int(k)).rho,
+    "group_gdp": lambda mu, k: group_privacy(GDP(mu), int(k)).mu,
     "fz_dp_Bstar": lambda eps_g, delta_g, conversion: rho_from_epsilon(
         eps_g, delta=delta_g, method="simple" if conversion == "simple" else "tight"
     ),

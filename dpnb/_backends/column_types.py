@@ -1,0 +1,187 @@
+"""What a column holds, as far as its container declares it, and which columns of a schema can match that.
+
+If a column's declared type cannot hold what the schema says, none of its values count, and every answer about it is
+zero with a narrow interval.  So a session refuses it when it is made, but only where the container itself declares the
+type, never where a library chose the type by looking at the values: there the refusal would tell what some row holds.
+
+===================================  ==========================================================================
+container                            types
+===================================  ==========================================================================
+Arrow, polars, DuckDB, Spark         declared; for a dictionary, that of its values, which Arrow declares too
+pandas, Arrow-backed types,          declared: pandas uses them only where it is told to
+``Int64``, ``boolean``, ``string``
+pandas, numpy types and ``object``   follow from the rows
+pandas, ``str``                      follows from the rows: pandas 3 infers it
+pandas, ``category``                 which values a category has follows from the rows
+pandas, times with a zone, periods   follow from the rows: pandas infers them
+Dask                                 follow from the rows of a sample
+===================================  ==========================================================================
+
+A reader that is asked to guess types from the rows of a text file (``polars.read_csv``, ``duckdb.read_csv``,
+``pandas.read_csv(dtype_backend=...)``) declares the types that it guessed, which cannot be noticed here.  Where that
+matters, give the reader the types.  What is not refused here, ``python -m dpnb check`` shows to the curator.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import narwhals as nw
+import pandas as pd
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
+
+from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Key, Schema
+from dpnb.errors import SchemaError
+
+StorageType = Literal[
+    "texts", "whole numbers", "numbers", "decimal numbers", "truth values", "dates or times", "spans of time", "lists",
+    "bytes",
+]  # fmt: skip
+"""What the values of a column are."""
+
+NUMBERS: tuple[StorageType, ...] = ("whole numbers", "numbers", "decimal numbers")
+
+SHOWN = 3
+"""How many categories a remedy lists."""
+
+
+def storage_type_of(dtype: Any) -> StorageType | None:
+    """The kind of values that a type of narwhals declares; None if it leaves that open.
+
+    Parameters
+    ----------
+    dtype : narwhals.DType
+    """
+    if dtype in (nw.String, nw.Categorical) or isinstance(dtype, nw.Enum):
+        return "texts"
+    if dtype == nw.Boolean:
+        return "truth values"
+    if dtype.is_integer():
+        return "whole numbers"
+    if dtype.is_float():
+        return "numbers"
+    if dtype.is_decimal():
+        return "decimal numbers"
+    if dtype in (nw.Date, nw.Datetime):
+        return "dates or times"
+    if dtype in (nw.Duration, nw.Time):
+        return "spans of time"
+    if dtype.is_nested():
+        return "lists"
+    return "bytes" if dtype == nw.Binary else None
+
+
+def matches(column: ColumnType, kind: StorageType) -> bool:
+    """Whether a value of some kind can count in a column of the schema."""
+    if isinstance(column, Bounded):
+        return kind in (*NUMBERS, "truth values")
+    if isinstance(column, Dates):
+        return kind in ("dates or times", "texts")  # in ISO 8601; engines are stricter
+    if isinstance(column, Categories):
+        return any(_equal(key, kind) for key in column.values)
+    return kind in ("texts", "whole numbers", "numbers", "truth values")
+
+
+def _equal(key: Key, kind: StorageType) -> bool:
+    """Whether a value of some kind can be equal to a category; as in Python, 1, 1.0 and True are equal."""
+    if isinstance(key, str):
+        return kind == "texts"
+    if kind == "truth values":
+        return key in (0, 1)
+    if kind == "whole numbers":
+        return key == key // 1
+    return kind in NUMBERS
+
+
+def remedy(column: ColumnType, kind: StorageType) -> str:
+    """What to declare instead of a column that does not match, or what to do with the table."""
+    if kind == "dates or times":
+        return "declare dpnb.Dates(first, last)"
+    if kind in ("spans of time", "lists", "bytes"):
+        return f"{kind} cannot be asked about; make another column of them, or leave this one out of the schema"
+    if isinstance(column, Bounded):
+        return "cast it to numbers, where you see what becomes of the rest, or declare Categories or Text"
+    if isinstance(column, Dates):
+        return "cast it to dates, or declare dpnb.Bounded(low, high)"
+    if not isinstance(column, Categories):
+        return "cast it to text, or declare dpnb.Bounded(low, high)"
+    if kind == "texts":
+        return f"write the categories as texts, {_listed([str(key) for key in column.values])}"
+    if kind == "truth values":
+        return "write the categories as truth values, dpnb.Categories([True, False])"
+    numbers = [_number(key) for key in column.values]
+    if None not in numbers and (kind != "whole numbers" or all(isinstance(number, int) for number in numbers)):
+        return f"write the categories as numbers, {_listed(numbers)}"
+    return "declare dpnb.Bounded(low, high), or list numbers as categories"
+
+
+def _number(key: Key) -> Key | None:
+    try:
+        number = float(key)
+        return int(number) if number.is_integer() else number
+    except (ValueError, OverflowError):
+        return None
+
+
+def _listed(keys: list[Any]) -> str:
+    shown = ", ".join(map(repr, keys[:SHOWN]))
+    return f"dpnb.Categories([{shown}{', ...' if len(keys) > SHOWN else ''}])"
+
+
+def refuse_mismatch(name: str, column: ColumnType, kind: StorageType | None) -> None:
+    """Refuse a column that cannot match its declared kind; the error names no type, since a type may list its values.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if kind is not None and not matches(column, kind):
+        words = type(column).__name__
+        if isinstance(column, Categories):
+            words = _listed(list(column.values)).removeprefix("dpnb.")
+        raise SchemaError(
+            f"column {name!r}: {words} matches no value of a column that the table declares to hold {kind}; "
+            f"{remedy(column, kind)}"
+        )
+
+
+def refuse_mismatches(table: Any, schema: Schema) -> None:
+    """Refuse columns of a table in memory that cannot match what it declares of them; reads no row.
+
+    Raises
+    ------
+    SchemaError
+        As the table at the top says.
+    """
+    with isolated_numeric_settings():
+        for name, column in schema.items():
+            refuse_mismatch(name, column, _declared(table, name))
+
+
+def _declared(table: Any, name: str) -> StorageType | None:
+    """What a table in memory declares of a column; None where it declares nothing, or has no such column."""
+    if is_polars_dataframe(table):
+        dtype = dict(table.schema).get(name)
+        return (
+            None if dtype is None else storage_type_of(nw.from_native(table.get_column(name), series_only=True).dtype)
+        )
+    if is_pyarrow_table(table):
+        return _of_arrow(table.schema.field(name).type) if table.column_names.count(name) == 1 else None
+    listed: list[Any] = [*table.columns] if is_pandas_dataframe(table) else []
+    if [one for one in listed if isinstance(one, str)].count(name) != 1:
+        return None
+    series = table[name]
+    if isinstance(series.dtype, pd.ArrowDtype):
+        return _of_arrow(series.dtype.pyarrow_dtype)
+    # pandas does not choose by itself the types whose missing value is `pandas.NA`.
+    declares = not isinstance(series.dtype, pd.CategoricalDtype) and getattr(series.dtype, "na_value", None) is pd.NA
+    return storage_type_of(nw.from_native(series, series_only=True).dtype) if declares else None
+
+
+def _of_arrow(dtype: Any) -> StorageType | None:
+    import pyarrow as pa
+
+    while pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    return storage_type_of(nw.from_native(pa.chunked_array([], dtype), series_only=True).dtype)

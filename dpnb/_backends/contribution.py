@@ -1,0 +1,176 @@
+"""Which rows of a unit count, when it has more than are allowed.
+
+The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, what the schema says of the row,
+and, for rows that are equal in all of these, a running number (equal rows are interchangeable, so it does not matter
+which of them gets which).  The choice depends on nothing but the unit's own rows: not on position, not on chance, not
+on who else is in the table.  The order is made once, before any filter: the curator's limits keep the first of all the
+unit's rows, a question's own limits the first of those that its filter left.
+
+The unit's name is hashed too because a schema may have few distinct rows: without it one kind of row would come first
+for everybody, and what is rare or late in that one order would hardly ever count.  With it, and with the running
+number, each row of a unit is as likely to count as any other.
+
+The hash uses only additions, products and remainders that fit 64 bits, so every engine can compute the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._plan.schema import plain
+
+Integers = NDArray[np.int64]
+
+PRIME_BITS = 31
+PRIME = 2**PRIME_BITS - 1
+MULTIPLIER = 742938285
+"""A primitive root of the prime with good lattice structure (Fishman and Moore 1986)."""
+
+LIMB_BITS = 16
+
+
+def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]] = ()) -> Integers:
+    """The place of each row among its unit's rows: 0 for the one that counts first.
+
+    Parameters
+    ----------
+    units : int64 array, shape (rows,)
+        Whose row it is, numbered 0, 1, ... up to 2**32, in any order.
+    names : int64 array, shape (rows,)
+        The unit's name as `label_hash` gives it.
+    contents : list of int64 arrays, shape (rows,)
+        The row's columns as non-negative integers below 2**33, in a fixed order.
+    finer : sequence of arrays, shape (rows,)
+        What tells rows apart that are equal in `contents`; not hashed.
+    """
+    content_hash = row_hash([names, *contents])
+    final_hash = row_hash([content_hash, np.zeros_like(content_hash)])  # of a row that no other one equals
+    sorting = (units.astype(np.int64) << PRIME_BITS) + final_hash
+    order = np.argsort(sorting, kind="stable")
+    ordered = sorting[order]
+    starts = starts_of([ordered >> PRIME_BITS])
+    sizes = np.diff(np.r_[starts, len(units)])
+    rank = np.empty(len(units), np.int64)
+    rank[order] = np.arange(len(units)) - np.repeat(starts, sizes)
+    # Equal rows have equal hashes, so only units in which two are equal need a closer look.
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(equal):
+        tied = np.zeros(len(starts), np.bool_)
+        tied[np.searchsorted(starts, equal, "right") - 1] = True
+        close = order[np.repeat(tied, sizes)]
+        rank[close] = _ranks_of_alike(
+            units[close], content_hash[close], [key[close] for key in contents], [key[close] for key in finer]
+        )
+    return rank
+
+
+def _ranks_of_alike(
+    units: Integers, content_hash: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]]
+) -> Integers:
+    """The same where rows of a unit may be equal."""
+    order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
+    new_content = _starts(order, [units, *contents])
+    final_hash = row_hash([content_hash[order], running_number(new_content)])
+    new_unit = _starts(order, [units])
+    # The sort is stable: rows whose final hashes tie stay in the order of their content.
+    ranked = np.lexsort((final_hash, units[order]))
+    rank = np.empty(len(units), np.int64)
+    rank[order[ranked]] = running_number(new_unit)
+    return rank
+
+
+def first_groups(
+    units: Integers, names: Integers, groups: Integers, contents: Integers, most: int
+) -> NDArray[np.bool_]:
+    """Which rows are in one of the first `most` groups of their unit, by the same hash; one bool a row.
+
+    Parameters
+    ----------
+    units, names : int64 arrays, shape (rows,)
+        As for `ranks`.
+    groups : int64 array, shape (rows,)
+        The row's group; the order of two groups does not depend on other units.
+    contents : int64 array, shape (rows,)
+        A number for the group, to be hashed, that does not depend on other units.
+    most : int
+    """
+    order = np.lexsort((groups, units))
+    first = starts_of([units[order], groups[order]])
+    place = order[first]
+    chosen = ranks(units[place], names[place], [contents[place]]) < most
+    kept = np.empty(len(units), np.bool_)
+    kept[order] = np.repeat(chosen, np.diff(np.r_[first, len(order)]))
+    return kept
+
+
+def first_in_groups(units: Integers, groups: Integers, rank: Integers, most: int) -> NDArray[np.bool_]:
+    """Which rows are among the first `most` of their unit in their group, by `rank`; one bool a row."""
+    order = np.lexsort((rank, groups, units))
+    first = np.empty(len(units), np.bool_)
+    first[order] = running_number(_starts(order, [units, groups])) < most
+    return first
+
+
+def label_hash(name: Any) -> int:
+    """A unit's name as an integer from 0 to 2**60 - 1, the same on every engine.
+
+    A whole number is itself (so is a float that holds one, as when pandas meets a null); of anything else the first 15
+    hexadecimal digits of the MD5 of its text, which every engine has, and which need not be secret here.
+    """
+    name = plain(name)
+    if isinstance(name, int | float) and name == name // 1:
+        return abs(int(name)) % 2**60
+    return int(hashlib.md5(str(name).encode(), usedforsecurity=False).hexdigest()[:15], 16)
+
+
+def row_hash(columns: list[Integers]) -> Integers:
+    """Hash the columns of each row, non-negative integers below 2**60, to an integer below 2**31 - 1."""
+    state = np.ones(len(columns[0]), np.int64)
+    for column in columns:
+        for limb in (column >> LIMB_BITS, column & (2**LIMB_BITS - 1)):
+            # The state is below 2**32 and a limb below 2**44, so this is below 2**62; and once folded below 2**32.
+            state *= MULTIPLIER
+            state += limb
+            state += 1
+            state = _folded(state)
+    state = remainder(state)
+    # Without a square the hash would be linear, and a unit's rows that differ in one column would be picked in step.
+    return remainder(remainder(state * state) * MULTIPLIER + state)
+
+
+def remainder(numbers: Integers) -> Integers:
+    """What division by the prime leaves of integers from 0 to 2**62."""
+    numbers = _folded(_folded(numbers))
+    return np.asarray(numbers - PRIME * (numbers >= PRIME))
+
+
+def _folded(numbers: Integers) -> Integers:
+    """Smaller integers that leave the same: of a prime that is one less than a power of two, digits add up."""
+    high = numbers >> PRIME_BITS
+    high += numbers & PRIME
+    return high
+
+
+def starts_of(keys: list[NDArray[Any]]) -> Integers:
+    """Positions where a run of equal keys begins, in sorted arrays."""
+    return np.flatnonzero(_starts(np.arange(len(keys[0])), keys))
+
+
+def _starts(order: Integers, keys: list[NDArray[Any]]) -> NDArray[np.bool_]:
+    """Where, along `order`, a run of equal keys begins."""
+    starts = np.zeros(len(order), np.bool_)
+    starts[:1] = True
+    for key in keys:
+        starts[1:] |= key[order][1:] != key[order][:-1]
+    return starts
+
+
+def running_number(starts: NDArray[np.bool_]) -> Integers:
+    """0, 1, 2, ... from each start on."""
+    places = np.arange(len(starts))
+    return places - np.maximum.accumulate(np.where(starts, places, 0))

@@ -1,0 +1,240 @@
+"""Tables of Dask: every partition holds whole units and is worked on where it is, by the code for tables in memory.
+
+The rows are brought together by the portable number of their unit (`dpnb._backends.contribution.label_hash`), which
+is the same for equal names whatever type a partition's column happens to have; they are prepared once, and stay on the
+workers.  What one unit adds depends on no other, so the sums of the partitions add up to those of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from operator import itemgetter
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from dpnb._backends.dask.work import run, settle, stays
+from dpnb._backends.guard import run_guarded
+from dpnb._backends.memory.memory_table import MemoryBackend
+from dpnb._backends.memory.partitions import merged
+from dpnb._backends.memory.prepare.columns import column_of
+from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
+from dpnb._backends.memory.prepare.unit_ids import assign_unit_ids, unit_labels
+from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._backends.protocol import Groups, Schemas, Units
+from dpnb._backends.unit_vectors import Sums, added
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.join import schema_of
+from dpnb._plan.measurements import Discovery
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Schema
+from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
+from dpnb.copying import NotCopyable
+from dpnb.errors import ExecutionError, SchemaError
+
+NUMBER = "dpnb unit number"
+"""The column by which rows are brought together."""
+
+
+class DaskBackend(NotCopyable):
+    """Tables of Dask, prepared partition by partition.
+
+    Parameters
+    ----------
+    parts : list of delayed InMemory
+    schemas : dict of str to dict
+    """
+
+    def __init__(self, parts: list[Any], schemas: Schemas) -> None:
+        self._parts, self._schemas = parts, schemas
+
+    @classmethod
+    def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> DaskBackend:
+        """Have the workers prepare what the schemas describe.
+
+        Parameters
+        ----------
+        tables : mapping of str to dask.dataframe.DataFrame
+        schemas : dict of str to dict
+        units : dict of str to PrivacyUnit
+
+        Raises
+        ------
+        SchemaError
+            A column is missing.
+        ExecutionError
+            Anything else, with one constant text.
+        """
+        frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
+        return cls(run_guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED), schemas)
+
+    def refuse(self, query: LinearQuery) -> None:
+        """Refuse nothing: a partition is a table in memory."""
+
+    def refuse_individual(self, mode: OnExhausted) -> None:
+        """Refuse nothing: a partition is a table in memory."""
+
+    def settle(self) -> None:
+        """Wait until what an interrupt left behind has ended."""
+        settle()
+
+    def files(self) -> None:
+        """None, since the workers have already read them."""
+
+    def sums(self, query: LinearQuery) -> Sums:
+        """The exact sums of a question, over all partitions."""
+        found: Sums = run(lambda: reduce(added, self._each(MemoryBackend.sums, query)))
+        return found
+
+    def groups(self, query: LinearQuery) -> Groups:
+        """Every group that some unit has."""
+        schema = schema_of(query.plan.source, self._schemas)
+        return run(lambda: merged(self._each(MemoryBackend.groups, query), query, schema))
+
+    def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> DaskUnitBudgets:
+        """What each unit has to spend, before anything was spent; kept on the workers, beside the rows."""
+        units = run(lambda: stays(_task(_fresh, part, budget, mode) for part in self._parts))
+        return DaskUnitBudgets(self._parts, units, self._schemas)
+
+    def _each(self, work: Callable[..., Any], *given: Any) -> list[Any]:
+        return _fetched(_task(work, part, *given) for part in self._parts)
+
+
+@dataclass(frozen=True, repr=False)
+class DaskUnitBudgets(NotCopyable):
+    """What each unit has spent, partition by partition, on the workers.
+
+    Parameters
+    ----------
+    parts : list of delayed InMemory
+    units : list of delayed IndividualFilter
+    schemas : dict of str to dict
+    """
+
+    parts: list[Any]
+    units: list[Any]
+    schemas: Schemas
+
+    def asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
+        """What a question measures over those who can pay for it, and the unit budgets after it."""
+        return run(lambda: self._asked(query, terms))
+
+    def _asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
+        both = stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
+        found = _fetched(_task(itemgetter(0), each) for each in both)
+        after = replace(self, units=stays(_task(itemgetter(1), each) for each in both))
+        if isinstance(query.plan.aggregation, Discovery):
+            return merged(found, query, schema_of(query.plan.source, self.schemas)), after
+        return reduce(added, found), after
+
+    def charged(self, loss: float) -> DaskUnitBudgets:
+        """The unit budgets after everybody was charged the same."""
+        return replace(self, units=run(lambda: stays(_task(_charged, units, loss) for units in self.units)))
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+class _Failed:
+    """What a task gives instead of an error, which a worker would log with the rows that the task was given."""
+
+
+def _tried(work: Callable[..., Any], *given: Any) -> Any:
+    try:
+        with isolated_numeric_settings():
+            return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
+    except BaseException:  # noqa: BLE001  (what it says may quote rows)
+        return _Failed()
+
+
+def _task(work: Callable[..., Any], *given: Any) -> Any:
+    import dask
+
+    return dask.delayed(_tried, pure=False)(work, *given)
+
+
+def _fetched(tasks: Iterable[Any]) -> list[Any]:
+    """Have tasks done whose results are sums, and bring these.
+
+    Raises
+    ------
+    ExecutionError
+        One of them failed.
+    """
+    import dask
+
+    found = list(dask.compute(*stays(tasks)))
+    if any(isinstance(one, _Failed) for one in found):
+        raise ExecutionError("a task on a worker failed")
+    return found
+
+
+# --- on the driver ---------------------------------------------------------------------------------------------------
+
+
+def _columns(table: Any, name: str, schema: Schema, unit: PrivacyUnit) -> Any:
+    wanted = [*schema, *([unit.column] if unit.column else [])]
+    for column in wanted:
+        if list(table.columns).count(column) != 1:
+            which = f"the table {name!r}" if name else "the table"
+            raise SchemaError(
+                f"column {column!r}: is not in {which} exactly once; schema and privacy_unit name columns of the table"
+            )
+    return table[wanted]
+
+
+def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units) -> list[Any]:
+    """The prepared partitions, each with its rows of every table."""
+    count = max(frame.npartitions for frame in frames.values())
+    each = [_brought_together(frames[name], units[name], count).to_delayed() for name in frames]
+    parts = stays(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
+    _fetched(_task(_ready, part) for part in parts)  # or raise here, before anything is charged
+    return parts
+
+
+def _brought_together(frame: Any, unit: PrivacyUnit, count: int) -> Any:
+    """The same rows, all those of a unit in one partition; where each row is a unit they stay where they are."""
+    if unit.column is None:
+        return frame
+    numbered = frame.map_partitions(_with_number, unit.column, meta=_with_number(frame._meta, unit.column))
+    return numbered.shuffle(on=NUMBER, npartitions=count)
+
+
+# --- on the workers --------------------------------------------------------------------------------------------------
+
+
+def _with_number(frame: Any, unit: str) -> Any:
+    with isolated_numeric_settings():
+        names = unit_labels(column_of(nw.from_native(frame, eager_only=True).get_column(unit)))
+        codes, numbers = assign_unit_ids(names)
+    return frame.assign(**{NUMBER: np.append(numbers, 0)[codes]})
+
+
+def _prepared(names: list[str], schemas: Schemas, units: Units, *frames: Any) -> MemoryBackend:
+    """In an order of the units that does not hang on how the rows arrived: what they spent is kept by their place."""
+    ordered = [frame.sort_values(NUMBER, kind="stable") if NUMBER in frame else frame for frame in frames]
+    return MemoryBackend.read(dict(zip(names, ordered, strict=True)), schemas, units)
+
+
+def _ready(tables: MemoryBackend) -> None:
+    """Has been prepared."""
+
+
+def _fresh(tables: MemoryBackend, budget: Fraction, mode: OnExhausted) -> IndividualFilter:
+    return IndividualFilter(budget, tables.units, mode)
+
+
+def _paid(
+    tables: MemoryBackend, units: IndividualFilter, query: LinearQuery, terms: UnitChargeTerms
+) -> tuple[Any, IndividualFilter]:
+    till = UnitAdmission(units, terms)
+    found = tables.paid(query, till)
+    return found, till.units
+
+
+def _charged(units: IndividualFilter, loss: float) -> IndividualFilter:
+    return units.charge(np.full(len(units.spent), loss))

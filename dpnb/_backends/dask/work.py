@@ -1,0 +1,79 @@
+"""The work of Dask's workers for one request, so that it can be cancelled when an interrupt leaves it behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from dpnb._backends.quiet import run_silently
+from dpnb._backends.worker_thread import LOOKS, BackgroundRunner, is_stopped, refuse_stopped
+
+T = TypeVar("T")
+
+PAUSE = 5 * LOOKS
+"""Seconds between two checks whether the workers are done with what was cancelled."""
+
+_background = BackgroundRunner()
+_here = threading.local()
+
+
+def run(work: Callable[[], T]) -> T:
+    """Have the workers do something, after whatever an interrupt has left behind; an interrupt cancels it."""
+    started: list[Any] = []
+
+    def begun() -> T:
+        _here.started = started
+        try:
+            return work()
+        finally:
+            if is_stopped():
+                _wait_for_workers(started)
+
+    def cancel() -> None:
+        if started:
+            started[0].client.cancel(list(started))
+
+    return run_silently(begun, "dask", (), lambda work: _background.run(work, cancel))
+
+
+def settle() -> None:
+    """Wait until what an interrupt left behind has ended."""
+    _background.settle()
+
+
+def stays(tasks: Iterable[Any]) -> list[Any]:
+    """Have tasks done whose results stay on the workers; called only by work that `run` does."""
+    import dask
+
+    refuse_stopped()
+    kept = list(dask.persist(*tasks))
+    _here.started += _futures(kept)
+    return kept
+
+
+def _futures(kept: list[Any]) -> list[Any]:
+    """The scheduler's futures of tasks; none if there is no scheduler, as with Dask's threads in this process."""
+    try:
+        from distributed.client import futures_of
+    except ImportError:
+        return []
+    return list(futures_of(kept))
+
+
+def _wait_for_workers(started: list[Any]) -> None:
+    """Wait for the tasks that had begun: a worker finishes even cancelled ones before it takes others."""
+    if not started:
+        return
+    keys, client = [future.key for future in started], started[0].client
+    with suppress(Exception):  # a cluster that is gone is not waited for
+        while any(client.run(_holds, keys).values()):
+            time.sleep(PAUSE)
+
+
+def _holds(keys: list[Any], dask_worker: Any = None) -> bool:
+    """On a worker: whether it is still busy with one of these tasks."""
+    states = (dask_worker.state.tasks[key].state for key in keys if key in dask_worker.state.tasks)
+    return any(state in ("executing", "long-running", "cancelled", "resumed") for state in states)

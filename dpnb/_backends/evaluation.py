@@ -1,0 +1,360 @@
+"""Expressions over the rows of a table: what every backend does alike, by `dpnb._plan.expressions.rules`.
+
+It is total: whatever a row holds, the result of every step is a value within its bounds, or nothing.  A number (dates
+among them) is a value or nothing, a category is a code, -1 for nothing, and a condition is two masks, where it is true
+and where it is false.  A backend says in its own library how these are held, and each step of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Duration, Numeric, String, Timestamp
+from dpnb._plan.expressions.nodes import (
+    And,
+    Apply,
+    Arithmetic,
+    AsNumber,
+    Clip,
+    Column,
+    Compare,
+    Cut,
+    Expression,
+    ExtractDatePart,
+    FillNull,
+    IsIn,
+    IsNull,
+    Literal,
+    Lookup,
+    Not,
+    Or,
+    Round,
+    Where,
+    arguments,
+)
+from dpnb._plan.expressions.rules import is_never_null, is_rounded, step_of
+from dpnb._plan.schema import Key, iso_time, seconds_of, text_of
+
+B = TypeVar("B")
+"""What holds a mask."""
+N = TypeVar("N")
+"""What holds numbers."""
+C = TypeVar("C")
+"""What holds codes."""
+
+NumberStep = Arithmetic | Clip | Apply | Round | ExtractDatePart
+Comparing = Callable[[Any, Any], Any]
+
+COMPARE: dict[str, Comparing] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class BooleanColumn(NamedTuple, Generic[B]):
+    """Where it is true and where it is false; a row in neither lacks what the condition asks about."""
+
+    true: B
+    false: B
+
+
+class Evaluation(ABC, Generic[B, N, C]):
+    """The rows of one table, for the expressions of one question; each expression is computed once."""
+
+    # --- how values are held, and what each library does in its own way ----------------------------------------------
+
+    @property
+    @abstractmethod
+    def everywhere(self) -> B:
+        """True for each row."""
+
+    @property
+    @abstractmethod
+    def nowhere(self) -> B:
+        """False for each row."""
+
+    @abstractmethod
+    def both(self, left: B, right: B) -> B:
+        """Where both are true; costs nothing where one is `everywhere`."""
+
+    @abstractmethod
+    def kind(self, node: Expression) -> Dtype:
+        """What the expression gives."""
+
+    @abstractmethod
+    def looked_up(self, node: Lookup) -> C:
+        """The place in `keys` of each row's key; -1 for a key that is not there.  Level by level."""
+
+    @abstractmethod
+    def translated(self, codes: C, to: list[int]) -> C:
+        """Codes as those of another list; -1 stays."""
+
+    @abstractmethod
+    def _once(self, what: str, node: Expression, compute: Callable[[Any], Any]) -> Any: ...
+
+    @abstractmethod
+    def _settled(self, mask: B) -> B:
+        """A mask that is used more than once."""
+
+    @abstractmethod
+    def _number_column(self, name: str) -> N: ...
+
+    @abstractmethod
+    def _code_column(self, name: str) -> C: ...
+
+    @abstractmethod
+    def _text_there(self, name: str) -> B: ...
+
+    @abstractmethod
+    def _there(self, numbers: N) -> B: ...
+
+    @abstractmethod
+    def _constant(self, value: float) -> N: ...
+
+    @abstractmethod
+    def _code(self, code: int) -> C: ...
+
+    @abstractmethod
+    def _numbers_of(self, condition: BooleanColumn[B]) -> N:
+        """1 where it is true, 0 where it is false."""
+
+    @abstractmethod
+    def _codes_of(self, condition: BooleanColumn[B]) -> C:
+        """1 where it is true, 0 where it is false."""
+
+    @abstractmethod
+    def _numbers_at(self, places: C, values: Sequence[float | None]) -> N:
+        """The number at each place of a list; nothing for None and for -1."""
+
+    @abstractmethod
+    def _steps_at(self, numbers: N, low: int, high: int, step: int) -> C:
+        """How many steps above `low`, where that is not above `high`."""
+
+    @abstractmethod
+    def _within(self, numbers: N, kind: Numeric) -> N:
+        """What was rounded, within its bounds."""
+
+    @abstractmethod
+    def _step(self, node: NumberStep, number: N, other: N | None = None) -> N:
+        """What a step makes of its arguments; nothing where one of them is nothing."""
+
+    @abstractmethod
+    def _filled(self, numbers: N, value: float) -> N: ...
+
+    @abstractmethod
+    def _chosen(self, condition: BooleanColumn[B], numbers: N, otherwise: N) -> N: ...
+
+    @abstractmethod
+    def _filled_codes(self, codes: C, code: int) -> C: ...
+
+    @abstractmethod
+    def _chosen_codes(self, condition: BooleanColumn[B], codes: C, otherwise: C) -> C: ...
+
+    @abstractmethod
+    def _bins(self, numbers: N, edges: tuple[float, ...], right: bool) -> C:
+        """The place of the bin that each number falls into; see `Cut`."""
+
+    @abstractmethod
+    def _same(self, left: B, right: B) -> B: ...
+
+    @abstractmethod
+    def _compared_numbers(self, compare: Comparing, left: N, right: N) -> B: ...
+
+    @abstractmethod
+    def _compared_text(self, compare: Comparing, name: str, text: str) -> B: ...
+
+    @abstractmethod
+    def _is_code(self, codes: C, wanted: list[bool]) -> B:
+        """Whether the code is one of those wanted."""
+
+    @abstractmethod
+    def _is_number(self, numbers: N, wanted: list[float]) -> B:
+        """Whether the number is one of these."""
+
+    @abstractmethod
+    def _is_key(self, node: IsIn) -> B:
+        """Whether the value is one of these, of numbers, texts, categories or conditions."""
+
+    # --- what all do alike -------------------------------------------------------------------------------------------
+
+    def present(self, node: Expression) -> B:
+        """Where the expression gives something."""
+        if is_never_null(node):
+            return self.everywhere
+        kind = self.kind(node)
+        if isinstance(kind, Boolean):
+            condition: Any = self.truth(node)
+            return condition.true | condition.false  # type: ignore[no-any-return]
+        if isinstance(kind, Categorical):
+            codes: Any = self.codes(node)
+            return codes >= 0  # type: ignore[no-any-return]
+        return self._text_there(column_name(node)) if isinstance(kind, String) else self._there(self.numbers(node))
+
+    def numbers(self, node: Expression) -> N:
+        """A number, a point in time or a span of time.  A condition is 1 or 0."""
+        return self._once("numbers", node, self._numbers)  # type: ignore[no-any-return]
+
+    def codes(self, node: Expression) -> C:
+        """The place of each row's value in what `kind` lists; -1 for nothing."""
+        return self._once("codes", node, self._codes)  # type: ignore[no-any-return]
+
+    def truth(self, node: Expression) -> BooleanColumn[B]:
+        """Where a condition is true and where it is false."""
+        return self._once("truth", node, self._truth)  # type: ignore[no-any-return]
+
+    def level_codes(self, node: Expression) -> tuple[C, int]:
+        """The place of each row's value among the public ones, -1 for none; and how many there are."""
+        kind = self.kind(node)
+        if isinstance(kind, Categorical):
+            return self.codes(node), len(kind.values)
+        if isinstance(kind, Boolean):
+            return self._codes_of(self.truth(node)), 2
+        low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
+        step = step_of(node)
+        return self._steps_at(self.numbers(node), low, high, step), (high - low) // step + 1
+
+    def _numbers(self, node: Expression) -> N:
+        kind = self.kind(node)
+        if isinstance(kind, Boolean):
+            return self._numbers_of(self.truth(node))
+        if isinstance(node, Column):
+            return self._number_column(node.name)
+        found = self._computed(node)
+        return self._within(found, kind) if isinstance(kind, Numeric) and is_rounded(node) else found
+
+    def _computed(self, node: Expression) -> N:
+        match node:
+            case Literal():
+                return self._side(node)
+            case Arithmetic() | Clip() | Apply() | Round() | ExtractDatePart():
+                return self._step(node, *map(self._side, arguments(node)))
+            case FillNull(inner, value):
+                return self._filled(self.numbers(inner), _number(value, self.kind(inner)))
+            case Where(condition, inner, otherwise):
+                return self._chosen(self.truth(condition), self._side(inner), self._side(otherwise))
+            case AsNumber(inner):
+                kind = self.kind(inner)
+                if isinstance(kind, Categorical):
+                    return self._numbers_at(self.codes(inner), [float(value) for value in kind.values])
+                return self.numbers(inner)
+            case Lookup(values=values):
+                return self._numbers_at(self.looked_up(node), [None if one is None else float(one) for one in values])
+        raise TypeError(type(node).__name__)
+
+    def _side(self, node: Expression) -> N:
+        """An operand; a text among numbers is a date."""
+        if isinstance(node, Literal):
+            kind = Timestamp(0, 0) if isinstance(node.value, str) else self.kind(node)
+            return self._constant(_number(node.value, kind))
+        return self.numbers(node)
+
+    def _codes(self, node: Expression) -> C:
+        if isinstance(node, Column):
+            return self._code_column(node.name)
+        kind = self.kind(node)
+        values = kind.values if isinstance(kind, Categorical) else ()
+        match node:
+            case Literal():
+                return self._recoded(node, values)
+            case FillNull(inner, value):
+                return self._filled_codes(self._recoded(inner, values), values.index(value))
+            case Where(condition, inner, otherwise):
+                kept, other = self._recoded(inner, values), self._recoded(otherwise, values)
+                return self._chosen_codes(self.truth(condition), kept, other)
+            case Cut(inner, edges, labels, right):
+                return self.translated(
+                    self._bins(self.numbers(inner), edges, right), [values.index(label) for label in labels]
+                )
+            case Lookup():
+                to = [-1 if value is None else values.index(value) for value in node.values]
+                return self.translated(self.looked_up(node), to)
+        raise TypeError(type(node).__name__)
+
+    def _recoded(self, node: Expression, values: tuple[Key, ...]) -> C:
+        """Codes of one list of categories as codes of a longer one."""
+        if isinstance(node, Literal):
+            return self._code(values.index(node.value))
+        kind = self.kind(node)
+        own = kind.values if isinstance(kind, Categorical) else ()
+        return self.translated(self.codes(node), [values.index(value) for value in own])
+
+    def _truth(self, node: Expression) -> BooleanColumn[B]:
+        """Kleene's logic: what is not known is neither true nor false."""
+        a: Any
+        b: Any
+        match node:
+            case And(left, right):
+                a, b = self.truth(left), self.truth(right)
+                return BooleanColumn(a.true & b.true, a.false | b.false)
+            case Or(left, right):
+                a, b = self.truth(left), self.truth(right)
+                return BooleanColumn(a.true | b.true, a.false & b.false)
+            case Not(inner):
+                a = self.truth(inner)
+                return BooleanColumn(a.false, a.true)
+            case IsNull(inner):
+                there: Any = self.present(inner)
+                return BooleanColumn(~there, there)
+            case Literal(value):
+                return (
+                    BooleanColumn(self.everywhere, self.nowhere)
+                    if value
+                    else BooleanColumn(self.nowhere, self.everywhere)
+                )
+            case Compare() | IsIn():
+                known = self.everywhere
+                for inner in arguments(node):
+                    known = self.both(known, self.present(inner))
+                true: Any = self._settled(self._compared(node) if isinstance(node, Compare) else self._is_in(node))
+                return BooleanColumn(self.both(true, known), self.both(~true, known))
+            case Where(condition, inner, otherwise):
+                chosen: Any = self.truth(condition)
+                a, b = self.truth(inner), self.truth(otherwise)
+                return BooleanColumn(
+                    (chosen.true & a.true) | (chosen.false & b.true),
+                    (chosen.true & a.false) | (chosen.false & b.false),
+                )
+            case FillNull(inner, value):
+                a = self.truth(inner)
+                return BooleanColumn(~a.false, a.false) if value else BooleanColumn(a.true, ~a.true)
+        raise TypeError(type(node).__name__)
+
+    def _compared(self, node: Compare) -> B:
+        compare, left, right = COMPARE[node.operator], node.left, node.right
+        kind = self.kind(left)
+        if isinstance(kind, Categorical) and isinstance(right, Literal):
+            return self._is_code(self.codes(left), [bool(compare(value, right.value)) for value in kind.values])
+        if isinstance(kind, String) and isinstance(right, Literal):
+            return self._compared_text(compare, column_name(left), text_of(right.value) or "")
+        if isinstance(kind, Boolean):
+            same: Any = self._same(self.truth(left).true, self.truth(right).true)
+            return same if node.operator == "==" else ~same  # type: ignore[no-any-return]
+        return self._compared_numbers(compare, self.numbers(left), self._side(right))
+
+    def _is_in(self, node: IsIn) -> B:
+        kind = self.kind(node.inner)
+        if isinstance(kind, Timestamp):
+            return self._is_number(self.numbers(node.inner), [_number(value, kind) for value in node.values])
+        return self._is_key(node)
+
+
+def _number(value: Key, kind: Dtype) -> float:
+    """A constant as a number; a date in seconds."""
+    if isinstance(value, str) and isinstance(kind, Timestamp | Duration):
+        return seconds_of(iso_time(value, "date"))
+    return float(value)
+
+
+def column_name(node: Expression) -> str:
+    """Texts come from columns alone: no expression makes a text."""
+    if not isinstance(node, Column):
+        raise TypeError(type(node).__name__)
+    return node.name

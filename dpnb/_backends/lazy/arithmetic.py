@@ -1,0 +1,84 @@
+"""Arithmetic that gives the same bits on every engine.
+
+Additions, multiplications, divisions of two columns, comparisons and `floor` of doubles are the same everywhere; what
+libraries round in several ways is made of these.  For a division by one number there is `Engine.divided`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import narwhals as nw
+
+from dpnb._backends.lazy.engines.engine import Engine
+from dpnb._compile import grid
+
+
+def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
+    """The number, or the nearer limit if it is outside."""
+    if low is not None:
+        column = nw.when(column < low).then(nw.lit(float(low))).otherwise(column)
+    if high is not None:
+        column = nw.when(column > high).then(nw.lit(float(high))).otherwise(column)
+    return column
+
+
+def whole(column: nw.Expr) -> nw.Expr:
+    """Doubles without a fraction as integers."""
+    return column.cast(nw.Int64)
+
+
+def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
+    """Clamped numbers in whole grid steps, toward zero; as `dpnb._compile.grid`."""
+    scaled = clipped(column, bounds.low, bounds.high) * 2.0 ** -grid.exponent(bounds)
+    return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
+
+
+def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:
+    """Rounded to a number of decimals, halves to even, as numpy does it."""
+    factor = float(10 ** abs(decimals))
+    if decimals:
+        column = column * factor if decimals > 0 else engine.divided(column, factor)
+    below = column.floor()
+    rest = column - below
+    odd = below - 2 * (below * 0.5).floor()
+    up = (rest > 0.5) | ((rest == 0.5) & (odd == 1))
+    found = nw.when(up).then(below + 1.0).otherwise(below)
+    if not decimals:
+        return found
+    return engine.divided(found, factor) if decimals > 0 else found * factor
+
+
+def powered(column: nw.Expr, exponent: float) -> nw.Expr:
+    """A power; a whole one as a product."""
+    if not float(exponent).is_integer():
+        return column**exponent
+    found: nw.Expr | None = None
+    left = int(exponent)
+    while left:
+        if left % 2:
+            found = column if found is None else found * column
+        left //= 2
+        column = column * column if left else column
+    return column if found is None else found
+
+
+def placed(column: nw.Expr, values: Sequence[Any], places: Sequence[int], engine: Engine) -> nw.Expr:
+    """The place of a column's value in a public list, whose values are of its type; -1 for any other.
+
+    Values that follow each other at one distance, as most codes do, are counted off and not looked up.
+    """
+    if len(values) > 2 and not isinstance(values[0], str) and list(places) == list(range(len(values))):
+        steps = {b - a for a, b in pairwise(values)}
+        if len(steps) == 1 and (step := steps.pop()) > 0 and float(step).is_integer() and max(map(abs, values)) < 2**52:
+            inside = (column >= values[0]) & (column <= values[-1])
+            there = nw.when(inside).then(column).otherwise(nw.lit(values[0])).cast(nw.Float64)
+            place = engine.divided(there - float(values[0]), float(step)).floor()
+            return (
+                nw.when(inside & (place * float(step) + float(values[0]) == there))
+                .then(whole(place))
+                .otherwise(nw.lit(-1))
+            )
+    return engine.placed(column, values, places)

@@ -1,0 +1,51 @@
+"""Parts of points in time, by the engine's own calendar of days; see `dpnb._plan.expressions.calendar`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import narwhals as nw
+
+from dpnb._plan.expressions.calendar import DAY, SPANS
+from dpnb._plan.expressions.nodes import DatePart
+
+
+def part_of(
+    part: DatePart,
+    seconds: nw.Expr,
+    dated: Callable[[nw.Expr], nw.Expr],
+    divided: Callable[[nw.Expr, float], nw.Expr],
+) -> nw.Expr:
+    """The part of each point in time, or span, in seconds; a double without a fraction.
+
+    Parameters
+    ----------
+    part : str
+    seconds : Expr
+        Doubles.
+    dated : callable
+        Makes a column of dates of days since 1970.  A date has no time zone, as a timestamp has in some engines.
+    divided : callable
+        Divides a column by one number: see `Engine.divided`.
+    """
+    if part in SPANS:
+        return divided(seconds, SPANS[part]).floor()
+    day = divided(seconds.floor(), DAY).floor()
+    match part:
+        case "dayofweek":  # 1970 began on a Thursday
+            return (day + 3.0) - divided(day + 3.0, 7.0).floor() * 7.0
+        case "hour":
+            return divided(seconds.floor() - day * DAY, 3600.0).floor()
+    date = dated(day.cast(nw.Int32)).dt
+    match part:
+        case "year":
+            value = date.year()
+        case "quarter":
+            return divided(date.month().cast(nw.Float64) - 1.0, 3.0).floor() + 1.0
+        case "month":
+            value = date.month()
+        case "day":
+            value = date.day()
+        case _:
+            value = date.ordinal_day()
+    return value.cast(nw.Float64)

@@ -1,0 +1,51 @@
+"""Joins and parts of tables that stay in their engine; as `dpnb._plan.join` and `dpnb._plan.partition`.
+
+The engine forms the pairs, in its own way; here only the rules of `dpnb._plan.join` bound how many a unit has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import narwhals as nw
+
+from dpnb._backends.lazy.contribution import first_groups
+from dpnb._backends.lazy.expressions import NarwhalsEvaluator
+from dpnb._backends.lazy.lazy_columns import LazyTable
+from dpnb._plan.join import joined_name
+from dpnb._plan.partition import part_keys
+from dpnb._plan.plan import Join, PartSource
+from dpnb._plan.schema import Schema
+
+
+def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], source: Join) -> LazyTable:
+    """Every pair of rows that one unit has in both tables."""
+    stems: dict[str, str] = {}
+    schema: Schema = {}
+    frames = []
+    for side, (table, own) in enumerate(zip((left, right), schemas, strict=True)):
+        mark = "lr"[side]
+        columns = {} if side else {"name": nw.col("name")}
+        for name in table.frame.collect_schema().names():
+            if name not in ("unit", "name"):
+                columns[mark + name] = nw.col(name)
+        for name in own:
+            new = joined_name(name, side, source, schemas[1 - side])
+            stems[new], schema[new] = mark + table.stems[name], own[name]
+        frames.append(table.frame.select("unit", **columns))
+    most = None if left.most is None or right.most is None else left.most * right.most
+    pairs = frames[0].join(frames[1], on="unit", how="inner")
+    return LazyTable(left.engine, pairs, stems, schema, True, most)
+
+
+def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
+    """The rows of a part: a private value."""
+    rows = NarwhalsEvaluator(table, schema)
+    place = part_keys(which.by.of, schema).index(which.key)
+    codes, _ = rows.level_codes(which.by.of)
+    kept = table.frame.collect_schema().names()
+    frame = rows.frame.with_columns(cell=codes).filter(nw.col("cell") >= 0)
+    if which.most is not None:
+        frame = frame.with_columns(content=nw.col("cell"))
+        frame = first_groups(table.engine, frame, which.most, ["cell"])
+    return replace(table, frame=frame.filter(nw.col("cell") == place).select(*kept))

@@ -1,0 +1,61 @@
+"""Which rows of a unit count, in the engine: windows over the unit, by the hash of `dpnb._backends.contribution`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import narwhals as nw
+
+from dpnb._backends.lazy.engines.engine import Engine, Frame
+
+
+def ranked(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], finer: Mapping[str, nw.Expr]) -> Frame:
+    """The frame with ``rank``: the place of each row among its unit's rows, from 1.
+
+    Parameters
+    ----------
+    engine : Engine
+    frame : LazyFrame
+    contents, finer : mapping of str to Expr
+        As for `dpnb._backends.contribution.ranks`; the names are those of columns that are made for a while.
+    """
+    kept = frame.collect_schema().names()
+    frame = frame.with_columns(**contents, **finer)
+    frame = engine.row_hash(frame, ["name", *contents], "h_content")
+    # Rows that are equal in all of these are interchangeable.
+    equal = _number_in(["unit", *contents], [*finer] or ["h_content"])
+    frame = frame.with_columns(h_equal=equal - 1)
+    frame = engine.row_hash(frame, ["h_content", "h_equal"], "h_final")
+    order = ["h_final", "h_content", *contents, *finer, "h_equal"]
+    return frame.with_columns(rank=_number_in(["unit"], order)).select(*kept, "rank")
+
+
+def first_rows(frame: Frame, most: int, of: tuple[str, ...] = ("unit",)) -> Frame:
+    """The first rows by ``rank`` of each unit, or of each unit in each group."""
+    frame = frame.with_columns(place=_number_in(list(of), ["rank"]))
+    return frame.filter(nw.col("place") <= most).drop("place")
+
+
+def first_groups(engine: Engine, frame: Frame, most: int, cell: list[str]) -> Frame:
+    """The rows in the first groups of each unit, by a hash of its name and of column ``content``.
+
+    Parameters
+    ----------
+    engine : Engine
+    frame : LazyFrame
+    most : int
+    cell : list of str
+        The columns that tell groups apart, in whose order equal hashes are taken.
+    """
+    groups = frame.select("unit", "name", *dict.fromkeys([*cell, "content"])).unique()
+    groups = engine.row_hash(groups, ["name", "content"], "h_content")
+    groups = groups.with_columns(h_equal=_number_in(["unit", "content"], cell) - 1)
+    groups = engine.row_hash(groups, ["h_content", "h_equal"], "h_final")
+    order = ["h_final", "h_content", "content", *cell]
+    groups = groups.with_columns(place=_number_in(["unit"], order)).filter(nw.col("place") <= most)
+    return frame.join(groups.select("unit", *cell), on=["unit", *cell], how="inner")
+
+
+def _number_in(parts: list[str], order: list[str]) -> nw.Expr:
+    """1, 2, 3, ... for the rows of each part in an order."""
+    return nw.col("name").cum_count().over(*parts, order_by=list(dict.fromkeys(order)))

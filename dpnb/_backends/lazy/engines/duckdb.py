@@ -1,0 +1,151 @@
+"""DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from dpnb._backends.lazy.engines import duckdb_plan
+from dpnb._backends.lazy.engines.engine import (
+    HEX_DIGITS,
+    LIMB,
+    ROWS_AT_ONCE,
+    Engine,
+    Frame,
+    Paths,
+    T,
+    folded,
+    opened,
+    squared,
+)
+from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, TIME
+from dpnb._backends.worker_thread import refuse_stopped
+
+FEW = 64
+"""Values that are looked up in a list; among more, DuckDB decides by halves."""
+
+_ANY_ROW = {"first", "last", "any_value", "arbitrary"}
+_BY_PLACE = {
+    *("WINDOW_ROW_NUMBER", "WINDOW_NTILE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"),
+    *("WINDOW_LEAD", "WINDOW_LAG"),
+}
+_NOW = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
+_SETTINGS = {"current_setting", "current_schema", "current_schemas", "current_database", "in_search_path"}
+"""Functions whose results change, but not by themselves."""
+
+
+class DuckDB(Engine):
+    """Relations of DuckDB, of whatever it reads: tables, Parquet, CSV; larger than memory if need be."""
+
+    name = "duckdb"
+    rows_at_once = ROWS_AT_ONCE
+    wide_sums = True
+
+    def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+        from duckdb import ColumnExpression as Column
+        from duckdb import ConstantExpression as Constant
+        from duckdb import FunctionExpression as Function
+        from duckdb import StarExpression as Star
+
+        def number(column: str) -> Any:
+            digits = Function("substr", Function("md5", Column(column)), Constant(1), Constant(HEX_DIGITS))
+            return Function("concat", Constant("0x"), digits).cast("BIGINT")
+
+        native = frame.to_native().select(Star(), *(number(column).alias(to) for column, to in columns.items()))
+        return opened(native)
+
+    def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+        from duckdb import ColumnExpression as Column
+        from duckdb import FunctionExpression as Function
+        from duckdb import SQLExpression as Sql
+        from duckdb import StarExpression as Star
+
+        # A date, or a moment in coarser steps, may lie beyond what microseconds count: converting it is an error.
+        types = frame.collect_schema()
+        cast = {to: name for name, to in columns.items() if types[name] == nw.Date or _is_coarse(types[name])}
+        moments = (Sql(f'try_cast("{name}" AS TIMESTAMP)').alias(to) for to, name in cast.items())
+        since = (Function("epoch_us", Column(to if to in cast else name)).alias(to) for name, to in columns.items())
+        native = frame.to_native().select(Star(), *moments)
+        return opened(native.select(*map(Column, types), *since))
+
+    def dated(self, frame: Frame, column: str, to: str) -> Frame:
+        from duckdb import ColumnExpression as Column
+        from duckdb import ConstantExpression as Constant
+        from duckdb import StarExpression as Star
+
+        date = Constant("1970-01-01").cast("DATE") + Column(column)
+        return opened(frame.to_native().select(Star(), date.alias(to)))
+
+    def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
+        from duckdb import ColumnExpression as Column
+        from duckdb import StarExpression as Star
+
+        limbs = [limb for column in map(Column, columns) for limb in (column // LIMB, column % LIMB)]
+        native = frame.to_native().select(Star(), folded(limbs).alias(to))
+        return opened(native.select(Star(exclude=[to]), squared(Column(to)).alias(to)))
+
+    def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:
+        if len(values) <= FEW:
+            return super().placed(column, values, places)
+        ordered = sorted(zip(values, places, strict=True))
+
+        def within(start: int, end: int) -> nw.Expr:
+            if end - start == 1:
+                value, place = ordered[start]
+                return nw.when(column == value).then(nw.lit(place)).otherwise(nw.lit(-1))
+            middle = (start + end) // 2
+            return nw.when(column < ordered[middle][0]).then(within(start, middle)).otherwise(within(middle, end))
+
+        return within(0, len(ordered)).cast(nw.Int64)
+
+    def kept(self, frame: Frame) -> Frame:
+        refuse_stopped()
+        return opened(frame.to_native().materialize())
+
+    def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
+        # Only a private attribute gives a relation's connection; without it the work is waited for.
+        connections = [con for native in natives if (con := getattr(native, "_con", None)) is not None]
+
+        def cancel() -> None:
+            for connection in connections:
+                connection.interrupt()
+
+        return self._background.run(work, cancel)
+
+    def unstable(self, native: Any) -> str | None:
+        stability = duckdb_plan.stability(native)
+        return next((found for node in duckdb_plan.nodes(native) if (found := _of_node(node, stability))), None)
+
+    def files(self, native: Any) -> Paths:
+        found = duckdb_plan.file_patterns(native)
+        return lambda: found
+
+
+def _is_coarse(kind: Any) -> bool:
+    """Whether a type is of moments without a zone, in seconds or milliseconds."""
+    return isinstance(kind, nw.Datetime) and kind.time_zone is None and kind.time_unit in ("s", "ms")
+
+
+def _of_node(node: dict[str, Any], stability: dict[str, str]) -> str | None:
+    if node.get("sample") is not None:
+        return RANDOM
+    modifiers = {one["type"]: one for one in node.get("modifiers") or ()}
+    if "ORDER_MODIFIER" not in modifiers:
+        if {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"} & set(modifiers):
+            return LIMITED
+        if modifiers.get("DISTINCT_MODIFIER", {}).get("distinct_on_targets"):
+            return ONE_OF_SEVERAL
+    kind = node.get("class")
+    if kind == "WINDOW" and node["type"] in _BY_PLACE and not node.get("orders"):
+        return NUMBERED
+    if kind == "COLUMN_REF" and len(node["column_names"]) == 1 and node["column_names"][0].lower() in _NOW:
+        return TIME
+    if kind == "FUNCTION":
+        name = node["function_name"].lower()
+        if name in _ANY_ROW and not (node.get("order_bys") or {}).get("orders"):
+            return ONE_OF_SEVERAL
+        if name not in _SETTINGS:
+            return {"VOLATILE": RANDOM, "CONSISTENT_WITHIN_QUERY": TIME}.get(stability.get(name, ""))
+    return None

@@ -1,0 +1,246 @@
+"""A table that stays in its engine: its columns as the schema describes them, without a row being read.
+
+Column by column what counts is the same as in memory (`dpnb._backends.memory.prepare.prepared_table`), but an engine's
+columns have types, which are part of what the curator declares: a column whose type cannot hold what the schema says is
+refused.  No value is ever null in here: what a row lacks has a stand-in within the column's bounds, and a truth value
+beside it says so.  That way no engine's idea of nulls, NaN or division by zero matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+
+from dpnb._backends.column_types import refuse_mismatch, storage_type_of
+from dpnb._backends.lazy import arithmetic
+from dpnb._backends.lazy.contribution import first_rows, ranked
+from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._compile import grid
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Key, Schema, Text
+from dpnb.errors import SchemaError
+
+UNIT, NAME = "unit", "name"
+"""Columns: what tells units apart, and its portable number."""
+
+HASH_BITS = 32
+
+
+@dataclass(frozen=True, repr=False)
+class LazyTable:
+    """The rows that count, in their engine.  A private value: it has no repr, and none of it may be shown.
+
+    Parameters
+    ----------
+    engine : Engine
+    frame : LazyFrame
+        For each column of the schema ``<stem>`` (number, seconds, code or text), ``<stem>_there`` where a row may lack
+        it, and ``<stem>_hash`` of texts; ``unit`` and ``name`` unless each row is a unit.
+    stems : dict of str to str
+        By column of the schema.
+    schema : dict
+    has_units : bool
+        False where each row is a unit.
+    most : int or None
+        No unit has more rows than this.
+    """
+
+    engine: Engine
+    frame: Frame
+    stems: dict[str, str]
+    schema: Schema
+    has_units: bool
+    most: int | None
+
+    def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
+        """A row's columns as integers below 2**33, 0 for nothing, and the numbers as they are; as in memory."""
+        contents: dict[str, nw.Expr] = {}
+        finer: dict[str, nw.Expr] = {}
+        for name in sorted(self.stems):
+            column, stem = self.schema[name], self.stems[name]
+            value, there = nw.col(stem), nw.col(f"{stem}_there")
+            if isinstance(column, Categories):
+                contents[f"c_{stem}"] = value + 1
+                continue
+            if isinstance(column, Text):
+                content = nw.col(f"{stem}_hash") % 2**HASH_BITS + 1
+            else:
+                finer[f"f_{stem}"] = nw.when(there).then(value).otherwise(nw.lit(0.0))
+                if isinstance(column, Bounded):
+                    content = arithmetic.to_grid(value, column) + (2**grid.BITS + 1)
+                else:
+                    whole = value.floor()
+                    turns = (whole * 2.0**-HASH_BITS).floor()
+                    content = (whole - turns * 2.0**HASH_BITS).cast(nw.Int64) + 1
+            contents[f"c_{stem}"] = nw.when(there).then(content).otherwise(nw.lit(0))
+        return contents, finer
+
+    def with_ranks(self) -> LazyTable:
+        """The table with the place of each row among its unit's rows, from 1, as column ``rank``."""
+        contents, finer = self.contents()
+        return replace(self, frame=ranked(self.engine, self.frame, contents, finer))
+
+
+Share = tuple[int, int]
+"""Which of how many shares of the units, told by the remainder of a unit's portable number."""
+
+
+def engine_table(
+    engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit, share: Share | None = None
+) -> LazyTable:
+    """Describe in an engine's words what the schema describes, of all units or of some; reads no row.
+
+    Raises
+    ------
+    SchemaError
+        A column is missing, or of a type that cannot hold what the schema says.
+    """
+    frame = engine.opened(native)
+    types = frame.collect_schema()
+    for name in [*schema, *([unit.column] if unit.column else [])]:
+        if name not in types:
+            raise SchemaError(f"column {name!r}: is not in the table; schema and privacy_unit name columns of it")
+    stems = {name: f"c{place}" for place, name in enumerate(sorted(schema))}
+    for name, column in schema.items():
+        _refuse_type(name, column, types[name], engine)
+    if unit.column is not None:
+        _refuse_unit(unit.column, types[unit.column], engine)
+    # Only what is needed, and away from names that the engine or this module might use.
+    raw = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
+    if unit.column is not None:
+        raw["runit"] = nw.col(unit.column)
+    frame = frame.select(**raw)
+    dated = {f"r{stems[name]}": f"m{stems[name]}" for name, column in schema.items() if isinstance(column, Dates)}
+    frame = engine.microseconds(frame, dated) if dated else frame
+    if unit.column is not None:
+        frame = frame.filter(~nw.col("runit").is_null())
+    made: dict[str, nw.Expr] = {}
+    for name, column in schema.items():
+        made |= _column(stems[name], column, types[name], engine)
+    if unit.column is not None:
+        made[UNIT] = _unit(types[unit.column])
+    frame = frame.with_columns(**made).select(*made)
+    hashes = {stems[name]: f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)}
+    if unit.column is not None:
+        if types[unit.column].is_integer():
+            frame = frame.with_columns(**{NAME: _number_of_integer(nw.col(UNIT))})
+        else:
+            hashes[UNIT] = NAME
+    frame = engine.hashed(frame, hashes) if hashes else frame
+    if share is not None:
+        frame = frame.filter(nw.col(NAME) % share[1] == share[0])
+    table = LazyTable(engine, frame, stems, schema, unit.column is not None, None)
+    if unit.column is None:
+        return replace(table, most=1)
+    if unit.max_rows is None:
+        return table
+    kept = first_rows(table.with_ranks().frame, unit.max_rows)
+    return replace(table, frame=kept.drop("rank"), most=unit.max_rows)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+_REMEDY = "cast it in the engine first, where you see what becomes of what cannot be cast"
+
+
+def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> None:
+    """Refuse what cannot match wherever the rows are, and what this engine cannot read as a table in memory would."""
+    refuse_mismatch(name, column, storage_type_of(dtype))
+    if isinstance(column, Bounded):
+        fits, needed = (dtype.is_numeric() and not _too_wide(dtype)) or dtype == nw.Boolean, "numbers of up to 64 bits"
+    elif isinstance(column, Dates):
+        naive = isinstance(dtype, nw.Datetime) and dtype.time_zone is None and engine.name == "pyspark"
+        fits, needed = dtype.is_temporal() and dtype in (nw.Date, nw.Datetime) and not naive, "dates or timestamps"
+        needed = "dates or timestamps with a time zone" if engine.name == "pyspark" else needed
+    elif isinstance(column, Text):
+        fits, needed = _is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype)), "texts or whole numbers"
+    else:
+        number = dtype.is_float() or (dtype.is_integer() and not _too_wide(dtype)) or dtype == nw.Boolean
+        fits, needed = number or _is_text(dtype), "numbers of up to 64 bits, truth values or texts"
+    if not fits:
+        kind = type(column).__name__
+        # Not which type it is: files are opened by guessing types from rows, and a type may list its values.
+        raise SchemaError(f"column {name!r}: {kind} needs {needed} in {engine.name}, and it is not; {_REMEDY}")
+
+
+def _refuse_unit(name: str, dtype: Any, engine: Engine) -> None:
+    if not (_is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype))):
+        raise SchemaError(
+            f"privacy_unit {name!r}: needs whole numbers of up to 64 bits or texts in {engine.name}, and it is not; "
+            f"{_REMEDY}"
+        )
+
+
+def _too_wide(dtype: Any) -> bool:
+    return dtype in (nw.UInt64, nw.Int128, nw.UInt128)
+
+
+def _is_text(dtype: Any) -> bool:
+    return dtype in (nw.String, nw.Categorical) or isinstance(dtype, nw.Enum)
+
+
+def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[str, nw.Expr]:
+    raw = nw.col(f"r{stem}")
+    if isinstance(column, Categories):
+        return {stem: _codes(raw, column.values, dtype, engine)}
+    if isinstance(column, Text):
+        there = ~raw.is_null()
+        return {stem: nw.when(there).then(raw.cast(nw.String)).otherwise(nw.lit("")), f"{stem}_there": there}
+    if isinstance(column, Dates):
+        micros = nw.col(f"m{stem}")
+        there = ~micros.is_null()
+        seconds = engine.divided(micros.cast(nw.Float64), 1e6)
+        seconds = nw.when(there).then(seconds).otherwise(nw.lit(column.low))
+        return _within(stem, column, seconds, there, engine)
+    number = raw.cast(nw.Float64)
+    there = number.is_finite().fill_null(False)
+    return _within(stem, column, nw.when(there).then(number).otherwise(nw.lit(column.low)), there, engine)
+
+
+def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr, engine: Engine) -> dict[str, nw.Expr]:
+    """Values and where they are, by a column's bounds and by what becomes of what is outside."""
+    clipped = arithmetic.clipped(value, column.low, column.high)
+    if column.outside == "drop":
+        there = there & (value == clipped)
+        clipped = nw.when(there).then(clipped).otherwise(nw.lit(column.low))
+    if isinstance(column, Bounded) and column.whole:
+        clipped = arithmetic.rounded(clipped, 0, engine)
+    return {stem: clipped, f"{stem}_there": there}
+
+
+def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> nw.Expr:
+    """The place of each value in the declared list, by Python's equality of value and key; -1 for what is not there."""
+    if _is_text(dtype):
+        listed: list[tuple[Any, int]] = [(key, place) for place, key in enumerate(keys) if isinstance(key, str)]
+        filler: Any = ""
+        column = raw.cast(nw.String)
+    elif dtype.is_float():
+        numbers = [(key, place) for place, key in enumerate(keys) if not isinstance(key, str)]
+        listed = [(float(key), place) for key, place in numbers if float(key) == key]
+        filler, column = 0.0, raw.cast(nw.Float64)
+    else:
+        numbers = [(key, place) for place, key in enumerate(keys) if not isinstance(key, str)]
+        listed = [(int(key), place) for key, place in numbers if key == int(key)]
+        filler, column = 0, raw.cast(nw.Int64)
+    if not listed:
+        return nw.lit(-1).cast(nw.Int64)
+    there = ~raw.is_null()
+    filled = nw.when(there).then(column).otherwise(nw.lit(filler))
+    values, places = zip(*listed, strict=True)
+    return nw.when(there).then(arithmetic.placed(filled, values, places, engine)).otherwise(nw.lit(-1)).cast(nw.Int64)
+
+
+def _unit(dtype: Any) -> nw.Expr:
+    return nw.col("runit").cast(nw.String if _is_text(dtype) else nw.Int64)
+
+
+def _number_of_integer(unit: nw.Expr) -> nw.Expr:
+    """The absolute value modulo 2**60, of every 64-bit integer."""
+    below = -(unit + 1)  # of a negative one; never overflows
+    return (
+        nw.when(unit < 0)
+        .then((nw.when(unit < 0).then(below).otherwise(nw.lit(0)) % 2**60 + 1) % 2**60)
+        .otherwise(nw.when(unit < 0).then(nw.lit(0)).otherwise(unit) % 2**60)
+    )

@@ -1,0 +1,111 @@
+"""Which groups a table in an engine has, and how many privacy units each; as `dpnb._backends.memory.partitions`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash
+from dpnb._backends.lazy.engines.engine import Frame
+from dpnb._backends.lazy.execute import counts_of, grouped, limited
+from dpnb._backends.lazy.expressions import NarwhalsEvaluator
+from dpnb._backends.lazy.lazy_columns import LazyTable
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
+from dpnb._plan.expressions.nodes import Column, Expression
+from dpnb._plan.schema import Key, Schema
+
+Named = Callable[[Any], Key]
+"""The key that a value of a level's column stands for."""
+
+
+@dataclass(frozen=True, repr=False)
+class GroupFinder:
+    """Which unit is in which group, each once.  A private value.
+
+    Parameters
+    ----------
+    table : EngineTable
+    frame : LazyFrame
+    cell : list of str
+        The columns that tell groups apart.
+    named : list of callable
+        What their values stand for.
+    """
+
+    table: LazyTable
+    frame: Frame
+    cell: list[str]
+    named: list[Named]
+
+    def of(self, units: Frame) -> GroupFinder:
+        """The same for some units."""
+        return replace(self, frame=self.frame.join(units, on="unit", how="inner"))
+
+    def squares(self) -> Frame:
+        """``unit`` and ``square`` of what each adds, which is its number of groups."""
+        return self.frame.group_by("unit").agg(square=nw.len()).with_columns(nw.col("square").cast(nw.Float64))
+
+    def sizes(self) -> Counter[tuple[Any, ...]]:
+        """The number of units of every group that some unit has, by the values of its columns."""
+        rows = grouped(self.table, self.frame, self.cell, {"s": [nw.lit(1).cast(nw.Int64)]})
+        return Counter({tuple(row[name] for name in self.cell): int(row["s_0"]) for row in rows})
+
+
+def counted(shares: Iterable[GroupFinder]) -> tuple[list[tuple[Key, ...]], Integers]:
+    """Every group that some unit of some share has, with its number of units; as `present_groups` in memory."""
+    sizes: Counter[tuple[Any, ...]] = Counter()
+    named: list[Named] = []
+    for groups in shares:
+        sizes, named = sizes + groups.sizes(), groups.named
+    found = sorted(sizes.items())
+    keys = [tuple(name(part) for name, part in zip(named, key, strict=True)) for key, _ in found]
+    return keys, np.array([size for _, size in found], np.int64)
+
+
+def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> GroupFinder:
+    """Which unit has a row that counts in which group."""
+    limits = query.limits
+    by_rank = limits.rows_below(table.most) is not None
+    table = table.with_ranks() if by_rank else table
+    rows = NarwhalsEvaluator(table, schema)
+    counts = counts_of(query.plan.where, (), rows)
+    columns: dict[str, nw.Expr] = {}
+    named: list[Named] = []
+    content: nw.Expr | None = None
+    for place, group in enumerate(query.plan.by):
+        columns[f"g{place}"], there, number, name = _level(group.of, rows, table)
+        counts.append(there)
+        named.append(name)
+        content = rows.made(number % PRIME if content is None else (content * MULTIPLIER + number % PRIME) % PRIME)
+    cell = list(columns)
+    if limits.groups is not None and content is not None:
+        columns["content"] = content
+    kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
+    frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
+    frame = limited(frame.filter(nw.col("counts")).select(*kept, *columns), limits, table, cell)
+    frame = frame.select("unit", *cell).unique() if table.has_units else frame.select(*cell)
+    return GroupFinder(table, frame, cell, named)
+
+
+def _level(node: Expression, rows: NarwhalsEvaluator, table: LazyTable) -> tuple[nw.Expr, nw.Expr, nw.Expr, Named]:
+    """A value for each row, in whose order groups are listed; where there is one; its number; what it stands for."""
+    kind = rows.kind(node)
+    if isinstance(kind, String) and isinstance(node, Column):
+        text = rows.text(node)
+        return text.value, text.there, nw.col(f"{table.stems[node.name]}_hash"), str
+    if isinstance(kind, Categorical):
+        codes, values = rows.codes(node), kind.values
+        number = rows.translated(codes, [label_hash(value) % PRIME for value in values])
+        return codes, codes >= 0, nw.when(codes >= 0).then(number).otherwise(nw.lit(0)), lambda code: values[code]
+    if isinstance(kind, Boolean):
+        codes, _ = rows.level_codes(node)
+        return codes, codes >= 0, codes, bool
+    figure = rows.numbers(node)
+    value = figure.value.cast(nw.Int64)
+    return value, figure.there, value.abs(), int

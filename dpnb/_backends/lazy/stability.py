@@ -1,0 +1,34 @@
+"""Whether a table gives the same rows whenever it is read, as far as the engine's plan of it shows.
+
+A question may read a table more than once, and under individual accounting what units have paid is computed again from
+the table.  So a plan that is random, or depends on the order in which rows happen to come, is refused when the session
+is made.  What a plan does not show cannot be refused: functions written in Python, ties in an order, the first value
+of a group in polars and Spark, columns that number rows, and rows that somebody changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpnb._backends.lazy.engines.engine import Engine
+from dpnb.errors import SchemaError
+
+
+def refuse_unstable(name: str, native: Any, engine: Engine) -> None:
+    """Refuse a table whose plan shows that its rows need not be the same each time.
+
+    Raises
+    ------
+    SchemaError
+        It does not quote the plan.
+    """
+    try:
+        found = engine.unstable(native)
+    except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
+        return
+    if found is not None:
+        which = f"table {name!r}" if name else "table"
+        raise SchemaError(
+            f"{which}: must give the same rows whenever it is read; its plan has {found}; write its result into a "
+            "file or table once and pass that, or order every row"
+        )

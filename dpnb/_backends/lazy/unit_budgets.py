@@ -1,0 +1,131 @@
+"""What each unit has spent, as a table in the engine: unit, what it spent, whether it may still take part.
+
+The arithmetic is that of `dpnb.accounting.individual`, operation by operation, so that the same units take part as in
+memory: sums and products to the nearest double, whose exact error says whether to move up to the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import narwhals as nw
+import numpy as np
+
+from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
+from dpnb.accounting.individual.rounding import plus_up as plus_up_in_memory
+from dpnb.accounting.individual.rounding import taken_apart
+from dpnb.accounting.individual.units import GREATEST, budget_as_double
+
+TO_NEXT = 2.0**-53 * (1 + 2.0**-52)
+"""Times a positive normal double, just above half of the distance to the next one: added to it, it gives that."""
+
+SPLIT = 134217729.0
+"""2^27 + 1 (Veltkamp): cuts a double into two halves of 26 bits."""
+
+MODERATE = 400
+"""Powers of two up to which no half of a product overflows or vanishes."""
+
+
+@dataclass(frozen=True, repr=False)
+class UnitSpending:
+    """What each unit has spent.  SENSITIVE, like everything that is made of it.
+
+    Parameters
+    ----------
+    engine : Engine
+    budget : Fraction
+        Of each unit, as mu squared.
+    drop : bool
+        Who cannot pay once is out for good.
+    units : LazyFrame, optional
+        ``unit``, ``spent``, ``inside``, of those whom a question has touched.
+    others : float
+        What all others have spent.
+    """
+
+    engine: Engine
+    budget: Fraction
+    drop: bool
+    units: Frame | None = None
+    others: float = 0.0
+
+    @classmethod
+    def nothing(cls, engine: Engine, budget: Fraction, mode: OnExhausted) -> UnitSpending:
+        """Before anything was spent."""
+        return cls(engine, budget, mode == "drop")
+
+    def paid(self, squares: Frame, terms: UnitChargeTerms) -> tuple[Frame, UnitSpending]:
+        """Who takes part in a question (``unit``), of those whom it touches, and what is spent after it.
+
+        Parameters
+        ----------
+        squares : LazyFrame
+            ``unit``, each once, and ``square``, of the norm of what it adds, rounded up.
+        terms : Terms
+        """
+        asked = squares.select("unit", asked=_losses(nw.col("square"), terms))
+        if self.units is not None:
+            asked = asked.join(self.units, on="unit", how="left")
+            spent, inside = nw.col("spent").fill_null(self.others), nw.col("inside").fill_null(True)
+            asked = asked.with_columns(spent=spent, inside=inside)
+        else:
+            asked = asked.with_columns(spent=nw.lit(self.others), inside=nw.lit(True))
+        asked = asked.with_columns(after=_plus_up(nw.col("spent"), nw.col("asked")))
+        if terms.surely:
+            asked = asked.with_columns(after=_least(nw.col("after"), GREATEST), active=nw.lit(True))
+        else:
+            limit = budget_as_double(self.budget, name="budget")
+            asked = asked.with_columns(active=nw.col("inside") & (nw.col("after") <= limit))
+        after = nw.when(nw.col("active")).then(nw.col("after")).otherwise(nw.col("spent"))
+        inside = nw.col("active") if self.drop and not terms.surely else nw.col("inside")
+        touched = self.engine.kept(asked.select("unit", "active", spent=after, inside=inside))
+        units = touched.select("unit", "spent", "inside")
+        if self.units is not None:
+            units = self.engine.kept(nw.concat([self.units.join(units, on="unit", how="anti"), units]))
+        return touched.filter(nw.col("active")).select("unit"), replace(self, units=units)
+
+    def charged(self, loss: float) -> UnitSpending:
+        """What is spent after everybody was charged the same."""
+        others = float(np.minimum(plus_up_in_memory(np.array([self.others]), np.array([loss])), GREATEST)[0])
+        if self.units is None:
+            return replace(self, others=others)
+        spent = _least(_plus_up(nw.col("spent"), nw.lit(loss)), GREATEST)
+        units = self.units.with_columns(spent=spent).select("unit", "spent", "inside")
+        return replace(self, others=others, units=self.engine.kept(units))
+
+
+def _losses(squares: nw.Expr, terms: UnitChargeTerms) -> nw.Expr:
+    """What each unit loses, as mu squared; as `losses_of_squares`."""
+    mantissa, shift = taken_apart(1 / Fraction(terms.sigma) ** 2)
+    if abs(shift) >= MODERATE:
+        raise OverflowError
+    if terms.rough:
+        return _least(squares * (mantissa * (1 + 2.0**-51) * 2.0**shift), float(np.finfo(np.float64).max))
+    product, error = _product(squares, mantissa)
+    return _least(_moved_up(product, error) * 2.0**shift, float(np.finfo(np.float64).max))
+
+
+def _plus_up(a: nw.Expr, b: nw.Expr) -> nw.Expr:
+    """The sum, rounded up (Knuth)."""
+    total = a + b
+    back = total - a
+    return _moved_up(total, (a - (total - back)) + (b - back))
+
+
+def _product(a: nw.Expr, b: float) -> tuple[nw.Expr, nw.Expr]:
+    """The product to nearest, and its exact error (Dekker)."""
+    split_a, split_b = a * SPLIT, b * SPLIT
+    high_a, high_b = split_a - (split_a - a), split_b - (split_b - b)
+    low_a, low_b = a - high_a, b - high_b
+    product = a * b
+    return product, ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+
+
+def _moved_up(number: nw.Expr, error: nw.Expr) -> nw.Expr:
+    return nw.when(error > 0).then(number + number * TO_NEXT).otherwise(number)
+
+
+def _least(number: nw.Expr, most: float) -> nw.Expr:
+    return nw.when(number < most).then(number).otherwise(nw.lit(most))

@@ -1,0 +1,58 @@
+"""The squared norm of what each unit adds to a query, in the engine; as `dpnb._backends.memory.unit_norms`."""
+
+from __future__ import annotations
+
+import narwhals as nw
+
+from dpnb._backends.lazy.engines.engine import Frame
+from dpnb._backends.lazy.execute import SelectedRows
+from dpnb._backends.unit_vectors import SUMMING_MARGIN
+from dpnb._compile.features import BRANCHING, TreeFeature
+from dpnb._compile.linear import LinearQuery
+from dpnb.accounting.individual.admission import EXACT
+
+
+def unit_norms_squared(query: LinearQuery, chosen: SelectedRows) -> Frame:
+    """``unit`` and ``square`` of every unit that has a row which counts, rounded up where doubles may not be exact."""
+    frame = chosen.frame
+    if query.only is not None:
+        frame = frame.filter(nw.col("cell").is_in(list(query.only)))
+    parts = [_of_plain(query, chosen, frame)]
+    for feature, of in zip(query.features, chosen.made, strict=True):
+        if of is not None and of.slot is not None:
+            there = frame.filter(nw.col(of.there))
+            slot = nw.col(of.slot)
+            levels = feature.levels if isinstance(feature, TreeFeature) else 1
+            for level in range(levels):
+                value = nw.lit(1).cast(nw.Int64) if of.value is None else nw.col(of.value)
+                node = (slot.cast(nw.Float64) / float(BRANCHING**level)).floor()
+                added = there.with_columns(node=node, value=value).group_by("unit", "cell", "node")
+                square = nw.col("value").cast(nw.Float64) * feature.weight
+                parts.append(
+                    added.agg(nw.col("value").sum(), terms=nw.len())
+                    .with_columns(square=square * square)
+                    .select("unit", "square", nw.col("terms").cast(nw.Int64))
+                )
+    total = nw.concat(parts).group_by("unit").agg(nw.col("square").sum(), nw.col("terms").sum())
+    if query.l2_sensitivity_squared < EXACT:
+        return total.select("unit", "square")
+    margin = (nw.col("terms").cast(nw.Float64) + 3.0) * (2 * SUMMING_MARGIN)
+    return total.select("unit", square=nw.col("square") * (margin + 1.0))
+
+
+def _of_plain(query: LinearQuery, chosen: SelectedRows, frame: Frame) -> Frame:
+    """Of the features with one slot, and of those of which a unit adds one to each of its cells."""
+    columns: dict[str, nw.Expr] = {}
+    squares = nw.lit(0.0)
+    for place, (feature, of) in enumerate(zip(query.features, chosen.made, strict=True)):
+        if of is None:
+            squares = squares + float(feature.weight) ** 2
+        elif of.slot is None:
+            value = nw.lit(1) if of.value is None else nw.col(of.value)
+            columns[f"s{place}"] = nw.when(nw.col(of.there)).then(value).otherwise(nw.lit(0)).cast(nw.Int64)
+            length = nw.col(f"s{place}").cast(nw.Float64) * float(feature.weight)
+            squares = squares + length * length
+    sums = [nw.col(name).sum() for name in columns]
+    by_cell = (frame.with_columns(**columns) if columns else frame).group_by("unit", "cell").agg(*sums, terms=nw.len())
+    terms = nw.col("terms").cast(nw.Int64) * max(len(query.features), 1)
+    return by_cell.with_columns(square=squares, terms=terms).select("unit", "square", "terms")

@@ -1,0 +1,43 @@
+"""What the blocks of a table share while one question is worked out: all that takes no row to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any, TypeVar
+
+import msgspec
+
+from dpnb._plan.expressions.nodes import Node
+
+N = TypeVar("N", bound=Node)
+T = TypeVar("T")
+
+
+class SubexpressionCache:
+    """Expressions by number, so that a long one is read once and not in every block; and what is known of them.
+
+    Several threads may use it: what two of them find at the same time is the same.
+    """
+
+    def __init__(self) -> None:
+        self._fresh = count()
+        self._by_text: dict[bytes, int] = {}
+        self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its identity stays its own
+        self._found: dict[tuple[str, int], Any] = {}
+
+    def number(self, node: Node) -> int:
+        """The same for expressions that are written alike; 1, 1.0 and True, which Python calls equal, are not."""
+        known = self._by_identity.get(id(node))
+        if known is None:
+            known = node, self._by_text.setdefault(msgspec.json.encode(node), next(self._fresh))
+            self._by_identity[id(node)] = known
+        return known[1]
+
+    def once(self, what: str, node: N, compute: Callable[[N], T]) -> T:
+        """What `compute` gives of an expression."""
+        key = what, self.number(node)
+        if key not in self._found:
+            self._found[key] = compute(node)
+        found: T = self._found[key]
+        return found

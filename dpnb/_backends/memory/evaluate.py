@@ -1,0 +1,345 @@
+"""Expressions over prepared columns, in numpy.  Reads rows; every value in here is private.
+
+Numbers (dates among them) are float64 with NaN for nothing, categories are codes with -1 for nothing, conditions are
+two masks, where true and where false: see `dpnb._backends.evaluation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, NumberStep, column_name
+from dpnb._backends.memory.block_cache import SubexpressionCache
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.prepare.values import Codes
+from dpnb._plan.expressions.calendar import part_of
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
+from dpnb._plan.expressions.nodes import (
+    Apply,
+    Arithmetic,
+    Clip,
+    Column,
+    Expression,
+    ExtractDatePart,
+    IsIn,
+    Literal,
+    Lookup,
+    Round,
+)
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.schema import Key, Schema, text_of
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.mod,
+    "**": np.power,
+}
+FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"abs": np.abs, "log1p": np.log1p, "exp": np.exp}
+
+
+class NumpyEvaluator(Evaluation[Mask, Any, Any]):
+    """The rows of one table, or a block of them, for the expressions of one question; each is computed once.
+
+    Parameters
+    ----------
+    table : Prepared
+    schema : dict
+    """
+
+    def __init__(self, table: PreparedTable, schema: Schema) -> None:
+        self._table = table
+        self._schema = schema
+        self._part = slice(0, table.rows)
+        self._shared = SubexpressionCache()
+        self._done: dict[tuple[str, int], Any] = {}
+
+    def block(self, part: slice) -> NumpyEvaluator:
+        """Some of the rows."""
+        block = NumpyEvaluator(self._table, self._schema)
+        block._part, block._shared = part, self._shared
+        return block
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self._part.stop - self._part.start)
+
+    @property
+    def most(self) -> int | None:
+        """No unit has more rows than this."""
+        return self._table.most
+
+    @cached_property
+    def units(self) -> NDArray[np.int64]:
+        """Whose row it is, ascending."""
+        return self._table.units[self._part].astype(np.int64)
+
+    @property
+    def names(self) -> NDArray[np.int64]:
+        """The unit's name as a portable integer."""
+        return self._table.names[self.units]
+
+    @property
+    def ranks(self) -> NDArray[Any]:
+        """The place of each row among its unit's rows."""
+        return self._table.ranks[self._part]
+
+    @cached_property
+    def everywhere(self) -> Mask:
+        """True for each row."""
+        return np.ones(self.size, np.bool_)
+
+    @cached_property
+    def nowhere(self) -> Mask:
+        """False for each row."""
+        return np.zeros(self.size, np.bool_)
+
+    def both(self, left: Mask, right: Mask) -> Mask:
+        """Where both are true; costs nothing where one is `everywhere`."""
+        return right if left is self.everywhere else left if right is self.everywhere else left & right
+
+    def kind(self, node: Expression) -> Dtype:
+        """What the expression gives."""
+        return self._shared.once("kind", node, lambda node: dtype_of(node, self._schema))
+
+    def steps(self, name: str) -> NDArray[np.int32] | None:
+        """A column in grid steps, if it has them; anything where there is nothing."""
+        steps = self._table.steps(name)
+        return None if steps is None else steps[self._part]
+
+    def present(self, node: Expression) -> Mask:
+        """Where the expression gives something."""
+        if isinstance(node, Column) and node.name in self._table.complete:
+            return self.everywhere
+        return self._once("present", node, super().present)  # type: ignore[no-any-return]
+
+    def _once(self, what: str, node: Expression, compute: Callable[[Expression], Any]) -> Any:
+        key = what, self._shared.number(node)
+        found = self._done.get(key)
+        if found is None:
+            found = self._done[key] = compute(node)
+        return found
+
+    def _settled(self, mask: Mask) -> Mask:
+        return mask
+
+    # --- numbers -----------------------------------------------------------------------------------------------
+
+    def _number_column(self, name: str) -> Floats:
+        return self._table.numbers[name][self._part]
+
+    def _there(self, numbers: Floats) -> Mask:
+        return ~np.isnan(numbers)
+
+    def _constant(self, value: float) -> float:
+        return value
+
+    def _numbers_of(self, condition: BooleanColumn[Mask]) -> Floats:
+        return np.where(condition.true, 1.0, np.where(condition.false, 0.0, np.nan))
+
+    def _computed(self, node: Expression) -> Floats:
+        values = np.asarray(super()._computed(node), np.float64)
+        if not values.ndim:
+            return np.full(self.size, values)
+        # What overflows or is not defined is nothing, like any other value that does not count.
+        finite = np.isfinite(values)
+        return values if finite.all() else np.where(finite, values, np.nan)
+
+    def _within(self, numbers: Floats, kind: Numeric) -> Floats:
+        return np.clip(numbers, kind.low, kind.high)
+
+    def _step(self, node: NumberStep, number: Any, other: Any = None) -> Any:
+        match node:
+            case Arithmetic("**", _, Literal(2)):
+                return np.square(number)
+            case Arithmetic(operation, _, _):
+                return ARITHMETIC[operation](number, other)
+            case Clip(_, low, high):
+                return np.clip(number, low, high)
+            case Apply(function, _):
+                return FUNCTIONS[function](number)
+            case Round(_, decimals):
+                return np.round(number, decimals)
+            case ExtractDatePart(part, _):
+                return part_of(part, number)
+
+    def _filled(self, numbers: Floats, value: float) -> Floats:
+        return np.where(np.isnan(numbers), value, numbers)
+
+    def _chosen(self, condition: BooleanColumn[Mask], numbers: Any, otherwise: Any) -> Floats:
+        return np.where(condition.true, numbers, np.where(condition.false, otherwise, np.nan))
+
+    def _numbers_at(self, places: NDArray[Any], values: Sequence[float | None]) -> Floats:
+        listed = np.array([*(np.nan if value is None else value for value in values), np.nan])
+        return np.asarray(listed[places])
+
+    # --- categories and texts ----------------------------------------------------------------------------------
+
+    def _code_column(self, name: str) -> Codes:
+        return self._table.codes[name][self._part]
+
+    def _text_there(self, name: str) -> Mask:
+        return self._code_column(name) >= 0
+
+    def _code(self, code: int) -> Codes:
+        return np.full(self.size, code, np.int32)
+
+    def _codes_of(self, condition: BooleanColumn[Mask]) -> NDArray[Any]:
+        return np.where(condition.true, 1, np.where(condition.false, 0, -1))
+
+    def _filled_codes(self, codes: Codes, code: int) -> Codes:
+        return np.where(codes < 0, np.int32(code), codes)
+
+    def _chosen_codes(self, condition: BooleanColumn[Mask], codes: Codes, otherwise: Codes) -> Codes:
+        return np.where(condition.true, codes, np.where(condition.false, otherwise, np.int32(-1)))
+
+    def translated(self, codes: NDArray[Any], to: list[int]) -> Codes:
+        """Codes as those of another list; -1 stays."""
+        return np.asarray(np.array([*to, -1], np.int32)[codes])
+
+    def _bins(self, numbers: Floats, edges: tuple[float, ...], right: bool) -> NDArray[Any]:
+        bins = np.searchsorted(np.array(edges), numbers, side="left" if right else "right") - 1
+        bins = np.where(numbers == (edges[0] if right else edges[-1]), 0 if right else len(edges) - 2, bins)
+        return np.where(np.isnan(numbers) | (numbers < edges[0]) | (numbers > edges[-1]), -1, bins)
+
+    def _steps_at(self, numbers: Floats, low: int, high: int, step: int) -> NDArray[np.int64]:
+        steps = np.where((numbers >= low) & (numbers <= high), numbers, low - step) - low  # NaN is neither
+        return steps.astype(np.int64) // step
+
+    def looked_up(self, node: Lookup) -> NDArray[np.int64]:
+        """The place in `keys` of each row's key; -1 for a key that is not there.
+
+        Level by level: what was found so far is numbered, so that nothing grows with the product of the levels.
+        """
+        levels, place = self._shared.once("levels", node, self._levels)
+        found = np.zeros(self.size, np.int64)
+        for inner, (wanted, distinct) in zip(node.inner, levels, strict=True):
+            codes = self._key_codes(inner, wanted)
+            both = np.where((found < 0) | (codes < 0), -1, found * len(wanted.places) + codes)
+            at = np.minimum(np.searchsorted(distinct, both), max(len(distinct) - 1, 0))
+            found = np.where((both >= 0) & (distinct[at] == both), at, -1)
+        return place[found]
+
+    def _levels(self, node: Lookup) -> tuple[list[tuple[_LookupKeys, NDArray[np.int64]]], NDArray[np.int64]]:
+        """Of each level its values, and which numbers of what is found by then lead on; the place of each end."""
+        levels = []
+        found = np.zeros(len(node.keys), np.int64)
+        for level, inner in enumerate(node.inner):
+            wanted = self._wanted(inner, tuple(key[level] for key in node.keys))
+            codes = np.array([wanted.places[key[level]] for key in node.keys], np.int64)
+            distinct, found = np.unique(found * len(wanted.places) + codes, return_inverse=True)
+            levels.append((wanted, distinct))
+        place = np.full(len(node.keys) + 1, -1, np.int64)
+        place[found] = np.arange(len(node.keys))
+        return levels, place
+
+    def _wanted(self, node: Expression, keys: tuple[Key, ...]) -> _LookupKeys:
+        """Some values of a key column, numbered 0, 1, ..."""
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        kind = self.kind(node)
+        if isinstance(kind, Categorical):
+            table = [places.get(value, -1) for value in kind.values]
+        elif isinstance(kind, String):
+            texts = self._table.texts[column_name(node)]
+            table = [-1] * len(texts)
+            for key, place in places.items():
+                if (found := texts.get(text_of(key) or "")) is not None:
+                    table[found] = place
+        elif isinstance(kind, Numeric | Boolean):
+            order = sorted(places, key=float)
+            numbers = np.array([float(value) for value in order])
+            return _LookupKeys(places, np.array([places[key] for key in order], np.int64), numbers)
+        else:
+            raise TypeError(type(kind).__name__)
+        return _LookupKeys(places, np.array([*table, -1], np.int64), None)
+
+    def _key_codes(self, node: Expression, wanted: _LookupKeys) -> NDArray[np.int64]:
+        """Each row's value by number; -1 for others."""
+        if wanted.numbers is None:
+            codes: Codes = self.codes(node)
+            return wanted.table[codes]
+        if not wanted.places:
+            return np.full(self.size, -1)
+        numbers = self.numbers(node)
+        at = np.clip(np.searchsorted(wanted.numbers, numbers), 0, len(wanted.table) - 1)
+        return np.where(wanted.numbers[at] == numbers, wanted.table[at], -1)
+
+    # --- conditions --------------------------------------------------------------------------------------------
+
+    def _same(self, left: Mask, right: Mask) -> Mask:
+        return np.asarray(left == right)
+
+    def _compared_numbers(self, compare: Comparing, left: Any, right: Any) -> Mask:
+        return np.asarray(compare(left, right))
+
+    def _compared_text(self, compare: Comparing, name: str, text: str) -> Mask:
+        return np.asarray(compare(self._code_column(name), self._table.texts[name].get(text, -2)))
+
+    def _is_code(self, codes: Codes, wanted: list[bool]) -> Mask:
+        return np.asarray(np.array([*wanted, False])[codes])
+
+    def _is_number(self, numbers: Floats, wanted: list[float]) -> Mask:
+        return np.isin(numbers, wanted)
+
+    def _is_key(self, node: IsIn) -> Mask:
+        wanted = self._shared.once("wanted", node, lambda node: self._wanted(node.inner, node.values))
+        return self._key_codes(node.inner, wanted) >= 0
+
+
+@dataclass(frozen=True)
+class _LookupKeys:
+    """Values of a key column that are looked for.
+
+    Parameters
+    ----------
+    places : dict
+        Their numbers.
+    table : int64 array
+        The number of each code of the column, -1 for none; or of each of `numbers`.
+    numbers : float64 array or None
+        Ascending, where the column is one of numbers.
+    """
+
+    places: Mapping[Key, int]
+    table: NDArray[np.int64]
+    numbers: Floats | None
+
+
+def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
+    """Several codes as one number, the last one running fastest; -1 where any is.  Also how many there can be.
+
+    Not for sizes whose product is beyond 64 bits; see `dense_codes`.
+    """
+    combined = codes[0].astype(np.int64)
+    missing = combined < 0
+    total = sizes[0]
+    for code, size in zip(codes[1:], sizes[1:], strict=True):
+        combined *= size
+        combined += code
+        missing |= code < 0
+        total *= size
+    combined[missing] = -1
+    return combined, total
+
+
+def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
+    """Several codes as one number, numbered densely in the order of the tuples; -1 where any is."""
+    combined = codes[0].astype(np.int64)
+    for code in codes[1:]:
+        pair = np.where((combined < 0) | (code < 0), -1, combined * (int(code.max(initial=0)) + 1) + code)
+        distinct, dense = np.unique(pair, return_inverse=True)
+        combined = dense.reshape(-1) - int(len(distinct) > 0 and distinct[0] < 0)
+    return combined

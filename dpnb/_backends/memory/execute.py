@@ -1,0 +1,257 @@
+"""A linear query over prepared columns: exact integer sums.  Reads rows; what it returns is private until noised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._backends.contribution import Integers
+from dpnb._backends.memory import gradient
+from dpnb._backends.memory.blocks import by_blocks
+from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.per_unit import BIG, first_per_unit_cell, per_unit_vectors
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.row_mask import (
+    Mask,
+    cell_codes,
+    has_values,
+    keys_looked_up,
+    leaves_of,
+    row_mask,
+    slots_of,
+    steps_of,
+)
+from dpnb._backends.memory.unit_norms import has_fast_norms, unit_norms_squared
+from dpnb._backends.unit_vectors import Floats, Sums
+from dpnb._compile.features import (
+    BRANCHING,
+    CountFeature,
+    Feature,
+    GradientFeature,
+    SlotLayout,
+    TreeFeature,
+    UnitFeature,
+    ValueFeature,
+)
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.expressions.nodes import Column, Expression, Lookup
+from dpnb._plan.schema import Schema
+
+Active = Callable[[Integers, Floats], Mask | None]
+"""Of units and the squares of their norms, rounded up, says which take part; None if it is public that all do."""
+
+CHUNK = 2**21
+"""Rows added up at a time.  A row's value is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
+(which `numpy.bincount` uses) adds them exactly, and so does int64.  Chunks are added up in int64: up to 2**31 rows."""
+
+
+def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Active | None = None) -> Sums:
+    """Sum what the rows that count give, cell by cell.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    table : Prepared
+    schema : dict
+    active : callable, optional
+        Of the units that have a row which counts and of the squares of their norms, rounded up, says which take part.
+
+    Returns
+    -------
+    array of int, shape (measured cells * slots,)
+        The slots of the first cell, of the second, ...; exact: int64, or Python integers where one needs more bits.
+    """
+    if query.clip_squared is not None or (active is not None and not has_fast_norms(query)):
+        vectors = per_unit_vectors(query, table, schema)
+        return vectors.sums(None if active is None else active(vectors.owners, vectors.squares()))
+    rows, keys, blocks = _begun(query, table, schema)
+    kept = None
+    if active is not None:
+        kept = apply_admission(active, *_squares(query, keys, rows, blocks), len(table.names))
+    parts = by_blocks(lambda block: _RowBlock(query, keys, rows.block(block), kept).sums(), blocks)
+    sums = parts[0]
+    for part in parts[1:]:
+        sums += part
+    weighted = _weighted(sums, query.features)
+    return (weighted if query.only is None else weighted[list(query.only)]).ravel()
+
+
+def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
+    """The units that have a row which counts, ascending, and the squares of what each adds, rounded up."""
+    if not has_fast_norms(query):
+        vectors = per_unit_vectors(query, table, schema)
+        return vectors.owners, vectors.squares()
+    rows, keys, blocks = _begun(query, table, schema)
+    return _squares(query, keys, rows, blocks)
+
+
+def apply_admission(active: Active, owners: Integers, squares: Floats, units: int) -> Mask | None:
+    """Of each of so many units whether it takes part; None if all do."""
+    kept = active(owners, squares)
+    if kept is None:
+        return None
+    by_unit = np.ones(units, np.bool_)
+    by_unit[owners[~kept]] = False
+    return by_unit
+
+
+def merge_partitions(found: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+    """The units of several blocks and their squares."""
+    owners, squares = zip(*found, strict=True)
+    return np.concatenate(owners), np.concatenate(squares)
+
+
+def _begun(
+    query: LinearQuery, table: PreparedTable, schema: Schema
+) -> tuple[NumpyEvaluator, Lookup | None, list[slice]]:
+    """The rows for a question, what gives a row's cell if keys were given, and the blocks to work by."""
+    if query.limits.by_rank(table.most):
+        _ = table.ranks  # once, before several threads ask for them
+    for feature in query.features:
+        if isinstance(feature, ValueFeature) and isinstance(feature.of, Column):
+            table.steps(feature.of.name)
+    # As many rows as numbers, at least, so that the latter are not what takes the time.
+    return NumpyEvaluator(table, schema), keys_looked_up(query.plan), table.blocks_for(query.cells * query.slots)
+
+
+def _squares(
+    query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, blocks: list[slice]
+) -> tuple[Integers, Floats]:
+    return merge_partitions(by_blocks(lambda block: _RowBlock(query, keys, rows.block(block)).squares(), blocks))
+
+
+class _RowBlock:
+    """What a block of rows adds to a question.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    keys : Lookup, optional
+        What gives a row's cell, if keys were given.
+    rows : Rows
+    kept : bool array, optional
+        By unit, which take part.
+    """
+
+    def __init__(self, query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, kept: Mask | None = None) -> None:
+        self._query, self._rows = query, rows
+        self._cells = cell_codes(query.plan, keys, rows)
+        self._counts = row_mask(query.plan.where, query.given, self._cells, query.limits, rows)
+        if kept is not None:
+            self._counts = self._counts & kept[rows.units]
+        self._ones: dict[tuple[tuple[Expression, ...], SlotLayout], Integers] = {}
+
+    def sums(self) -> Integers:
+        """Sums of every feature, before weighting, shape (cells, slots)."""
+        slopes = self._query.features[0]
+        if isinstance(slopes, GradientFeature):
+            chosen = np.flatnonzero(self._counts)
+            return gradient.total(slopes, self._rows, self._rows.units, chosen)[None, :]
+        return np.concatenate([self._sums(feature) for feature in self._query.features], axis=1)
+
+    def _sums(self, feature: Feature) -> Integers:
+        match feature:
+            case UnitFeature():
+                return self._present()
+            case CountFeature():
+                return self._added(feature, None)
+            case ValueFeature():
+                sums = self._added(feature, steps_of(feature, self._rows))
+                return sums - feature.centre * self._added(feature, None) if feature.centre else sums
+            case TreeFeature():
+                leaves, there = leaves_of(feature, self._rows)
+                count = self._query.cells
+                place = leaves if self._cells is None else self._cells * np.int64(feature.leaves) + leaves
+                counts = cell_sums(None, place, self._counts & there, count * feature.leaves)
+                levels = [counts.reshape(count, feature.leaves)]
+                for _ in range(feature.levels - 1):
+                    levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
+                return np.concatenate(levels[::-1], axis=1)
+        raise TypeError(type(feature).__name__)  # slopes go their own way, above
+
+    def _added(self, feature: CountFeature | ValueFeature, values: NDArray[Any] | None) -> Integers:
+        """Sums of values, or of ones for None, over the rows that a feature is about, shape (cells, slots)."""
+        same = feature.given, feature.split
+        if values is None and same in self._ones:
+            return self._ones[same]
+        counts = self._counts
+        if feature.given != self._query.given:
+            counts = self._rows.both(counts, has_values(feature.given, self._rows))
+        place, slots = self._cells, slots_of(feature, self._rows)
+        if slots is not None:
+            counts = self._rows.both(counts, slots >= 0)
+            place = slots if place is None else place * np.int64(feature.slots) + slots
+        shape = self._query.cells, feature.slots
+        sums = cell_sums(values, place, counts, shape[0] * shape[1]).reshape(shape)
+        if values is None:
+            self._ones[same] = sums
+        return sums
+
+    def _present(self) -> Integers:
+        """In how many units' rows each cell is, shape (cells, 1)."""
+        counts, rows = self._counts, self._rows
+        if self._query.limits.rows != 1:
+            counts = np.zeros_like(counts)
+            at = np.flatnonzero(self._counts)
+            counts[at[first_per_unit_cell(rows.units[at], None if self._cells is None else self._cells[at])]] = True
+        return cell_sums(None, self._cells, counts, self._query.cells)[:, None]
+
+    def squares(self) -> tuple[Integers, NDArray[np.float64]]:
+        """The units that have a row which counts, ascending, and the squares of what each adds, rounded up."""
+        at = np.flatnonzero(self._counts)
+        units = self._rows.units[at]
+        cells = np.zeros(len(at), np.int64) if self._cells is None else self._cells[at].astype(np.int64)
+
+        def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
+            if isinstance(feature, TreeFeature):
+                leaves, there = leaves_of(feature, self._rows)
+                return leaves[at], there[at]
+            if isinstance(feature, UnitFeature | GradientFeature):
+                return None, None
+            number = None
+            if isinstance(feature, ValueFeature):
+                number = steps_of(feature, self._rows)[at].astype(np.int64) - feature.centre
+            return number, has_values(feature.given, self._rows)[at]
+
+        starts, squares = unit_norms_squared(self._query, units, cells, values)
+        return units[starts], squares
+
+
+def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: Mask, count: int) -> Integers:
+    """Exact sums of `values` (of ones for None) by cell over the rows that count, for up to 2**31 rows.
+
+    Parameters
+    ----------
+    values : array of int, shape (rows,), optional
+        Less than 2**31 in size where rows count.
+    cells : array of int, shape (rows,), optional
+        From 0 to ``count - 1`` where rows count, of a type that holds ``count``; 0 if left out.
+    counts : bool array, shape (rows,)
+    count : int
+        Number of cells.
+    """
+    totals = np.zeros(count, np.int64)
+    for start in range(0, len(counts), CHUNK):
+        part = slice(start, start + CHUNK)
+        weights = None if values is None else values[part]
+        if cells is not None:
+            place = (cells[part] + 1) * counts[part]  # 0 for what does not count
+            totals += np.bincount(place, weights, minlength=count + 1)[1:].astype(np.int64)
+        elif weights is None:
+            totals += np.count_nonzero(counts[part])
+        elif counts[part].all():
+            totals += weights.sum(dtype=np.int64)
+        else:
+            totals += (weights * counts[part]).sum(dtype=np.int64)
+    return totals
+
+
+def _weighted(sums: Integers, features: tuple[Feature, ...]) -> Sums:
+    """Sums by cell and slot, each times the weight of its feature."""
+    weights = np.array([feature.weight for feature in features for _ in range(feature.slots)], object)
+    largest = int(np.abs(sums).max(initial=1))
+    found: Sums = sums * weights.astype(np.int64) if largest * max(weights) < BIG else sums.astype(object) * weights
+    return found

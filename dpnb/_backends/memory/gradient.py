@@ -1,0 +1,285 @@
+"""Gradients of a regression, unit by unit, and how badly it predicts a row.  Reads rows; all of it is private.
+
+A unit's gradient is a function of that unit's own rows alone, down to the last bit, on every machine: individual
+accounting charges by its norm, and rebuilds the charges from the plan.  So nothing here is left to what a library
+thinks is quickest: no matrix products (their rounding depends on a row's place), no library's exponential (its last bit
+depends on the processor), no sums of doubles in an order of somebody else's.  Every double is made by additions,
+multiplications, divisions and roots of single numbers, which IEEE 754 rounds correctly, in an order that is written
+here; sums over rows are in integers.
+
+In steps of the clip: a row's entries are put on the grid toward zero and added up exactly; the sum is then scaled down
+to the clip, toward zero again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._backends.contribution import Integers, starts_of
+from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.unit_vectors import SCALING_MARGIN, UnitVectors
+from dpnb._compile.features import CLIP_STEPS, GradientFeature, ModelLossFeature
+from dpnb._plan.measurements import RegressionModel
+from dpnb._plan.regression import RegressionDesign, is_class
+
+Floats = NDArray[np.float64]
+
+AT_ONCE = 2**16
+"""Numbers of a block of rows, so that it stays in the processor's cache."""
+
+LARGEST_ROW = 2.0**16
+"""A row's prediction less its outcome is cut at so many clips: what is longer is scaled down in any case."""
+
+FEW_ROWS = 2**15
+"""So many rows add up in 64 bits: 2**15 * 2**16 clips of 2**30 steps."""
+
+STEEPEST = 40.0
+"""A linear predictor is cut there before its exponential is taken."""
+
+LOG2_HIGH = float.fromhex("0x1.62e42feep-1")
+LOG2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+"""The logarithm of 2 in two parts: a multiple of the first by a whole number below 2**21 is exact."""
+
+TAYLOR = [1.0]
+for _power in range(1, 14):
+    TAYLOR.append(TAYLOR[-1] / _power)
+
+
+def total(slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice) -> Integers:
+    """What all units' gradients add up to, exactly and unweighted, shape (slots,).
+
+    Parameters
+    ----------
+    slopes : Slopes
+    rows : Rows
+    units : int64 array
+        Of every row, ascending.
+    chosen : int64 array or slice
+        Rows that count, ascending.
+    """
+    sums = np.zeros(slopes.slots, np.int64)  # each entry is at most 2**30: room for 2**33 units
+    for _, values in _gradients(slopes, rows, units[chosen], chosen):
+        sums += values.sum(axis=0)
+    return sums
+
+
+def vectors(
+    slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice, longest_squared: int
+) -> UnitVectors:
+    """The gradients of each unit that has a row that counts; see `total`."""
+    width = slopes.slots
+    parts = list(_gradients(slopes, rows, units[chosen], chosen))
+    owners = np.concatenate([np.zeros(0, np.int64), *(of for of, _ in parts)])
+    values = np.concatenate([np.zeros(0, np.int64), *(values.ravel() for _, values in parts)])
+    starts = np.arange(len(owners)) * width
+    slots = np.tile(np.arange(width), len(owners))
+    if slopes.weight != 1:
+        values *= slopes.weight
+    return UnitVectors(owners, starts, slots, values, width, longest_squared)
+
+
+def model_losses(feature: ModelLossFeature, rows: NumpyEvaluator) -> Floats:
+    """How badly each row is predicted, from 0 to 1; NaN or anything for rows that do not count."""
+    model, made = feature.misfit.model, feature.design
+    terms = _DesignColumns.of(model, made, rows, slice(None))
+    at = np.array(feature.misfit.at).reshape(-1, made.terms)
+    found = np.empty(len(terms.outcome))
+    for start in range(0, len(found), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        found[part] = _missed(model, made, terms.predictor(at, part), terms.outcome[part])
+    return found
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class _DesignColumns:
+    """The columns of some rows.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Indicators of each category.
+    numbers : list of float64 array
+        From -1 to 1.
+    codes : list of int64 array
+        Place of each category's value; the first has no indicator.
+    outcome : array
+        A number, or the place of its value.
+    """
+
+    sizes: tuple[int, ...]
+    numbers: list[Floats]
+    codes: list[Integers]
+    outcome: NDArray[Any]
+
+    @classmethod
+    def of(
+        cls, model: RegressionModel, made: RegressionDesign, rows: NumpyEvaluator, chosen: Integers | slice
+    ) -> _DesignColumns:
+        scales = zip(model.columns, made.middles, made.reaches, strict=True)
+        numbers = [np.clip((rows.numbers(node)[chosen] - middle) / reach, -1.0, 1.0) for node, middle, reach in scales]
+        codes = [np.maximum(rows.level_codes(node)[0][chosen], 0).astype(np.int64) for node in model.categories]
+        middle, reach = made.outcome
+        if is_class(model):
+            outcome: NDArray[Any] = rows.level_codes(model.outcome)[0][chosen]
+        elif model.family == "poisson":
+            outcome = np.clip(rows.numbers(model.outcome)[chosen], max(middle - reach, 0.0), middle + reach)
+        else:
+            outcome = np.clip((rows.numbers(model.outcome)[chosen] - middle) / reach, -1.0, 1.0)
+        return cls(made.sizes, numbers, codes, outcome)
+
+    def predictor(self, at: Floats, part: slice) -> Floats:
+        """Linear predictors of some rows at some coefficients, shape (coefficients, rows), term by term."""
+        found = np.repeat(at[:, :1], len(self.outcome[part]), axis=1)
+        place = 1
+        for column in self.numbers:
+            found += at[:, place, None] * column[part]
+            place += 1
+        for codes, size in zip(self.codes, self.sizes, strict=True):
+            table = np.concatenate([np.zeros((len(at), 1)), at[:, place : place + size]], axis=1)
+            found += table[:, codes[part]]
+            place += size
+        return found
+
+    def matrix(self, part: slice) -> Floats:
+        """The terms of some rows, shape (rows, terms)."""
+        found = np.zeros((len(self.outcome[part]), 1 + len(self.numbers) + sum(self.sizes)))
+        found[:, 0] = 1.0
+        place = 1
+        for column in self.numbers:
+            found[:, place] = column[part]
+            place += 1
+        for codes, size in zip(self.codes, self.sizes, strict=True):
+            at = np.flatnonzero(codes[part])
+            found[at, place - 1 + codes[part][at]] = 1.0
+            place += size
+        return found
+
+
+def _residuals(model: RegressionModel, made: RegressionDesign, predictor: Floats, outcome: NDArray[Any]) -> Floats:
+    """Predictions less outcomes, shape (coefficients, rows); of several classes those of a chain follow each other."""
+    match model.family:
+        case "linear":
+            return np.asarray(predictor - outcome)
+        case "logistic":
+            return np.asarray(1.0 / (1.0 + exponential(-predictor)) - (outcome == 1))
+        case "poisson":
+            return np.asarray(exponential(predictor) - outcome)
+    count = len(made.classes)
+    chances = predictor.reshape(-1, count, predictor.shape[1])
+    top = chances[:, 0].copy()
+    for place in range(1, count):
+        np.maximum(top, chances[:, place], out=top)
+    chances = exponential(chances - top[:, None])
+    together = chances[:, 0].copy()
+    for place in range(1, count):
+        together += chances[:, place]
+    chances /= together[:, None]
+    known = np.flatnonzero(outcome >= 0)
+    chances[:, outcome[known], known] -= 1.0
+    return chances.reshape(predictor.shape)
+
+
+def _missed(model: RegressionModel, made: RegressionDesign, predictor: Floats, outcome: NDArray[Any]) -> Floats:
+    """How badly rows are predicted, from 0 to 1, shape (rows,)."""
+    match model.family:
+        case "linear":
+            return np.asarray(np.minimum(np.abs(predictor[0] - outcome) / 2, 1.0))
+        case "logistic":
+            return np.asarray((predictor[0] > 0) != (outcome == 1), np.float64)
+        case "poisson":
+            return np.asarray(np.minimum(np.abs(exponential(predictor[0]) - outcome) / (2 * made.outcome[1]), 1.0))
+    return np.asarray(predictor.argmax(axis=0) != outcome, np.float64)
+
+
+def exponential(x: Floats) -> Floats:
+    """The exponential of numbers, cut at `STEEPEST`, to about 1 in 10^15; the same bits for the same number, always."""
+    x = np.clip(x, -STEEPEST, STEEPEST)
+    power = np.rint(x * (1 / (LOG2_HIGH + LOG2_LOW)))
+    x -= power * LOG2_HIGH
+    x -= power * LOG2_LOW
+    found = np.full_like(x, TAYLOR[-1])
+    for coefficient in reversed(TAYLOR[:-1]):
+        found *= x
+        found += coefficient
+    # 2**power, by its exponent bits.
+    found *= ((power.astype(np.int64) + 1023) << 52).view(np.float64)
+    return found
+
+
+# --- units -----------------------------------------------------------------------------------------------------------
+
+
+def _gradients(
+    slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice
+) -> Iterator[tuple[Integers, Integers]]:
+    """Units, and the gradients of each in steps, shape (units, slots), some at a time."""
+    model, made = slopes.gradient.model, slopes.design
+    terms = _DesignColumns.of(model, made, rows, chosen)
+    at = np.array(slopes.gradient.at).reshape(-1, made.terms)
+    most = LARGEST_ROW * CLIP_STEPS
+    residuals = np.empty((len(units), len(at)))
+    rows_at_once = max(AT_ONCE // len(at), 64)
+    for start in range(0, len(units), rows_at_once):
+        part = slice(start, start + rows_at_once)
+        found = _residuals(model, made, terms.predictor(at, part), terms.outcome[part])
+        residuals[part] = np.clip(found.T * (CLIP_STEPS / slopes.gradient.clip), -most, most)
+
+    def entries(start: int, end: int) -> Floats:
+        """What rows give, in steps toward zero."""
+        part = slice(start, end)
+        found = residuals[part, :, None] * terms.matrix(part)[:, None, :]
+        np.trunc(found, out=found)
+        return found.reshape(end - start, slopes.slots)
+
+    starts = np.r_[starts_of([units]), len(units)]
+    rows_at_once = min(max(AT_ONCE // slopes.slots, 64), FEW_ROWS)
+    first = 0
+    while first < len(starts) - 1:
+        last = int(np.searchsorted(starts, starts[first] + rows_at_once, "right")) - 1
+        last = max(last, first + 1)
+        start, end = int(starts[first]), int(starts[last])
+        if end - start > rows_at_once:  # of one unit
+            values = _of_one(entries, start, end, rows_at_once)
+        else:
+            values = entries(start, end)
+            if last - first < end - start:
+                values = np.add.reduceat(values.astype(np.int64), starts[first:last] - start).astype(np.float64)
+        yield units[starts[first:last]], _scaled_down(values.reshape(-1, slopes.chains, made.width))
+        first = last
+
+
+def _of_one(entries: Callable[[int, int], Floats], start: int, end: int, at_once: int) -> Floats:
+    """The sum over the rows of a unit that has very many, exact before it is made doubles; shape (1, slots)."""
+    parts = [entries(at, min(at + at_once, end)).astype(np.int64).sum(axis=0) for at in range(start, end, at_once)]
+    whole = [sum(column) for column in zip(*(part.tolist() for part in parts), strict=True)]
+    return np.array([[float(number) for number in whole]])
+
+
+def _scaled_down(values: Floats) -> Integers:
+    """The gradients, those that are longer than the clip scaled down to it, toward zero; shape (units, chains * width).
+
+    Parameters
+    ----------
+    values : float64 array, shape (units, chains, width)
+        In whole steps; changed.
+    """
+    squares = values * values
+    width = values.shape[2]
+    while width > 1:  # fold, entry by entry
+        half = (width + 1) // 2
+        squares[:, :, : width - half] += squares[:, :, half:width]
+        width = half
+    # The squares are off by less than 2**-40 of themselves, so what is not found long here is not.
+    squares = squares[:, :, 0]
+    long = squares > float(CLIP_STEPS) ** 2 * (1 - 4 * SCALING_MARGIN)
+    factors = np.where(long, CLIP_STEPS / np.sqrt(np.maximum(squares, 1.0)) * (1 - SCALING_MARGIN), 1.0)
+    values *= factors[:, :, None]
+    return values.reshape(len(values), -1).astype(np.int64)  # toward zero

@@ -1,0 +1,153 @@
+"""A join of tables in memory: pairs of rows are formed for each question, a block of whole units at a time.
+
+One unit may have many times more pairs than rows, so the memory of a question must not depend on them.  Pairs are never
+kept.  A block has a fixed size, which its last unit exceeds by no more pairs than a unit may have.  Before the first
+block is formed, as much memory is requested as the largest blocks can need, so that whether a question fails for lack
+of memory does not depend on the rows.  Memory is outside the guarantee all the same, as timing is: see
+`dpnb._backends.memory.memory_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+
+from dpnb._backends.contribution import Integers
+from dpnb._backends.memory import execute, partitions
+from dpnb._backends.memory.blocks import by_blocks
+from dpnb._backends.memory.execute import Active, apply_admission, merge_partitions
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
+from dpnb._backends.unit_vectors import Floats, Sums, added
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.join import joined_name
+from dpnb._plan.plan import Join
+from dpnb._plan.schema import Key, Schema
+from dpnb.progress import Stage, at
+
+PAIRS_AT_ONCE = 2**15
+"""Pairs at which a block ends; its last unit may exceed this."""
+
+BLOCKS_AT_ONCE = 4
+
+COLUMNS_AT_ONCE = 48
+"""About how many temporary columns of eight bytes a block needs, besides two for each of its own and for each sum."""
+
+T = TypeVar("T")
+
+
+class JoinedRows:
+    """Every pair of rows that one unit has in two tables.  A private value: it has no repr, and it holds no pairs.
+
+    Parameters
+    ----------
+    left, right : Prepared or Pairs
+    schemas : pair of dict
+    source : Joined
+    """
+
+    def __init__(
+        self,
+        left: PreparedTable | JoinedRows,
+        right: PreparedTable | JoinedRows,
+        schemas: tuple[Schema, Schema],
+        source: Join,
+    ) -> None:
+        self._left, self._right, self._schemas, self._source = left, right, schemas, source
+
+    @property
+    def most(self) -> int | None:
+        """No unit has more pairs than this."""
+        left, right = self._left.most, self._right.most
+        return None if left is None or right is None else left * right
+
+    @property
+    def names(self) -> Integers:
+        """Each unit's name as a portable integer."""
+        return self._left.names
+
+    def counts(self, units: int) -> Integers:
+        """How many pairs each of so many units has."""
+        return self._left.counts(units) * self._right.counts(units)
+
+    def of_units(self, units: slice) -> PreparedTable:
+        """The pairs of some units."""
+        return join(self._left.of_units(units), self._right.of_units(units), self._schemas, self._source)
+
+    def summed(self, query: LinearQuery, work: Callable[[PreparedTable], Sums]) -> Sums:
+        """The exact sums of the results of a function on blocks of pairs."""
+        return reduce(added, self.each(query, work))  # there is at least one block
+
+    def each(self, query: LinearQuery, work: Callable[[PreparedTable], T]) -> Iterator[T]:
+        """The results of a function on each block of pairs; few blocks exist at a time."""
+        with at(Stage.JOINING):
+            self._ask_for_memory(query)
+            blocks = self._blocks()
+            for first in range(0, len(blocks), BLOCKS_AT_ONCE):
+                yield from by_blocks(lambda block: work(self.of_units(block)), blocks[first : first + BLOCKS_AT_ONCE])
+
+    def _blocks(self) -> list[slice]:
+        """Blocks of whole units, at least one, each of fewer than `PAIRS_AT_ONCE` pairs before its last unit."""
+        units = len(self.names)
+        total = np.cumsum(self.counts(units))
+        pairs = int(total[-1]) if units else 0
+        ends = np.searchsorted(total, np.arange(PAIRS_AT_ONCE, pairs, PAIRS_AT_ONCE), "left") + 1
+        cuts = dict.fromkeys(end for end in ends.tolist() if end < units)
+        return [slice(start, end) for start, end in pairwise([0, *cuts, units])]
+
+    def _ask_for_memory(self, query: LinearQuery) -> None:
+        columns = COLUMNS_AT_ONCE + 2 * (sum(map(len, self._schemas)) + len(query.features))
+        np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + (self.most or 0), columns))
+
+
+def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
+    """The exact sums of a question; see `execute`."""
+    if active is not None:
+        active = _decided(active, pairs.each(query, lambda block: execute.affected_units(query, block, schema)), pairs)
+    return pairs.summed(query, lambda block: execute.execute(query, block, schema, active))
+
+
+def groups(
+    query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None
+) -> tuple[list[tuple[Key, ...]], Integers]:
+    """Every group that some unit has; see `discover.present_groups`."""
+    if active is not None:
+        active = _decided(
+            active, pairs.each(query, lambda block: partitions.affected_units(query, block, schema)), pairs
+        )
+    found = pairs.each(query, lambda block: partitions.present_groups(query, block, schema, active))
+    return partitions.merged(found, query, schema)
+
+
+def _decided(active: Active, found: Iterator[tuple[Integers, Floats]], pairs: JoinedRows) -> Active | None:
+    """Decide once, over all blocks, who takes part; the result gives that decision for one block."""
+    kept = apply_admission(active, *merge_partitions(list(found)), len(pairs.names))
+    return None if kept is None else lambda owners, _: kept[owners]
+
+
+def join(left: PreparedTable, right: PreparedTable, schemas: tuple[Schema, Schema], source: Join) -> PreparedTable:
+    """Every pair of rows that one unit has in both tables, or in both blocks of the same units."""
+    at_left, at_right = _pairs(left.units, right.units)
+    sides = left.taken(at_left), right.taken(at_right)
+    most = None if left.most is None or right.most is None else left.most * right.most
+    table = PreparedTable(sides[0].units, sides[0].names, most)
+    for side, (part, own) in enumerate(zip(sides, schemas, strict=True)):
+        for name in own:
+            new = joined_name(name, side, source, schemas[1 - side])
+            for kind in ("numbers", "codes", "texts", "grids"):
+                if name in getattr(part, kind):
+                    getattr(table, kind)[new] = getattr(part, kind)[name]
+    return table
+
+
+def _pairs(left: ShortIntegers, right: ShortIntegers) -> tuple[Integers, Integers]:
+    """Positions of all pairs with equal units; both ascending."""
+    first, last = np.searchsorted(right, left, "left"), np.searchsorted(right, left, "right")
+    counts = last - first
+    at_left = np.repeat(np.arange(len(left)), counts)
+    within = np.arange(len(at_left)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return at_left, np.repeat(first, counts) + within

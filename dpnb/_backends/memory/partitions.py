@@ -1,0 +1,167 @@
+"""Which groups a table has, and how many privacy units each.  Reads rows; what it returns is private until thresholded.
+
+See `dpnb.mechanisms.threshold` for what may then be released.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash, starts_of
+from dpnb._backends.memory.blocks import by_blocks, gathered
+from dpnb._backends.memory.evaluate import NumpyEvaluator, dense_codes
+from dpnb._backends.memory.execute import Active, apply_admission, merge_partitions
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.prepare.values import Codes
+from dpnb._backends.memory.row_mask import Mask, row_mask
+from dpnb._backends.unit_vectors import Floats
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
+from dpnb._plan.expressions.nodes import Column, Expression
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.schema import Key, Schema
+
+
+def present_groups(
+    query: LinearQuery, table: PreparedTable, schema: Schema, active: Active | None = None
+) -> tuple[list[tuple[Key, ...]], Integers]:
+    """Every group that some unit has, in an order that no row decides, with its number of units.
+
+    A unit counts in at most as many groups as its limits say, chosen by a hash of its name and the group's own key.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    table : Prepared
+    schema : dict
+    active : callable, optional
+        Of units and of the squares of what each adds, which is its number of groups, says which of them take part.
+    """
+    with np.errstate(all="ignore"):
+        groups = _GroupFinder(query, NumpyEvaluator(table, schema), table)
+        blocks = table.blocks_for(groups.width)
+        kept = None if active is None else apply_admission(active, *groups.touched(blocks), len(table.names))
+        sizes = np.sum(by_blocks(lambda block: groups.sizes(block, kept), blocks), axis=0)
+        present = np.flatnonzero(sizes)
+        return groups.keys(present), sizes[present]
+
+
+def merged(
+    found: Iterable[tuple[list[tuple[Key, ...]], Integers]], query: LinearQuery, schema: Schema
+) -> tuple[list[tuple[Key, ...]], Integers]:
+    """The groups of tables that have no unit in common, in the order in which one table would have them."""
+    sizes: Counter[tuple[Key, ...]] = Counter()
+    for keys, counts in found:
+        for key, count in zip(keys, counts.tolist(), strict=True):
+            sizes[key] += count
+    kinds = [dtype_of(group.of, schema) for group in query.plan.by]
+    listed = [kind.values if isinstance(kind, Categorical) else None for kind in kinds]
+
+    def place(key: tuple[Key, ...]) -> list[Key]:
+        return [part if values is None else values.index(part) for part, values in zip(key, listed, strict=True)]
+
+    keys = sorted(sizes, key=place)
+    return keys, np.array([sizes[key] for key in keys], np.int64)
+
+
+def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
+    """The units that are in a group, ascending, and in how many."""
+    with np.errstate(all="ignore"):
+        groups = _GroupFinder(query, NumpyEvaluator(table, schema), table)
+        return groups.touched(table.blocks_for(groups.width))
+
+
+class _GroupFinder:
+    """Which unit is in which group, block by block.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    rows : Rows
+    table : Prepared
+    """
+
+    def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
+        levels = [_level(group.of, rows, table) for group in query.plan.by]
+        self._query, self._rows, self._levels = query, rows, levels
+        if query.limits.by_rank(table.most):
+            _ = table.ranks  # once, before several threads ask for them
+        codes, keys = levels[0]
+        self._cells = codes if len(levels) == 1 else dense_codes([codes for codes, _ in levels])
+        self.width = len(keys) if len(levels) == 1 else int(self._cells.max(initial=-1)) + 1
+        self._numbers = [
+            _numbers(group.of, keys, table) for group, (_, keys) in zip(query.plan.by, levels, strict=True)
+        ]
+
+    def _once(self, block: slice) -> tuple[Integers, Integers]:
+        """Units and groups, each pair once; units ascending."""
+        query, rows, cells = self._query, self._rows.block(block), self._cells[block]
+        contents = self._contents(block) if query.limits.groups is not None else None
+        chosen = np.flatnonzero(row_mask(query.plan.where, (), cells, query.limits, rows, contents=contents))
+        units, cell = rows.units[chosen], cells[chosen].astype(np.int64)
+        if query.limits.rows != 1:
+            units, cell = np.divmod(np.unique(units * self.width + cell), max(self.width, 1))
+        return units, cell
+
+    def _contents(self, block: slice) -> Integers:
+        """A number for each row's group that does not depend on other units."""
+        contents = np.zeros(block.stop - block.start, np.int64)
+        for (codes, _), numbers in zip(self._levels, self._numbers, strict=True):
+            contents = (contents * MULTIPLIER + numbers[codes[block]]) % PRIME
+        return contents
+
+    def touched(self, blocks: list[slice]) -> tuple[Integers, Floats]:
+        """The units that are in a group, ascending, and in how many."""
+
+        def units_in(block: slice) -> tuple[Integers, Floats]:
+            units, _ = self._once(block)
+            starts = starts_of([units])
+            return units[starts], np.diff(np.r_[starts, len(units)]).astype(np.float64)
+
+        return merge_partitions(by_blocks(units_in, blocks))
+
+    def sizes(self, block: slice, kept: Mask | None) -> Integers:
+        """How many units each group has, of those that take part, by unit."""
+        units, cell = self._once(block)
+        return np.bincount(cell if kept is None else cell[kept[units]], minlength=self.width)
+
+    def keys(self, present: Integers) -> list[tuple[Key, ...]]:
+        """The values of some groups."""
+        if len(self._levels) == 1:
+            return [(self._levels[0][1][code],) for code in present.tolist()]
+        example = np.zeros(self.width, np.int64)  # of each group a row, which tells its values
+        known = np.flatnonzero(self._cells >= 0)
+        example[self._cells[known]] = known
+        named = [[keys[code] for code in codes[example[present]].tolist()] for codes, keys in self._levels]
+        return list(zip(*named, strict=True))
+
+
+def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tuple[Codes, list[Key]]:
+    """A code for each row, and the value of each code, in an order that does not depend on which values there are."""
+    kind = rows.kind(node)
+    if isinstance(kind, String) and isinstance(node, Column):
+        texts, codes = table.texts[node.name], rows.codes(node)
+        place = np.full(len(texts) + 1, -1, codes.dtype)
+        place[texts.places] = np.arange(len(texts))
+        return gathered(place, codes), list(texts.ordered)
+    if isinstance(kind, Categorical):
+        return rows.codes(node), list(kind.values)
+    if isinstance(kind, Boolean):
+        true, false = rows.truth(node)
+        return np.where(true, 1, np.where(false, 0, -1)), [False, True]
+    numbers = rows.numbers(node)
+    values, codes = np.unique(numbers, return_inverse=True)
+    values = values[~np.isnan(values)]
+    keys: list[Key] = [int(value) if value.is_integer() else value for value in values.tolist()]
+    return np.where(np.isnan(numbers), -1, codes), keys
+
+
+def _numbers(node: Expression, keys: list[Key], table: PreparedTable) -> Integers:
+    """Of the value of each code a number that does not depend on which values there are; 0 for none."""
+    texts = table.texts.get(node.name) if isinstance(node, Column) else None
+    if texts is not None:
+        return np.append(texts.numbers[texts.places] % PRIME, 0)
+    return np.array([*(label_hash(key) % PRIME for key in keys), 0], np.int64)

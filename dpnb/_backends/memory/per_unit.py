@@ -1,0 +1,114 @@
+"""What each unit adds to a question: `execute` unit by unit.  Reads rows; all of it is private until noised."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._backends.contribution import Integers, starts_of
+from dpnb._backends.memory import gradient
+from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.row_mask import (
+    cell_codes,
+    has_values,
+    keys_looked_up,
+    leaves_of,
+    row_mask,
+    slots_of,
+    steps_of,
+)
+from dpnb._backends.unit_vectors import UnitVectors
+from dpnb._compile.features import BRANCHING, CountFeature, Feature, GradientFeature, TreeFeature, UnitFeature
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.schema import Schema
+
+BIG = 2**62
+"""Sums that may be larger are Python integers."""
+
+
+def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -> UnitVectors:
+    """What each unit adds to a question, clipped to what the question's limits allow."""
+    with np.errstate(all="ignore"):
+        rows = NumpyEvaluator(table, schema)
+        cells = cell_codes(query.plan, keys_looked_up(query.plan), rows)
+        at = np.flatnonzero(row_mask(query.plan.where, query.given, cells, query.limits, rows))
+        slopes = query.features[0]
+        if isinstance(slopes, GradientFeature):
+            return gradient.vectors(slopes, rows, rows.units, at, query.l2_sensitivity_squared)
+        chosen = np.zeros(len(at), np.int64) if cells is None else cells[at].astype(np.int64)
+        everything = list(range(len(query.features)))
+        if query.clip_squared is None:
+            vectors = _vectors(query, everything, rows, at, chosen)
+        else:
+            whole = [place for place in everything if isinstance(query.features[place], UnitFeature)]
+            others = [place for place in everything if place not in whole]
+            vectors = _vectors(query, others, rows, at, chosen).shortened(query.clip_squared)
+            vectors = vectors.joined(_vectors(query, whole, rows, at, chosen)) if whole else vectors
+        return vectors if query.only is None else vectors.taken(query.only, query.slots)
+
+
+def first_per_unit_cell(units: Integers, cells: NDArray[Any] | None) -> Integers:
+    """Places of one row for each unit, and cell in which it has some; units ascending."""
+    if cells is None:
+        return starts_of([units])
+    order = np.lexsort((cells, units))
+    return np.asarray(order[starts_of([units[order], cells[order]])])
+
+
+def _vectors(query: LinearQuery, places: list[int], rows: NumpyEvaluator, at: Integers, cells: Integers) -> UnitVectors:
+    """The vectors of some features.  Where a sum could need more than 62 bits, everything is in Python integers.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    places : list of int
+        Of the features.
+    rows : Rows
+    at : int64 array
+        Rows that count, ascending.
+    cells : int64 array
+        Of these.
+    """
+    units = rows.units[at]
+    most = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
+    kind = np.int64 if (len(units) + 1) * max(most, math.isqrt(query.clip_squared or 0)) < BIG else object
+    parts: list[tuple[Integers, Integers, NDArray[Any]]] = []
+    first = np.cumsum([0, *(feature.slots for feature in query.features)]).tolist()
+    for number in places:
+        feature = query.features[number]
+        for which, place, value in _entries(feature, rows, at, cells):
+            slot = cells[which] * query.slots + first[number] + place
+            parts.append((units[which], slot, value.astype(kind) * feature.weight))
+    owners, slots, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    width = query.cells * query.slots
+    return UnitVectors.summed(owners, slots, values, width, query.l2_sensitivity_squared)
+
+
+def _entries(
+    feature: Feature, rows: NumpyEvaluator, at: Integers, cells: Integers
+) -> list[tuple[Integers, Integers, Integers]]:
+    """What single rows add: places among the rows that count, slots of the feature, values."""
+    if isinstance(feature, UnitFeature):
+        which = first_per_unit_cell(rows.units[at], cells)
+        return [(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))]
+    if isinstance(feature, GradientFeature):  # its own way, above
+        raise TypeError(type(feature).__name__)
+    if isinstance(feature, TreeFeature):
+        leaves, known = leaves_of(feature, rows)
+        leaves, which = leaves[at], np.flatnonzero(known[at])
+        entries, start = [], 0
+        for level in range(1, feature.levels + 1):
+            node = leaves[which] // BRANCHING ** (feature.levels - level)
+            entries.append((which, start + node, np.ones(len(which), np.int64)))
+            start += BRANCHING**level
+        return entries
+    there, slots = has_values(feature.given, rows)[at], slots_of(feature, rows)
+    slot = np.zeros(len(at), np.int64) if slots is None else slots[at].astype(np.int64)
+    which = np.flatnonzero(there & (slot >= 0))
+    if isinstance(feature, CountFeature):
+        return [(which, slot[which], np.ones(len(which), np.int64))]
+    return [(which, slot[which], steps_of(feature, rows)[at[which]].astype(np.int64) - feature.centre)]

@@ -1,0 +1,129 @@
+"""Which rows count, where, and with what: the rows of a block, for one question.  Reads rows; all of it is private."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._backends.contribution import Integers, first_groups, first_in_groups
+from dpnb._backends.memory import gradient
+from dpnb._backends.memory.evaluate import NumpyEvaluator, combined_codes
+from dpnb._compile import grid
+from dpnb._compile.features import CountFeature, ModelLossFeature, TreeFeature, ValueFeature
+from dpnb._plan.expressions.nodes import Column, Expression, Lookup
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import ContributionBounds
+
+Mask = NDArray[np.bool_]
+"""One bool a row."""
+
+
+def keys_looked_up(plan: Plan) -> Lookup | None:
+    """What gives a row's place among the keys of a plan; None where no keys were given."""
+    return None if plan.keys is None else Lookup("keys", tuple(group.of for group in plan.by), plan.keys, ())
+
+
+def cell_codes(plan: Plan, keys: Lookup | None, rows: NumpyEvaluator) -> NDArray[Any] | None:
+    """The cell of each row's group, -1 for a row in none; None where there is only one cell."""
+    if not plan.by:
+        return None
+    if keys is not None:
+        return rows.looked_up(keys)
+    return together([rows.level_codes(group.of) for group in plan.by])
+
+
+def together(levels: list[tuple[NDArray[Any], int]]) -> NDArray[Any]:
+    """Codes of several levels and their sizes as one code; those of one level as they are."""
+    return levels[0][0] if len(levels) == 1 else combined_codes(*map(list, zip(*levels, strict=True)))[0]
+
+
+def row_mask(
+    where: Expression | None,
+    given: tuple[Expression, ...],
+    cells: NDArray[Any] | None,
+    limits: ContributionBounds,
+    rows: NumpyEvaluator,
+    *,
+    contents: Integers | None = None,
+) -> Mask:
+    """Which rows count.
+
+    Parameters
+    ----------
+    where : expression, optional
+    given : tuple of expression
+        Rows have something in all of them.
+    cells : array of int, optional
+        The row's group, or -1 for none; of one group if left out.
+    limits : Limits
+    rows : Rows
+    contents : int64 array, optional
+        For `first_groups`; the cells themselves if left out.
+    """
+    counts = has_values(given, rows)
+    if cells is not None:
+        counts = rows.both(counts, cells >= 0)
+    if where is not None:
+        counts = rows.both(counts, rows.truth(where)[0])
+    fewer = limits.rows_below(rows.most)
+    if fewer is not None:
+        at = np.flatnonzero(counts)
+        units = rows.units[at]
+        counts = select_rows(at, first_in_groups(units, np.zeros_like(units), rows.ranks[at], fewer), rows)
+    if limits.groups is None and limits.rows_per_group is None:
+        return counts
+    if cells is None:
+        cells = np.zeros(rows.size, np.int64)
+    if limits.groups is not None:
+        at = np.flatnonzero(counts)
+        numbers = (cells if contents is None else contents)[at].astype(np.int64)
+        counts = select_rows(at, first_groups(rows.units[at], rows.names[at], cells[at], numbers, limits.groups), rows)
+    if limits.rows_per_group is not None:
+        at = np.flatnonzero(counts)
+        counts = select_rows(
+            at, first_in_groups(rows.units[at], cells[at], rows.ranks[at], limits.rows_per_group), rows
+        )
+    return counts
+
+
+def select_rows(at: Integers, kept: Mask, rows: NumpyEvaluator) -> Mask:
+    """Some of the rows at some places."""
+    counts = np.zeros(rows.size, np.bool_)
+    counts[at] = kept
+    return counts
+
+
+def has_values(given: tuple[Expression, ...], rows: NumpyEvaluator) -> Mask:
+    """Which rows have something in all of the expressions."""
+    there = rows.everywhere
+    for node in given:
+        there = rows.both(there, rows.present(node))
+    return there
+
+
+def slots_of(feature: CountFeature | ValueFeature, rows: NumpyEvaluator) -> NDArray[Any] | None:
+    """The slot of each row, -1 for a row in none; None where there is only one."""
+    if not feature.split.by:
+        return None
+    # The first value of each category has no slot.
+    levels = [rows.level_codes(node)[0] for node in feature.split.by]
+    return together([(codes - 1, size) for codes, size in zip(levels, feature.split.sizes, strict=True)])
+
+
+def steps_of(feature: ValueFeature, rows: NumpyEvaluator) -> NDArray[np.int32]:
+    """Each row's number in grid steps, before the centre is taken off; anything where there is none."""
+    if isinstance(feature, ModelLossFeature):
+        return grid.to_grid(gradient.model_losses(feature, rows), feature)
+    steps = rows.steps(feature.of.name) if isinstance(feature.of, Column) else None
+    return grid.to_grid(rows.numbers(feature.of), feature) if steps is None else steps
+
+
+def leaves_of(feature: TreeFeature, rows: NumpyEvaluator) -> tuple[Integers, Mask]:
+    """The leaf of each row, and which rows have one."""
+    places = (rows.numbers(feature.of) - feature.low) / feature.width
+    np.clip(np.floor(places, out=places), 0, feature.leaves - 1, out=places)
+    there = rows.both(rows.present(feature.of), ~np.isnan(places))
+    places[~there] = 0.0
+    return places.astype(np.int64), there

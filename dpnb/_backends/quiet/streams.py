@@ -1,0 +1,191 @@
+"""Discard what is written to both standard streams of this process while an engine works.
+
+The descriptors themselves are replaced, and not only ``sys.stdout`` and ``sys.stderr``: code that is not written in
+Python (a panic of polars, say) writes to descriptor 2, and processes that are started meanwhile inherit both.  This
+affects every thread of the process, so it is done around engines alone, and ends with the last of several questions.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import logging
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
+
+DESCRIPTORS = (1, 2)
+NAMES = ("stdout", "stderr")
+
+Identity = tuple[int, int]
+"""Device and inode, by which two processes know that they write to the same pipe, terminal or file."""
+
+
+class _Work:
+    """A piece of work during which the streams are kept.
+
+    Parameters
+    ----------
+    waited_for : bool
+        False if an interrupt may leave it behind.
+    """
+
+    def __init__(self, waited_for: bool) -> None:
+        self.waited_for = waited_for
+
+
+class _Sink(io.RawIOBase):
+    """Takes every byte."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return len(data)
+
+
+_nowhere: TextIO = io.TextIOWrapper(io.BufferedWriter(_Sink()), "utf-8", "backslashreplace", write_through=True)
+_lock = threading.RLock()
+_going_on: weakref.WeakSet[_Work] = weakref.WeakSet()  # weak, so that an interrupt at the wrong moment leaves none
+_descriptors: dict[int, int] = {}
+"""Copies of the descriptors that were replaced, by their numbers."""
+_streams: dict[str, Any] = {}
+_logging: list[int] = []
+
+
+@contextmanager
+def discard_output(*, waited_for: bool = True) -> Iterator[None]:
+    """Show nothing that this process prints, logs or warns of during the block.
+
+    Parameters
+    ----------
+    waited_for : bool
+        False in a thread that goes on when an interrupt leaves its work behind.  Until it ends the descriptors stay
+        replaced, but Python's own streams are restored after the interrupt; where these write to the descriptors, as in
+        a terminal, both are restored.
+    """
+    work = _Work(waited_for)
+    try:
+        with _lock:
+            if waited_for or not _python_writes_there():
+                _going_on.add(work)
+                _exchange(waited_for)
+        yield
+    finally:
+        try:
+            _end(work)
+        except KeyboardInterrupt:  # it came between two steps: repeat all of them
+            _end(work)
+            raise
+
+
+def identities() -> set[Identity]:
+    """Where the standard streams of this process lead while no engine works."""
+    found = set()
+    with _lock:
+        for descriptor in DESCRIPTORS:
+            with suppress(OSError):
+                found.add(identity(_descriptors.get(descriptor, descriptor)))
+    return found
+
+
+def identity(descriptor: int) -> Identity:
+    """The identity of what a descriptor of this process leads to."""
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
+def redirect_to_null(descriptors: tuple[int, ...]) -> None:
+    """Discard what is written to these descriptors from now on."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for descriptor in descriptors:
+            os.dup2(nowhere, descriptor)
+    finally:
+        os.close(nowhere)
+
+
+def _end(work: _Work) -> None:
+    with _lock:
+        _going_on.discard(work)
+        if not any(one.waited_for for one in _going_on):
+            _give_back()
+        if not _going_on:
+            _restore()
+
+
+def _exchange(waited_for: bool) -> None:
+    """Replace the streams.  Each step is recorded first, so that those taken can be undone."""
+    _flush()
+    for descriptor in DESCRIPTORS:
+        if descriptor not in _descriptors:
+            try:
+                _descriptors[descriptor] = os.dup(descriptor)
+            except OSError as error:
+                if error.errno != errno.EBADF:  # a process may have none; any other error ends the question
+                    raise
+                continue
+            redirect_to_null((descriptor,))
+    if not waited_for:
+        return
+    for name in NAMES:
+        if getattr(sys, name) is not _nowhere:
+            _streams[name] = getattr(sys, name)
+            setattr(sys, name, _nowhere)
+    if not _logging:
+        _logging.append(logging.root.manager.disable)
+    _disable_logging(sys.maxsize)
+
+
+def _give_back() -> None:
+    for name in NAMES:
+        if name in _streams:
+            if getattr(sys, name) is _nowhere:  # unless somebody has put another in its place
+                setattr(sys, name, _streams[name])
+            del _streams[name]
+    if _logging:
+        _disable_logging(_logging[0])
+        _logging.clear()
+
+
+def _disable_logging(level: int) -> None:
+    """As `logging.disable`, in which an interrupt would leave a lock behind that other threads wait for, for ever.
+
+    Before Python 3.13 that function does not release the lock however it ends.  A `with` does: up to that version no
+    interrupt is handled between the taking of a lock and the block.
+    """
+    with logging._lock:  # type: ignore[attr-defined]
+        manager = logging.root.manager
+        manager.disable = level
+        for logger in (logging.root, *manager.loggerDict.values()):
+            if isinstance(logger, logging.Logger):
+                logger._cache.clear()  # type: ignore[attr-defined]  # which levels are enabled
+
+
+def _restore() -> None:
+    _flush()  # what was meant for a descriptor and waits in a buffer
+    for descriptor, copy in list(_descriptors.items()):
+        os.dup2(copy, descriptor)
+        del _descriptors[descriptor]
+        os.close(copy)
+
+
+def _python_writes_there() -> bool:
+    """Whether Python's own streams are the descriptors; those of a notebook's kernel are not."""
+    for name in NAMES:
+        stream = _streams.get(name, getattr(sys, name))
+        with suppress(Exception):  # it has none
+            if stream is not None and stream.fileno() in DESCRIPTORS:
+                return True
+    return False
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with suppress(Exception):
+            if stream is not None:
+                stream.flush()

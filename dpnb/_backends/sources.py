@@ -1,0 +1,64 @@
+"""Tables by their names, and the joins and parts of them that were asked about.
+
+Each is made once and kept; a join holds no rows, but is a plan of the engine, or
+`dpnb._backends.memory.join_pairs.JoinedRows`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from dpnb._backends.protocol import Schemas
+from dpnb._plan.join import schema_of
+from dpnb._plan.plan import Join, PartSource, TableSource
+from dpnb._plan.schema import Schema
+from dpnb.copying import NotCopyable
+
+R = TypeVar("R")
+
+
+class SourceResolver(NotCopyable, ABC, Generic[R]):
+    """Rows in one place.
+
+    Parameters
+    ----------
+    tables : mapping of str to rows
+    schemas : dict of str to dict
+    """
+
+    def __init__(self, tables: Mapping[str, R], schemas: Schemas) -> None:
+        self._made: dict[TableSource, R] = {}
+        self._made.update(tables)
+        self._names, self._schemas = tuple(tables), schemas
+
+    def schema(self, source: TableSource) -> Schema:
+        """Columns of a table, join or part."""
+        return schema_of(source, self._schemas)
+
+    def rows(self, source: TableSource) -> R:
+        """A table, join or part: a private value.
+
+        Raises
+        ------
+        KeyError
+            There is no such table.
+        """
+        if source not in self._made:
+            if isinstance(source, Join):
+                sides = self.rows(source.left), self.rows(source.right)
+                self._made[source] = self._joined(*sides, source)
+            elif isinstance(source, PartSource):
+                self._made[source] = self._part(self.rows(source.source), source)
+            else:
+                raise KeyError(source)
+        return self._made[source]
+
+    @abstractmethod
+    def _joined(self, left: R, right: R, source: Join) -> R:
+        """Every pair of rows that one unit has in both."""
+
+    @abstractmethod
+    def _part(self, whole: R, source: PartSource) -> R:
+        """The rows of a part."""

@@ -1,0 +1,131 @@
+"""What one unit can change, in words."""
+
+from __future__ import annotations
+
+from dpnb._compile.features import (
+    BY_UNIT,
+    CountFeature,
+    Feature,
+    GradientFeature,
+    ModelLossFeature,
+    TreeFeature,
+    UnitFeature,
+    ValueFeature,
+)
+from dpnb._compile.linear import ANY_NUMBER, LinearQuery
+from dpnb._compile.sensitivity import cells_of_unit, longest_squared, rows_squared
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import Discovery, JointAggregation, ModelLoss, Moments, Single
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, describe_bounds
+
+
+def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
+    """What one unit can add, in one line."""
+    whose = f"one {unit.column}" if unit.column else "one row"
+    said = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
+    limits = "" if unit.column is None else f" ({describe_bounds(query.limits)})"
+    return f"{whose} adds {said}{limits}"
+
+
+def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
+    """What a unit contributes, what is clipped, and why the noise is this large; heading and text."""
+    facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
+    cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else ANY_NUMBER
+    if any(not isinstance(feature, BY_UNIT) for feature in query.features):
+        facts.append(("worst case", _worst(query, cells)))
+    if any(isinstance(feature, UnitFeature) for feature in query.features):
+        many = cells_of_unit(query.limits, cells)
+        facts.append(("worst case", f"a unit counts once in each of at most {many} groups: sqrt({many}) together"))
+    if any(isinstance(feature, GradientFeature) for feature in query.features):
+        facts.append(("worst case", "a gradient that is scaled down, however many rows the unit has"))
+    if isinstance(query.plan.aggregation, JointAggregation):
+        total = sum(part.weight for part in query.plan.aggregation.parts)
+        shares = (f"{part.weight / total:.0%}" for part in query.plan.aggregation.parts)
+        facts.append(("shared", f"the charge is shared by {len(query.parts)} measurements: {', '.join(shares)}"))
+    details = {
+        place
+        for aggregation, first, count in query.parts
+        if isinstance(aggregation, Moments)
+        for place in range(first + 1, first + count)
+    }
+    scales = (_scale(feature, query) for place, feature in enumerate(query.features) if place not in details)
+    facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
+    given = ", given that a group was named" if isinstance(query.plan.aggregation, Discovery) else ""
+    facts.append(("intervals", f"cover the noise{given}, not what is clipped or does not count"))
+    facts.append(("less noise", "half of it costs four times as much of the budget; mu=0.5 has twice as much"))
+    return facts
+
+
+def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list[str]:
+    """What a row adds to one part; of many moments only what they are of."""
+    aggregation, first, count = part
+    if isinstance(aggregation, Moments):
+        of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
+        return [f"1 a row, and at most 1 to each sum and product of {of}, brought to -1 ... 1"]
+    if isinstance(aggregation, ModelLoss):
+        return ["1 to the count for each row, and at most 0.5 to the sum of how badly rows are predicted, less 0.5"]
+    return [_feature(feature) for feature in query.features[first : first + count]]
+
+
+def _feature(feature: Feature) -> str:
+    match feature:
+        case UnitFeature():
+            return "1 once, however many rows it has"
+        case CountFeature():
+            return "1 to the count for each row"
+        case TreeFeature():
+            return f"1 a row on each of {feature.levels} levels of a tree"
+        case GradientFeature():
+            each = f" to each of {feature.chains}" if feature.chains > 1 else ""
+            return f"a gradient of norm at most {feature.gradient.clip:g}{each}"
+        case ValueFeature():
+            reach = f"{float(feature.row_limit * feature.unit * feature.weight):.6g}"
+            less = f" minus {feature.middle:.6g}" if feature.centre else ""
+            return f"at most {reach} to the sum of {words(feature.of)}{less} for each row"
+
+
+def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
+    said = [
+        f"{words(feature.of)} to {feature.low:g} ... {feature.high:g}"
+        for feature in query.features
+        if isinstance(feature, ValueFeature | TreeFeature)
+        and not isinstance(feature, ModelLossFeature)
+        and not (isinstance(feature, TreeFeature) and feature.whole)
+        if not any(isinstance(part, Moments) for part, _, _ in query.parts)
+    ]
+    said += [
+        f"what a unit's rows give together to a norm of {feature.gradient.clip:g}"
+        for feature in query.features
+        if isinstance(feature, GradientFeature)
+    ]
+    if unit.column is not None:
+        said.append(f"what counts of one {unit.column}: {describe_bounds(query.limits)}")
+    return "; ".join(dict.fromkeys(said)) or "nothing"
+
+
+def _worst(query: LinearQuery, cells: int) -> str:
+    limits: ContributionBounds = query.limits
+    counted, longest = rows_squared(limits, cells), longest_squared(limits, cells)
+    if query.clip_squared is not None:
+        return f"its vector is scaled down to {float(longest) ** 0.5:.4g} times the longest row"
+    if counted == 1:
+        return "one row at its bounds"
+    per_group = limits.rows_per_group if limits.rows_per_group is not None else limits.rows
+    return f"its rows at their bounds, {per_group} in one group: {float(longest) ** 0.5:.4g} times one row"
+
+
+def _scale(feature: Feature, query: LinearQuery) -> str:
+    scale = float(query.l2_sensitivity_squared) ** 0.5 * float(feature.unit)
+    match feature:
+        case ModelLossFeature():
+            return f"{scale:.4g} in the sum of how badly rows are predicted"
+        case GradientFeature():
+            return f"{scale:.4g} in each number of a gradient"
+        case ValueFeature():
+            return f"{scale:.4g} in the sum of {words(feature.of)}"
+        case TreeFeature():
+            return f"{scale:.4g} in each node of the tree"
+        case UnitFeature():
+            return f"{scale:.4g} in the number of units"
+        case CountFeature():
+            return f"{scale:.4g} in the number of rows"

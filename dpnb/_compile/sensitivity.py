@@ -1,0 +1,58 @@
+"""How much one unit's rows can add up to, whatever they are (add or remove one unit with all its rows).
+
+Let a row give a vector of norm at most r into the cell of its group, and let n_c of a unit's rows fall into cell c.
+By the triangle inequality the unit's part of cell c has norm at most n_c r, and parts of different cells are
+orthogonal, so the unit's vector has norm at most r sqrt(sum n_c^2).  What remains is the largest sum of squares that
+the limits leave: the squares are convex, so it is reached by filling as few cells as possible.
+
+* at most k rows                                  k^2: all in one cell
+* at most g cells and m rows in each              g m^2
+* all three                                       cells filled with m rows while the k last, and one with the rest
+* a norm of c rows, with or without the others    at most c^2, since the unit's vector is scaled down to c r
+
+Equal rows in the fullest cells reach it.  For distinct units the vector is an indicator of the cells in which the unit
+has a row, at most min(k, g, cells) of them.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpnb._plan.privacy_unit import ContributionBounds
+
+
+def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
+    """The largest sum over cells of (rows of one unit)^2; None if no number of rows bounds it.
+
+    Parameters
+    ----------
+    limits : Limits
+        In force: at least one of rows, groups with rows per group, or norm.
+    cells : int
+        Groups of the question.
+    """
+    groups = cells if limits.groups is None else min(limits.groups, cells)
+    per_group = limits.rows_per_group if limits.rows is None else min(limits.rows, limits.rows_per_group or limits.rows)
+    if per_group is None:
+        return None
+    rows = groups * per_group if limits.rows is None else min(limits.rows, groups * per_group)
+    return rows // per_group * per_group**2 + (rows % per_group) ** 2
+
+
+def longest_squared(limits: ContributionBounds, cells: int) -> Fraction:
+    """The square of the longest vector of one unit, as a multiple of the square of the longest single row."""
+    counted = rows_squared(limits, cells)
+    clipped = None if limits.norm is None else Fraction(limits.norm) ** 2
+    found = [Fraction(bound) for bound in (counted, clipped) if bound is not None]
+    return min(found)
+
+
+def clips(limits: ContributionBounds, cells: int) -> bool:
+    """Whether a unit's vector can be longer than allowed, and so has to be looked at unit by unit."""
+    counted = rows_squared(limits, cells)
+    return limits.norm is not None and (counted is None or Fraction(limits.norm) ** 2 < counted)
+
+
+def cells_of_unit(limits: ContributionBounds, cells: int) -> int:
+    """In how many groups one unit can have a row."""
+    return min(bound for bound in (limits.rows, limits.groups, cells) if bound is not None)

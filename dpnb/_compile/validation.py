@@ -1,0 +1,94 @@
+"""The last check of a compiled plan: everything that rows are divided, shifted or scaled by is a usual number.
+
+Interval arithmetic (`dpnb._plan.expressions.dtypes`) should have refused everything else, but this check does not rely
+on it: whatever a plan asks and however its features were made, each figure is finite, normal and positive as the double
+that is used, or the plan is refused before anything is charged.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from dpnb._compile import grid
+from dpnb._compile.features import CLIP_STEPS, Feature, GradientFeature, ModelLossFeature, TreeFeature, ValueFeature
+from dpnb._plan.regression import RegressionDesign
+from dpnb._plan.schema import SIZES, of_usual_size
+from dpnb.errors import PlanError
+
+Figure = tuple[str, float | Fraction]
+
+
+def refuse_unsound(words: str, features: Sequence[Feature], l2_sensitivity_squared: int, clip: int | None) -> None:
+    """Refuse a plan with a range, width, grid, scale or sensitivity that is not finite, normal and positive.
+
+    Parameters
+    ----------
+    words : str
+        The question.
+    features : sequence of Feature
+    l2_sensitivity_squared : int
+    clip : int or None
+        The square of the norm to which units are scaled down.
+
+    Raises
+    ------
+    PlanError
+    """
+    for feature in features:
+        for name, bound in _bounds(feature):
+            if not of_usual_size(bound):
+                raise PlanError(f"{words}: its {name} must be {SIZES}; it is {bound!r}; .clip() the column first")
+        for name, figure in _figures(feature):
+            if not _is_sound(figure):
+                raise PlanError(_REFUSAL.format(words=words, name=name, figure=figure))
+    for name, squared in (("sensitivity", l2_sensitivity_squared), ("clip", clip)):
+        if squared is not None and not _is_sound(Fraction(squared)):
+            raise PlanError(_REFUSAL.format(words=words, name=name, figure=squared))
+
+
+_REFUSAL = (
+    "{words}: its {name} must be a finite, normal number above 0; it is {figure}; give the column other bounds, by "
+    ".clip() or in the schema"
+)
+
+
+def _is_sound(figure: float | Fraction) -> bool:
+    try:
+        return sys.float_info.min <= float(figure) < math.inf
+    except OverflowError:
+        return False
+
+
+def _bounds(feature: Feature) -> Iterator[tuple[str, float]]:
+    """Numbers to which rows are clamped, or which are subtracted from them."""
+    if isinstance(feature, ValueFeature | TreeFeature):
+        yield "lower bound", feature.low
+        yield "upper bound", feature.high
+
+
+def _figures(feature: Feature) -> Iterator[Figure]:
+    """What rows, or their sums, are divided or multiplied by."""
+    yield "weight", feature.weight
+    yield "unit", feature.unit
+    yield "longest row", Fraction(feature.limit_squared)
+    if isinstance(feature, ValueFeature):
+        yield "range", feature.high - feature.low
+        yield "grid", Fraction(2) ** -grid.exponent(feature)
+    if isinstance(feature, TreeFeature):
+        yield "width of a leaf", feature.width
+        yield "range", feature.width * feature.leaves
+        yield "number of leaves", feature.leaves - feature.whole * (feature.high - feature.low)
+    if isinstance(feature, GradientFeature):
+        yield "clip", feature.gradient.clip
+        yield "steps of the clip", CLIP_STEPS / feature.gradient.clip if feature.gradient.clip else math.inf
+    if isinstance(feature, GradientFeature | ModelLossFeature):
+        yield from _scales(feature.design)
+
+
+def _scales(design: RegressionDesign) -> Iterator[Figure]:
+    """What columns are divided by, to scale them to -1 to 1."""
+    for reach in (*design.reaches, design.outcome[1]):
+        yield "half of a range", reach

@@ -1,0 +1,222 @@
+"""The core of a session: what answers and charges on one branch of a ledger.
+
+A session, a sub-session and a part of a table are the same verbs over a core each.  All of them ask the same tables and
+write to the same ledger; they differ in the account that pays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.tree import Launch
+from dpnb._core.pricing.previews import explain, preview
+from dpnb._core.pricing.public_knowledge import PublicSizes
+from dpnb._core.pricing.questions import QueryPricer
+from dpnb._core.pricing.target import StoredRequest, Target, target_from
+from dpnb._core.query import Query
+from dpnb._core.releases import ReleasePipeline
+from dpnb._core.tables import PrivateTables
+from dpnb._core.unit_budgets import IndividualAccounting
+from dpnb._plan.measurements import AnyView
+from dpnb._plan.partition import part_from_json, table_of
+from dpnb._plan.plan import PartSource, Plan, TableSource, describe_plan
+from dpnb._plan.schema import Key
+from dpnb.accounting.budget import Budget
+from dpnb.copying import NotCopyable
+from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, InvalidValueError, PlanError, RequestError
+from dpnb.frame.coerce import group_key_table
+from dpnb.ledger import node_of
+from dpnb.mechanisms import randomness
+from dpnb.results.answer import Answer
+from dpnb.results.explanation import Explanation
+from dpnb.results.preview import Preview
+
+REFUSALS = (BudgetExceeded, InvalidValueError, PlanError, RequestError, ErrorEstimateUnavailable)
+"""What a release raises before anything is charged."""
+
+
+class SessionCore(NotCopyable):
+    """Tables, accountant, pricing and releases of a session, a sub-session or a part.
+
+    Parameters
+    ----------
+    id : str
+        The same for every session on one branch of one ledger.
+    name : str
+    tables : Tables
+    account : Account
+        What pays.
+    version : str
+        Of the tables.
+    public : PublicFigures
+    source : Source
+        Of noise.
+    notice : str, optional
+        Says loudly that answers are not real or not private.
+    individuals : Individuals, optional
+        What each unit has paid, where each has a budget of its own.
+    promise : str, optional
+        In words; that of the account if left out.
+    part : PartOf, optional
+        The rows that alone can be asked about, in a part of a table.
+    statement_prefix : str
+        What the odometers' statements are about, for a session inside another one.
+    label : str
+        Which part of a partition this is, in words, if it is one.
+    """
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        name: str,
+        tables: PrivateTables,
+        account: Accountant,
+        version: str,
+        public: PublicSizes,
+        source: randomness.NoiseSource,
+        notice: str | None = None,
+        individuals: IndividualAccounting | None = None,
+        promise: str | None = None,
+        part: PartSource | None = None,
+        statement_prefix: str = "",
+        label: str = "",
+    ) -> None:
+        self.id, self.name, self.version, self.notice = id, name, version, notice
+        self.tables, self.account, self.individuals, self.source = tables, account, individuals, source
+        self.promise = promise or f"{account.promise.words}, for {tables.words}"
+        self.part, self.statement_prefix, self.label = part, statement_prefix, label
+        self.questions = QueryPricer(tables, account, version, public)
+        self.releases = ReleasePipeline(
+            self.questions,
+            source,
+            notice,
+            asked=lambda plan, view: Query(plan, view, self).release,
+            changed=self.changed,
+            individuals=individuals,
+        )
+        self._listeners: list[Callable[[], None]] = []
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever something was charged, answered or refused."""
+        self._listeners.append(listener)
+
+    def changed(self) -> None:
+        """Tell the listeners that something was charged, answered or refused."""
+        for listener in self._listeners:
+            listener()
+
+    # --- sessions inside this one -------------------------------------------------------------------------------
+
+    def sub_session(self, launch: Launch) -> SessionCore:
+        """The core of a sub-session that was launched here: the same tables, a budget of its own."""
+        account = self.account.of_sub_session(launch)
+        return SessionCore(
+            id=self._id_of(node_of(launch.id)),
+            name=f"{self.name}: {launch.name}",
+            tables=self.tables,
+            account=account,
+            version=self.version,
+            public=self.questions.public,
+            source=self.source,
+            notice=self.notice,
+            promise=f"{account.promise.words}, for {self.tables.words}; paid for by {self.name}",
+            part=self.part,
+            statement_prefix="Of what was asked in this sub-session alone: ",
+        )
+
+    def part_of(self, launch: Launch, key: Key) -> SessionCore:
+        """The core of a part of a partition that was launched here: some of the rows, paid for by the largest part."""
+        label = f"{launch.about['resolved']['by']} {key}"
+        part = SessionCore(
+            id=self._id_of(node_of(launch.id, (key,))),
+            name=f"{self.name}: {label}",
+            tables=self.tables,
+            account=self.account.of_part(launch, (key,)),
+            version=self.version,
+            public=PublicSizes(),
+            source=self.source,
+            notice=self.notice,
+            individuals=self.individuals,
+            promise=f"a part of {self.name}, which pays for the largest part: {self.promise}",
+            part=part_from_json(launch.about["arguments"]["parts"], key),
+            statement_prefix="Of what was asked in this part alone: ",
+            label=label,
+        )
+        part.on_change(self.changed)
+        return part
+
+    def _id_of(self, branch: str) -> str:
+        return hashlib.sha256(f"{self.id} {branch}".encode()).hexdigest()[:16]
+
+    # --- what can be asked --------------------------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget:
+        """What was promised; of a part what was promised of the whole."""
+        return self.account.budget
+
+    def rows(self, table: str) -> TableSource:
+        """What can be asked about of a table: all of its rows, or those of this part.
+
+        Raises
+        ------
+        PlanError
+            This is a part of another table.
+        """
+        if self.part is None:
+            return table
+        if table != table_of(self.part):
+            raise PlanError(
+                f"table {table!r}: this is a part of {table_of(self.part)!r}, which alone can be asked about here"
+            )
+        return self.part
+
+    def query(self, plan: Plan, view: AnyView) -> Query:
+        """A question about these tables.
+
+        Raises
+        ------
+        PlanError
+            No noise could be scaled to it.
+        """
+        self.tables.compile(plan)
+        return Query(plan, view, self)
+
+    # --- what a query asks for: see `dpnb._core.query.QueryRunner` ----------------------------------------------
+
+    def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
+        """What a release with the same arguments would cost and give; free, and made without the table."""
+        return preview(self.questions, plan, view, self._target(plan, target), self.notice)
+
+    def release(self, plan: Plan, view: AnyView, **target: Any) -> Answer:
+        """Answer a question so that it is known at least this well, and charge what that adds."""
+        try:
+            return self.releases.release(plan, view, self._target(plan, target))
+        except REFUSALS as error:
+            self.releases.refused(describe_plan(plan, view), error)
+            raise
+
+    def best(self, plan: Plan, view: AnyView) -> Answer | None:
+        """Everything released about a question so far, combined, at 95%; None before the first release."""
+        return self.releases.best(plan, view)
+
+    def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
+        """What was charged for a question and never answered."""
+        return [request for _, request in self.releases.unanswered(plan, view)]
+
+    def explain(self, plan: Plan, view: AnyView) -> Explanation:
+        """What one privacy unit contributes, what is clipped, and why the noise is this large."""
+        return Explanation(*explain(self.questions, plan, view))
+
+    def _target(self, plan: Plan, given: Mapping[str, Any]) -> Target:
+        groups = given.get("groups")
+        if groups is None:
+            return target_from(**{**given, "groups": ()})
+        if not plan.by:
+            raise RequestError(f"groups: the {plan.words} has none; got {groups!r}")
+        keys = group_key_table(groups, plan.by, self.tables.schema(plan.source))
+        return target_from(**{**given, "groups": keys})

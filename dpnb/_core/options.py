@@ -1,0 +1,182 @@
+"""The curator's arguments, checked before anything is opened or read."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Schema, Text, encodable, whole_number
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.doubles import LEAST_FAILURE
+from dpnb.accounting.exact import decimal_down, positive, shown, to_text
+from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
+
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
+
+DISCOVERY_SHARE = Fraction(1, 10)
+"""Of the budget's discovery_delta that one discovery takes, unless it says otherwise."""
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+LEAST_AMOUNT, GREATEST_AMOUNT = Fraction(1, 10**100), Fraction(10**100)
+"""Limits of a loss, a share or an error that is asked for; the square of a noise scale is then a usual double."""
+
+
+def checked_amount(value: Any, name: str) -> Fraction:
+    """An amount that is asked for: a loss, a share of one, or an error.
+
+    Raises
+    ------
+    InvalidValueError
+        It is not a number between 1e-100 and 1e100.
+    """
+    number = positive(value, name=name)
+    if not LEAST_AMOUNT <= number <= GREATEST_AMOUNT:
+        raise InvalidValueError(
+            f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; ask for another amount"
+        )
+    return number
+
+
+def checked_name(name: object) -> str:
+    """A name that can also name a file."""
+    if isinstance(name, str) and NAME.fullmatch(name):
+        return name
+    raise InvalidValueError(
+        f"name: must be letters, digits, '.', '_' or '-', at most 100, starting with a letter or digit; got {name!r}"
+    )
+
+
+def checked_budget(budget: object) -> Budget:
+    """A budget, and only one."""
+    if isinstance(budget, Budget):
+        return budget
+    raise InvalidValueError(f"budget: must be one dpnb.Budget(epsilon=, delta=) or dpnb.Budget.gdp(mu); got {budget!r}")
+
+
+def checked_version(version: object) -> str:
+    """A name for the state of the table."""
+    if isinstance(version, str) and version and encodable(version):
+        return version
+    raise InvalidValueError(f"version: must be a non-empty str that names the state of the table; got {version!r}")
+
+
+def checked_seed(seed: object) -> int:
+    """A seed of test noise."""
+    number = whole_number(seed)
+    if number is None or number < 0:
+        raise InvalidValueError(f"not_private_test_seed: must be a whole number, at least 0; got {seed!r}")
+    return number
+
+
+def checked_size(size: object) -> int | None:
+    """A public number of units, or None."""
+    number = whole_number(size)
+    if size is None or (number is not None and number > 0):
+        return number
+    raise InvalidValueError(f"public_size: must be a positive whole number of units, or left out; got {size!r}")
+
+
+def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | None) -> dict[str, int]:
+    """Public numbers of rows by table; the name is empty for the only one.
+
+    Parameters
+    ----------
+    rows : int or mapping of str to int, optional
+    units : mapping of str to PrivacyUnit
+        By table.
+    size : int, optional
+        The public number of units.
+
+    Raises
+    ------
+    InvalidValueError
+        It is not a positive whole number, or larger than the number of rows of `size` units that can count.
+    SchemaError
+        It is not given in the form in which the tables are.
+    """
+    if rows is None:
+        return {}
+    several = "" not in units
+    if several != isinstance(rows, Mapping):
+        what = "a mapping of table names to whole numbers" if several else "one whole number"
+        raise SchemaError(f"public_rows: must be {what}; got {rows!r}")
+    given = rows if isinstance(rows, Mapping) else {"": rows}
+    found = {}
+    for name, value in given.items():
+        if name not in units:
+            raise SchemaError(f"public_rows: {name!r} is none of the tables {', '.join(map(repr, units))}")
+        number = whole_number(value)
+        if number is None or number <= 0:
+            raise InvalidValueError(f"public_rows: must be a positive whole number of rows; got {rows!r}")
+        most = units[name].max_rows
+        if most is not None and size is not None and number > most * size:
+            raise InvalidValueError(
+                f"public_rows: must be at most {most:,} per unit, of {size:,} units (public_size); got {rows!r}; give "
+                "the number of rows that count, or another public_size"
+            )
+        found[name] = number
+    return found
+
+
+def discovery_delta(delta: Any, budget: Budget) -> str:
+    """What a discovery of groups takes of the budget's discovery_delta, as a decimal text.
+
+    Raises
+    ------
+    PlanError
+        The budget has none.
+    InvalidValueError
+        It is not above 0, more than all of it, or too small for a threshold.
+    """
+    whole = budget.discovery_delta
+    if not whole:
+        raise PlanError(
+            "discover: which groups there are is private, and the budget has set nothing aside to find them; make it "
+            "dpnb.Budget(epsilon=, delta=, discovery_delta=), or give the public groups as groupby(..., keys=[...])"
+        )
+    part = whole * DISCOVERY_SHARE if delta is None else positive(delta, name="delta")
+    if part > whole:
+        raise InvalidValueError(f"delta: must be at most discovery_delta={decimal_down(whole)!r}; got {delta!r}")
+    if part < LEAST_FAILURE:
+        raise InvalidValueError(f"delta: must be at least 1e-300; got {shown(part)}; give for example 1e-8")
+    return to_text(part)
+
+
+def ledger_path(ledger: object, name: str) -> str:
+    """Where the charges are kept; beside the notebook unless the curator says otherwise."""
+    if ledger is None:
+        return str(Path.cwd() / f"{name}.dpnb")
+    path = os.fspath(ledger) if isinstance(ledger, str | os.PathLike) else None
+    if isinstance(path, str) and path and "\0" not in path and encodable(path):
+        return path
+    raise InvalidValueError(f"ledger: must be the path of a file; got {ledger!r}; leave it out for {name}.dpnb")
+
+
+def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
+    """Warn, when a session is made, that the budget sets nothing aside to discover the values of its texts."""
+    texts = [repr(name) for columns in schemas.values() for name, kind in columns.items() if isinstance(kind, Text)]
+    if texts and not budget.discovery_delta:
+        warnings.warn(
+            f"schema: {', '.join(dict.fromkeys(texts))} declared as Text, and the budget has no discovery_delta, so "
+            ".discover() will be refused and only groups with given keys can be asked about; give "
+            "dpnb.Budget(..., discovery_delta=1e-7), or declare the public values with dpnb.Categories([...])",
+            SchemaWarning,
+            stacklevel=_level_of_caller(),
+        )
+
+
+def _level_of_caller() -> int:
+    """The `stacklevel` with which a warning from the calling function points to the first line outside dpnb."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,124 @@
+"""What a release would cost and give, and why: free, and made without the table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpnb._compile.explanation import contribution, explanation
+from dpnb._core.pricing.public_knowledge import RowCounts, rows_needed
+from dpnb._core.pricing.question import QueryState
+from dpnb._core.pricing.questions import QueryPricer, refuse_after_final
+from dpnb._core.pricing.target import Target
+from dpnb._plan.description import answer_unit
+from dpnb._plan.measurements import AnyView, ColumnsView, Discovery
+from dpnb._plan.plan import Plan, describe_plan
+from dpnb.accounting.exact import decimal_down
+from dpnb.accounting.guarantee import AnyFilter
+from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.intervals import fixed_radius
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.threshold import threshold_for
+from dpnb.render.numbers import format_number
+from dpnb.results.estimates.expected import RANK, in_rank
+from dpnb.results.estimates.noisy import Cells
+from dpnb.results.estimates.outputs import outputs_of
+from dpnb.results.preview import Preview
+
+
+def preview(questions: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
+    """What a release would cost and give."""
+    account = questions.account
+    with account.ledger.lock:
+        question = questions.question(plan, view, target.groups)
+        rows = questions.rows(question)
+        question, total, cost = questions.priced(question, target, rows)
+        if cost.mu_squared:
+            refuse_after_final(question, target)
+        before, promise = account.filter, account.promise
+        expectations = questions.expectations(question, target, rows)
+        expected = expectations.errors()
+        counted = promise.enters(cost)
+        share, after = account.outlook(counted)
+    errors, assumed = expected.now, None
+    if cost.mu_squared:
+        errors, assumed = expected.at(_scale(question, total)), expectations.assumed(_scale(question, total))
+    fits = before.admits(counted)
+    query = question.query
+    discovery = isinstance(plan.aggregation, Discovery)
+    return Preview(
+        words=question.words,
+        asked=target.words,
+        target=total,
+        cost=cost,
+        cost_share=share,
+        confidence=decimal_down(target.confidence),
+        errors=errors,
+        error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
+        names=() if discovery else tuple(group.name for group in plan.by),
+        keys=tuple(query.keys[cell] for cell in question.cells) if query.keys else ((),),
+        outputs=outputs_of(view),
+        headroom_after=after if fits else 0.0,
+        fits=fits,
+        largest=None if fits else account.largest(question.known),
+        times=before.times(counted),
+        contribution=contribution(query, questions.tables.unit(plan.source)),
+        refining=promise.refining,
+        assumption=_assumption(question, rows, errors, total, target),
+        assumed=None if errors is None else assumed,
+        known_errors=expected.now,
+        notice=notice,
+        who=_who(before, counted, alone=question.alone),
+    )
+
+
+def _who(before: AnyFilter, cost: Loss, *, alone: bool) -> str | None:
+    """Who would take part, where each unit has a budget of its own: a function of the ledger alone."""
+    if not isinstance(before, WorstCaseFilter):
+        return None
+    if alone:
+        return "those who can still pay for it: some may be left out, so it is not combined with earlier looks"
+    times = before.times(cost)
+    if times is None:
+        return "everybody, surely: this is known already"
+    return f"everybody, surely; and so they would in {times - 1:,} more like it"
+
+
+def explain(questions: QueryPricer, plan: Plan, view: AnyView) -> tuple[str, list[tuple[str, str]]]:
+    """The question in words, and what one unit can change in it."""
+    query = questions.tables.compile(plan)
+    return describe_plan(plan, view), explanation(query, questions.tables.unit(plan.source))
+
+
+def _scale(question: QueryState, total: GDP) -> float:
+    """Noise scale of the measured cells once they are known as well as by `total`."""
+    return sigma_for(question.measured.l2_sensitivity_squared, GDP.from_squared(total.mu_squared))
+
+
+def _discovery(question: QueryState, total: GDP, target: Target) -> str:
+    """How the error of a group depends on its size, and how common a group must be to be found."""
+    scale, groups = _scale(question, total), question.measured.l2_sensitivity_squared
+    least = threshold_for(scale, groups, question.discovery_delta)
+    named = f"a group is named if its number of units, with noise, is at least {math.ceil(least):,}"
+    if target.simultaneous:
+        return f"the number of groups that are named, which nobody knows beforehand; {named}"
+    far = fixed_radius([scale], alpha=target.alpha)
+    return f"a group near the threshold (about ± {format_number(far, far)} far above it); {named}"
+
+
+def _assumption(
+    question: QueryState, rows: RowCounts | None, errors: Cells | None, total: GDP, target: Target
+) -> str | None:
+    """What the expected errors rest on."""
+    if question.discovery_delta:
+        return _discovery(question, total, target)
+    if rows is not None:
+        return f"about {np.nanmin(rows.each):,.0f} rows in the smallest group ({rows.source})"
+    plan, view = question.query.plan, question.view
+    if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
+        return "the number of rows, which no released count tells; the interval comes with the answer"
+    if errors is None:
+        return "the answer itself, of which nothing is released yet; the interval comes with the answer"
+    return None

@@ -1,0 +1,78 @@
+"""Which sessions this process has, most recently used first, who wants to hear when one changes, and who is asking."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Listed(Protocol):
+    """What is listed: a session, a sub-session or a part."""
+
+    @property
+    def id(self) -> str:
+        """The same for all on one branch of one ledger."""
+        ...
+
+
+_lock = [threading.RLock()]
+"""In a list, so that a fork can replace it: a thread that the fork does not have may hold it."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _lock.__setitem__(0, threading.RLock()))
+_sessions: list[weakref.ref[Listed]] = []
+_listeners: list[Callable[[], None]] = []
+_front_end: list[Callable[[], str | None]] = []
+
+
+def note_use(session: Listed) -> None:
+    """Note that a session is new or has changed, and tell the listeners."""
+    with _lock[0]:
+        others = [ref for ref in _sessions if ref() not in (None, session)]
+        _sessions[:] = [weakref.ref(session), *others]
+        listeners = list(_listeners)
+    for listener in listeners:
+        listener()
+
+
+def note_shown(session: Listed) -> None:
+    """Note that somebody looks at a session that is not told of otherwise, as a part of a partition is not."""
+    with _lock[0]:
+        if not any(ref() is session for ref in _sessions):
+            _sessions.append(weakref.ref(session))
+
+
+def sessions() -> list[Listed]:
+    """Live sessions, most recently used first; of several on one ledger only the last made."""
+    with _lock[0]:
+        alive = [session for ref in _sessions if (session := ref()) is not None]
+    newest: dict[str, Listed] = {}
+    for session in alive:
+        newest.setdefault(session.id, session)
+    return list(newest.values())
+
+
+def current_cell() -> str | None:
+    """Id of the notebook cell that is asking; None where nobody can tell, as outside a notebook."""
+    return _front_end[-1]() if _front_end else None
+
+
+def set_cell_provider(asking_cell: Callable[[], str | None] | None) -> None:
+    """Let a front end tell which cell is asking; None takes it back."""
+    _front_end[:] = [] if asking_cell is None else [asking_cell]
+
+
+def subscribe(listener: Callable[[], None]) -> None:
+    """Call `listener` whenever a session is made or changes; once, however often it subscribes."""
+    with _lock[0]:
+        if listener not in _listeners:
+            _listeners.append(listener)
+
+
+def unsubscribe(listener: Callable[[], None]) -> None:
+    """Stop calling `listener`."""
+    with _lock[0]:
+        if listener in _listeners:
+            _listeners.remove(listener)

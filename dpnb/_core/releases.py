@@ -1,0 +1,381 @@
+"""Releases of one session: the order charge, read, noise, release.
+
+Compile and bound the question, let the filter admit its loss, write the charge to the ledger, and only then read rows,
+draw noise, write the answer, show it.  A crash in between can waste budget; it can never exceed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from dpnb._backends.guard import run_guarded
+from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._compile import LinearQuery
+from dpnb._core import registry
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.admission import admit
+from dpnb._core.history.log import RequestLog
+from dpnb._core.pricing.estimation import EstimateReader
+from dpnb._core.pricing.question import Keys
+from dpnb._core.pricing.questions import QueryPricer, only_of, refuse_after_final, refuse_shares_apart
+from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.pricing.target import StoredRequest, Target
+from dpnb._core.tables import PrivateTables
+from dpnb._core.unit_budgets import IndividualAccounting
+from dpnb._plan.identity import query_key
+from dpnb._plan.measurements import AnyView, Discovery, Proportions
+from dpnb._plan.plan import Plan, describe_plan
+from dpnb.accounting.exact import decimal_down
+from dpnb.accounting.losses import GDP
+from dpnb.copying import NotCopyable
+from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, RequestError
+from dpnb.ledger import Charge
+from dpnb.ledger.charge import digest
+from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.measurement import Measurement
+from dpnb.mechanisms.randomness import NoiseSource
+from dpnb.mechanisms.threshold import named
+from dpnb.progress import Stage, at, work
+from dpnb.results.answer import Answer
+from dpnb.results.observations import CombinedObservations, Observation, first_tau
+
+FAILED = (
+    "the question failed after it was charged; the charge stands and nothing was released; "
+    "asking with the same arguments takes up the same charge"
+)
+
+INTERRUPTED = (
+    "after the question was charged; the charge stands and nothing was released; asking with the same arguments takes "
+    "up the same charge"
+)
+
+LEFT_OUT = (
+    "about those who could still pay for it: each has a budget of their own, and some may be left out; who and how "
+    "many is private"
+)
+
+QUERIES_KEPT = 16
+"""Compiled, for the log; a few, since the keys of groups may be many."""
+
+Asked = Callable[[Plan, AnyView], Callable[..., Answer]]
+"""Gives the `release` of a question; handed to answers so that they can be refined."""
+
+
+class ReleasePipeline(NotCopyable):
+    """Releases of one session.
+
+    Parameters
+    ----------
+    questions : Questions
+    source : Source
+        Of noise.
+    notice : str, optional
+        Says loudly if answers are not real or not private.
+    asked : callable
+    changed : callable
+        Called when something was charged or answered.
+    individuals : Individuals, optional
+        What each unit has paid, where each has a budget of its own.
+    """
+
+    def __init__(
+        self,
+        questions: QueryPricer,
+        source: NoiseSource,
+        notice: str | None,
+        asked: Asked,
+        changed: Callable[[], None],
+        individuals: IndividualAccounting | None = None,
+    ) -> None:
+        self._questions, self._source, self.notice, self._individuals = questions, source, notice, individuals
+        self._asked, self.changed = asked, changed
+        self._everywhere = lru_cache(QUERIES_KEPT)(partial(_compiled, questions.tables))
+        self.log = RequestLog(questions.account, self.error_of)
+
+    @property
+    def account(self) -> Accountant:
+        """What pays."""
+        return self._questions.account
+
+    @property
+    def version(self) -> str:
+        """Of the tables."""
+        return self._questions.version
+
+    # --- releasing ----------------------------------------------------------------------------------------------
+
+    def release(self, plan: Plan, view: AnyView, target: Target, *, inside: str = "", combined: bool = False) -> Answer:
+        """Answer a question and charge what that adds; the identical request gives the very same answer, free.
+
+        What is new is refused once the session, or the mechanism on the branch `inside`, has ended; with `combined`
+        also a look that would stand alone.
+        """
+        with work(Stage.CHARGING):
+            with self._individuals.lock if self._individuals is not None else nullcontext():
+                self._make_ready(plan, view, target)
+                charge = self._charge(plan, view, target, inside, combined)
+                if charge.sigma is not None and charge.measurement is None:
+                    charge = self._answer_charge(plan, target, charge, charge.sigma)
+            self.log.asked(charge, registry.current_cell())
+            self.changed()
+            with at(Stage.WRITING):
+                return self.answer_of(charge)
+
+    def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
+        """Make sure, before anything is charged, that rows can be read; not needed if there is an answer already."""
+        known = self.asked_before(plan, view, target)
+        if known is None or (known.sigma is not None and known.measurement is None):
+            self._questions.tables.ready()
+
+    def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool) -> Charge:
+        """Find the request in the ledger, or admit and write its charge; durable when this returns."""
+        text, request = plan.to_json(), target.to_json(view)
+        account, version = self._questions.account, self._questions.version
+        key, ledger = self._key(text, request), account.ledger
+        with ledger.transaction():
+            known = ledger.find(key)
+            if known is not None:
+                return known
+            account.tree.refuse_ended(inside or account.trunk, version)
+            question = self._questions.question(plan, view, target.groups)
+            question, total, loss = self._questions.priced(question, target, self._questions.rows(question))
+            if question.alone and combined:
+                raise BudgetExceeded(
+                    f"{question.words}: is refined only while everybody surely takes part; a further look might leave "
+                    "somebody out and would stand alone; nothing was charged"
+                )
+            refinement = question.combined
+            if not loss.mu_squared and not refinement.looks:
+                raise RequestError(f"{question.words}: {target.words} measures nothing; ask for more")
+            sigma = tau = None
+            if loss.mu_squared:
+                refuse_after_final(question, target)
+                account.refuse_nobody(question.words, version)
+                admit(account, question.words, loss, question.known)
+                sigma = sigma_for(question.measured.l2_sensitivity_squared, loss)
+                tau = refinement.tau if refinement.looks else None if target.final else first_tau(sigma, target.alpha)
+            looks = self._questions.looks(plan) if refinement.looks else []
+            return ledger.reserve(
+                key=key,
+                branch=account.trunk,
+                version=version,
+                question=query_key(plan),
+                plan=text,
+                request=request,
+                target=max(total, question.known, key=lambda loss: loss.mu_squared),
+                loss=loss,
+                sigma=sigma,
+                tau=tau,
+                looks=tuple(look.id for look in looks),
+                cell=registry.current_cell(),
+            )
+
+    def _answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
+        """Read rows, draw noise, write the answer; what was charged and not answered before is taken up here.
+
+        A noisy value that did not reach the ledger must not be seen, in a traceback say: the charge will be taken up
+        with other noise.  So the writing is guarded as the reading is.
+        """
+        ledger = self._questions.account.ledger
+
+        @isolated_numeric_settings()
+        def answered() -> Charge:
+            tables = self._questions.tables
+            query = tables.compile(plan, only_of(tables.compile(plan), target.groups))
+            measurement, keys = self._measured(query, charge, sigma)
+            with at(Stage.WRITING):
+                return ledger.release(charge, measurement, keys)
+
+        try:
+            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, told=LedgerError)
+        except BaseException:
+            with suppress(LedgerError):  # if that cannot be written either, it stays a charge without an answer
+                ledger.fail(charge)
+            self.changed()
+            raise
+
+    def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:
+        tables, units = self._questions.tables.opened, self._individuals
+        if not isinstance(query.plan.aggregation, Discovery):
+            with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
+                sums = tables.sums(query) if units is None else units.sums(charge, query)
+            with at(Stage.NOISE):
+                return measure(sums, sigma=sigma, source=self._source), None
+        with at(Stage.GROUPS):
+            keys, counts = tables.groups(query) if units is None else units.groups(charge, query)
+        groups = query.l2_sensitivity_squared  # each of which a unit changes by one
+        with at(Stage.NOISE):
+            places, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
+        return released, tuple(keys[place] for place in places)
+
+    def refused(self, question: str, error: DpnbError) -> None:
+        """Remember, for the panel, that a request was refused before anything was charged."""
+        self.log.refused(question, error, registry.current_cell())
+        self.changed()
+
+    # --- answers ------------------------------------------------------------------------------------------------
+
+    def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, StoredRequest]]:
+        """What was charged for a question and not answered; the same request takes each up again, free."""
+        account, version = self._questions.account, self._questions.version
+        charges = account.ledger.unanswered(version, account.trunk, query_key(plan))
+        asked = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
+        return [(charge, request) for charge, request in asked if request.view == view]
+
+    def asked_before(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
+        """The row of the identical request, if it was made before, in any kernel; nothing is charged or read."""
+        with self.account.ledger.lock:  # not while another thread writes a row that may yet be undone
+            return self.account.ledger.find(self._key(plan.to_json(), target.to_json(view)))
+
+    def _key(self, plan: str, request: str) -> str:
+        """Identity of a request."""
+        return digest([self.version, self.account.trunk, plan, request])
+
+    def known(self, plan: Plan) -> GDP:
+        """How well a question is known by now: what its looks cost together."""
+        query = self._questions.tables.compile(plan)
+        return self._questions.refinement(query).known(query.l2_sensitivity_squared)
+
+    def best(self, plan: Plan, view: AnyView) -> Answer | None:
+        """Everything known of a question, combined, at 95%; the latest look where none can be combined."""
+        query = self._questions.tables.compile(plan)
+        looks = self._questions.looks(plan) or self._questions.all_looks(plan)[-1:]
+        if not looks or isinstance(plan.aggregation, Discovery):
+            return None
+        refinement = self._questions.refinement_of(query, looks)
+        known = refinement.known(query.l2_sensitivity_squared)
+        request = StoredRequest(Fraction(95, 100), view, False, ())
+        return self._shaped(query, request, looks, cost=(GDP(0), 0.0), known=known, time=looks[-1].time)
+
+    def answer_of(self, charge: Charge) -> Answer:
+        """The answer that a released row of the ledger gave."""
+        query = self._questions.tables.compile(plan_of(charge))
+        request = request_of(charge)
+        cost = charge.gdp, self._questions.account.paid(charge.id)
+        looks = self._questions.account.ledger.by_id(charge.looks)
+        return self._shaped(query, request, looks, cost=cost, known=charge.target, time=charge.time)
+
+    def error_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> str:
+        """The error of the answer that a released row of the ledger gave, in words.
+
+        Which rows of the table count has no part in it, so questions that differ in that alone are compiled once.
+        """
+        looks = [charge] if charge.looks == (charge.id,) else self._questions.account.ledger.by_id(charge.looks)
+        return self._reading(self._everywhere(replace(plan, where=None).to_json()), request, looks).error
+
+    def _shaped(
+        self,
+        query: LinearQuery,
+        request: StoredRequest,
+        looks: list[Charge],
+        *,
+        cost: tuple[GDP, float],
+        known: GDP,
+        time: str,
+    ) -> Answer:
+        plan, view = query.plan, request.view
+        reading = self._reading(query, request, looks)
+        refinement = reading.refinement
+        return Answer(
+            words=describe_plan(plan, view),
+            names=tuple(group.name for group in plan.by),
+            keys=reading.keys,
+            outputs=reading.outputs,
+            cells=reading.cells,
+            confidence=decimal_down(request.confidence),
+            simultaneous=request.simultaneous,
+            notice=self.notice,
+            about=self._about(looks),
+            given=reading.given,
+            worst_case=self._questions.account.individual,
+            sources=_sources(refinement, looks, view),
+            anytime=reading.anytime,
+            refined=len(refinement.looks) > 1,
+            plan=plan,
+            view=view,
+            cost=cost[0],
+            cost_share=cost[1],
+            known=known,
+            looks=len(refinement.looks),
+            time=time,
+            origin=_Origin(self, query, request, looks),
+        )
+
+    def _reading(self, query: LinearQuery, request: StoredRequest, looks: list[Charge]) -> EstimateReader:
+        if isinstance(query.plan.aggregation, Discovery):
+            keys = looks[0].keys or ()
+            refinement = CombinedObservations((Observation(looks[0].gdp, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
+        else:
+            keys, refinement = query.keys or ((),), self._questions.refinement_of(query, looks)
+        return EstimateReader(query, request, refinement, keys, self._questions.tables.schema(query.plan.source))
+
+    def _about(self, looks: list[Charge]) -> str | None:
+        """Whom an answer is about, if that may not be everybody: a function of the ledger alone."""
+        first = self._questions.account.left_out
+        return LEFT_OUT if first is not None and any(look.id >= first for look in looks) else None
+
+
+def _compiled(tables: PrivateTables, plan: str) -> LinearQuery:
+    return tables.compile(Plan.from_json(plan))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Origin(NotCopyable):
+    """The way from an answer back to its session, which a copied answer does not take along."""
+
+    releases: ReleasePipeline
+    query: LinearQuery
+    request: StoredRequest
+    looks: list[Charge]
+
+    def refine(self, answer: Answer, **target: Any) -> Answer:
+        return self.releases._asked(answer.plan, answer.view)(**target)
+
+    def shares(self, answer: Answer) -> Answer:
+        view = Proportions()
+        refuse_shares_apart(view, self.releases._questions.refinement_of(self.query, self.looks))
+        return self.releases._shaped(
+            self.query,
+            StoredRequest(self.request.confidence, view, self.request.simultaneous, self.request.groups),
+            self.looks,
+            cost=(answer.cost, answer.cost_share),
+            known=answer.known,
+            time=answer.time,
+        )
+
+    def past(self, answer: Answer) -> tuple[Answer, ...]:
+        """By the rules of an answer; made of what is released, without a row."""
+        return tuple(
+            self.releases._shaped(
+                self.query,
+                self.request,
+                self.looks[:number],
+                cost=(look.gdp, self.releases.account.paid(look.id)),
+                known=look.target,
+                time=look.time,
+            )
+            for number, look in enumerate(self.looks, start=1)
+        )
+
+
+def _sources(
+    refinement: CombinedObservations, looks: list[Charge], view: AnyView
+) -> tuple[frozenset[tuple[int, int]], ...]:
+    """For each group the measurements that it rests on; a share rests on those of all groups."""
+    sources = tuple(
+        frozenset(
+            (charge.id, cell)
+            for charge, look in zip(looks, refinement.looks, strict=True)
+            if look.cells is None or cell in look.cells
+        )
+        for cell in range(refinement.count)
+    )
+    return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources

@@ -1,0 +1,224 @@
+"""What each unit has paid, where every unit has a budget of its own: kept in memory, rebuilt from ledger and table.
+
+A question charges unit u what it could learn of u alone, ||v(u)||^2/sigma^2 as mu squared, where v(u) is what u adds to
+it; who cannot pay is left out, or adds only as much as it can pay for (Feldman and Zrnic 2021, Algorithms 3 and 7).
+
+Why that keeps the session's promise.  Take two tables that differ in unit u.  Who else takes part in a question, and
+with what, depends on their own rows and on what was released, so it is the same for both tables; the exact sums differ
+by what u adds, or by nothing while u is left out.  So given the past, each answer is (||v(u)||/sigma)-Gaussian for that
+pair, u's filter keeps the sum of squares within the budget, and Smith and Thakurta 2022, Theorem 1, applied to the pair
+gives mu0-GDP (for a budget in rho: Feldman and Zrnic 2021, Theorem 4.3, gives rho-zCDP).  The bound holds for every u.
+Individual accounting in Gaussian DP is due to Koskela, Tobaben and Honkela 2023 (arXiv:2209.15596v2), whose proof is
+direct, by a supermartingale for the hockey-stick divergence.
+A discovery's delta is charged to everybody alike: it bounds what u alone could reveal, and is 0 for u left out.
+
+While the worst cases of all questions together are within the budget everybody surely takes part, which is public, and
+looks at a question are combined.  Later ones may be of fewer units, or of parts of them, so each stands alone
+(`Questions.looks`): a weighted mean of sums over different units would estimate neither.
+
+A question is charged in the ledger, at its worst case, before any row is read; what each unit pays follows from the row
+of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether
+the question was answered or not.  State is for one version of the table; what other versions were charged, everybody
+is charged at the worst case, since a unit's rows may have been others there.
+
+Everything here is SENSITIVE and none of it may be shown: who takes part, how many, what anybody has paid.  Nothing is
+stored, and no decision outside depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from dpnb._backends import Groups, UnitBudgets
+from dpnb._backends.memory.memory_table import MemoryUnitBudgets
+from dpnb._backends.unit_vectors import Sums
+from dpnb._compile import LinearQuery
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.pricing.questions import only_of
+from dpnb._core.pricing.stored_request import plan_of, request_of
+from dpnb._core.tables import PrivateTables
+from dpnb._plan.measurements import CountActiveUnits, Discovery
+from dpnb.accounting.exact import binary_up
+from dpnb.accounting.individual import OnExhausted, UnitChargeTerms, WorstCaseFilter
+from dpnb.copying import NotCopyable
+from dpnb.errors import InvalidValueError
+from dpnb.ledger import Charge, ProcessLock
+from dpnb.progress import Stage, at, work
+
+Participation = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
+"""How a unit took part in a row of the ledger: ``untouched`` where it adds nothing, ``worst case`` where everybody was
+charged alike because the table was another version, ``free`` where nobody was charged."""
+
+
+@dataclass(frozen=True, repr=False)
+class UnitChargeRecord:
+    """What one unit had to do with one row of the ledger.  For that unit alone.
+
+    Parameters
+    ----------
+    charge : Charge
+    asked : float
+        What taking part in full would have cost it, as mu squared; 0 if the question did not touch it.
+    paid : Fraction
+        What it was charged, as mu squared.
+    spent : Fraction
+        What it was charged by then in all, as mu squared.
+    took : Took
+        How it took part.
+    """
+
+    charge: Charge
+    asked: float
+    paid: Fraction
+    spent: Fraction
+    took: Participation
+
+
+@dataclass(frozen=True, repr=False)
+class _State(NotCopyable):
+    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
+
+    unit_budgets: UnitBudgets
+    seen: int = 0
+
+
+class IndividualAccounting(NotCopyable):
+    """The units of one session's tables, and what each has paid.
+
+    Parameters
+    ----------
+    tables : Tables
+    account : Account
+        Of the session itself; its parts share the units.
+    version : str
+        Of the tables.
+    on_exhausted : str
+        ``"skip"``, ``"drop"`` or ``"clip"``: see `Session`.
+    """
+
+    def __init__(self, tables: PrivateTables, account: Accountant, version: str, on_exhausted: OnExhausted) -> None:
+        self._tables, self._account, self._version, self._mode = tables, account, version, on_exhausted
+        self._state: _State | None = None
+        self.lock = ProcessLock(account.ledger.path)
+        """To be held from a charge to its answer, so that rows are taken in the order in which they were charged."""
+
+    def sums(self, charge: Charge, query: LinearQuery) -> Sums:
+        """The exact sums of a row of the ledger, over those who can pay for it."""
+        sums: Sums = self._answered(charge, query)
+        return sums
+
+    def groups(self, charge: Charge, query: LinearQuery) -> Groups:
+        """The groups that somebody has of those who can pay for a row of the ledger, with their numbers of units."""
+        groups: Groups = self._answered(charge, query)
+        return groups
+
+    @work(Stage.REPLAYING)
+    def paid_by(self, unit: int) -> list[UnitChargeRecord]:
+        """What one unit paid for each row of the ledger.  For that unit alone, of tables in memory.
+
+        Parameters
+        ----------
+        unit : int
+            Its number in the prepared tables.
+        """
+        unit_budgets = self._fresh().unit_budgets
+        if not isinstance(unit_budgets, MemoryUnitBudgets):  # a statement has read the tables from files
+            raise TypeError(type(unit_budgets).__name__)
+        state, rows = _State(replace(unit_budgets, watched=unit)), []
+        for charge in self._account.ledger.charges():
+            before = state.unit_budgets.spent_by(unit)  # type: ignore[attr-defined]
+            state, _, touching = self._after(state, charge, None)
+            if not self._account.counts(charge.branch):
+                continue  # no request
+            after: Any = state.unit_budgets
+            spent, asked = after.spent_by(unit), after.asked_of_watched if touching else 0.0
+            rows.append(UnitChargeRecord(charge, asked, spent - before, spent, _took(touching, asked, spent - before)))
+        return rows
+
+    # --- one row after the other --------------------------------------------------------------------------------
+
+    def _answered(self, charge: Charge, query: LinearQuery) -> Any:
+        with self.lock:
+            state = self._state
+            with at(Stage.REPLAYING):
+                if state is None or state.seen >= charge.id:  # first in this kernel, or a row left unanswered
+                    state = self._fresh()
+                for earlier in self._account.ledger.charges(after=state.seen):
+                    if earlier.id < charge.id:
+                        state, _, _ = self._after(state, earlier, None)
+            with at(Stage.GROUPS if isinstance(query.plan.aggregation, Discovery) else Stage.UNITS):
+                state, answered, _ = self._after(state, charge, query)
+            self._state = state
+            return answered
+
+    def _fresh(self) -> _State:
+        start = self._account.promise.start
+        if not isinstance(start, WorstCaseFilter):  # a session has seen to it
+            raise TypeError(type(start).__name__)
+        return _State(self._tables.opened.unit_budgets(start.unit_budget, self._mode))
+
+    def _after(
+        self, state: _State, charge: Charge, query: LinearQuery | None
+    ) -> tuple[_State, Sums | Groups | None, bool]:
+        """How the units stand after a row, what it measures exactly, and whether it was measured at all."""
+        if not charge.loss or not self._account.counts(charge.branch):
+            return replace(state, seen=charge.id), None, False
+        worst, surely = self._account.worst_case(charge.id)
+        if charge.version == self._version and charge.sigma is not None:
+            try:
+                asked = self._compiled(charge) if query is None else query
+                whole = isinstance(
+                    asked.plan.aggregation, CountActiveUnits | Discovery
+                )  # of which nobody can be a part
+                in_part = self._mode == "clip" and not whole
+                terms = UnitChargeTerms(charge.sigma, asked.l2_sensitivity_squared, surely, in_part)
+                answered, unit_budgets = state.unit_budgets.asked(asked, terms)
+                return _State(unit_budgets, charge.id), answered, True
+            except Exception:
+                if query is not None:
+                    raise
+            # An earlier row that cannot be measured here, and was answered nowhere or somewhere else: nobody paid more
+            # for it than the worst case, and it must not stop what comes after it.
+        return _State(state.unit_budgets.charged(binary_up(worst)), charge.id), None, False
+
+    def _compiled(self, charge: Charge) -> LinearQuery:
+        plan = plan_of(charge)
+        query = self._tables.compile(plan)
+        only = only_of(query, request_of(charge).groups)
+        return query if only is None else self._tables.compile(plan, only)
+
+
+def _took(touching: bool, asked: float, paid: Fraction) -> Participation:
+    """How a unit took part, by what it was asked and charged; what is asked of a unit is rounded up, and so is paid."""
+    if not touching:
+        return "worst case" if paid else "free"
+    if not asked:
+        return "untouched"
+    return "in full" if paid >= asked else "in part" if paid else "left out"
+
+
+def checked_accounting(accounting: object, on_exhausted: object) -> OnExhausted | None:
+    """How units are accounted for one by one; None for the worst case of all alike.
+
+    Raises
+    ------
+    InvalidValueError
+        An argument is none of its values, or `on_exhausted` is given without individual accounting.
+    """
+    if accounting not in ("worst-case", "individual"):
+        raise InvalidValueError(f"accounting: must be 'worst-case' or 'individual'; got {accounting!r}")
+    if accounting == "worst-case":
+        if on_exhausted is not None:
+            raise InvalidValueError(
+                f"on_exhausted: says what becomes of a unit that cannot pay, under accounting='individual'; got "
+                f"{on_exhausted!r} with accounting='worst-case', which refuses the question instead; leave it out"
+            )
+        return None
+    if on_exhausted is None:
+        return "skip"
+    for mode in get_args(OnExhausted):
+        if on_exhausted == mode:
+            return mode  # type: ignore[no-any-return]
+    raise InvalidValueError(f"on_exhausted: must be 'skip', 'drop' or 'clip'; got {on_exhausted!r}; 'skip' is usual")

@@ -1,0 +1,124 @@
+"""What is asked, in words, for example ``median of mdvis``."""
+
+from __future__ import annotations
+
+from dpnb._plan.expressions.nodes import AsNumber, Expression
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    Count,
+    CountActiveUnits,
+    CountUnits,
+    Discovery,
+    Gradient,
+    JointAggregation,
+    Mean,
+    MeanCountView,
+    Measured,
+    ModelLoss,
+    Moments,
+    MomentsView,
+    PlainView,
+    Proportions,
+    QuantilesView,
+    QuantileTree,
+    Ratio,
+    Single,
+    Sum,
+)
+from dpnb._plan.regression import describe_model, is_class
+
+
+def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
+    """What is measured and what is read off."""
+    if isinstance(view, ColumnsView) and view.title:
+        return view.title
+    if isinstance(aggregation, JointAggregation):
+        parts = [part.aggregation for part in aggregation.parts]
+        columns = view.columns if isinstance(view, ColumnsView) else ()
+        shown = [_words(parts[named.part], named.view) for named in columns]
+        shown = shown or [_words(part, PlainView()) for part in parts]
+        return ", ".join(dict.fromkeys(shown))
+    return _words(aggregation, view)
+
+
+def _words(aggregation: Single | Discovery, view: AnyView) -> str:
+    match aggregation:
+        case Count(node) if node is not None:
+            return f"{'shares' if isinstance(view, Proportions) else 'count'} of {words(node)}"
+        case Count():
+            return "shares of rows" if isinstance(view, Proportions) else "count of rows"
+        case CountActiveUnits(moment):
+            return f"count of privacy units that can still pay for it, {moment!r}"
+        case CountUnits():
+            return "shares of privacy units" if isinstance(view, Proportions) else "count of privacy units"
+        case Sum(AsNumber(condition)) if isinstance(view, PlainView):
+            return f"count of rows with {words(condition)}"
+        case Mean(AsNumber(condition)) if isinstance(view, PlainView):
+            return f"share of rows with {words(condition)}"
+        case Sum(node):
+            return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {words(node)}"
+        case Mean(node):
+            return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {words(node)}"
+        case Ratio(node, denominator):
+            return f"ratio of {words(node)} to {words(denominator)}"
+        case Moments(columns, categories):
+            return _moment_words(columns + categories, view)
+        case QuantileTree(node):
+            return f"{_quantile_words(view)} of {words(node)}"
+        case Discovery():
+            return "groups that enough privacy units have,"
+        case Gradient(model):
+            return f"gradient of the {describe_model(model)}"
+        case ModelLoss(model):
+            what = "share of wrong predictions" if is_class(model) else "mean error (of the outcome's range)"
+            return f"{what} of a {describe_model(model)}"
+
+
+def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
+    if not isinstance(view, MomentsView):
+        return f"moments of {', '.join(map(words, columns))}"
+    chosen = list(view.labels) or [words(columns[at]) for at in view.columns]
+    if view.statistic == "regression":
+        return f"regression of {chosen[0]} on {', '.join(words(columns[at]) for at in view.columns[1:])}"
+    name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
+    return f"{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
+
+
+def _quantile_words(view: AnyView) -> str:
+    if not isinstance(view, QuantilesView):
+        return "quantiles"
+    if view.single:
+        special = {0.0: "smallest", 0.5: "median", 1.0: "largest"}
+        return special.get(view.at[0], f"quantile {view.at[0]:g}")
+    return f"quantiles {', '.join(f'{at:g}' for at in view.at)}"
+
+
+def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
+    """In what an answer and its error are, for example ``mdvis``; None for plain numbers and for mixed statistics."""
+    if isinstance(view, Proportions | ColumnsView):
+        return None
+    match aggregation:
+        case CountUnits() | Discovery():
+            return "privacy units"
+        case Count() | Sum(AsNumber()):
+            return "rows"
+        case Gradient() | ModelLoss():
+            return None
+        case Mean(AsNumber()) | Ratio() | JointAggregation():
+            return "rows" if isinstance(view, MeanCountView) else None
+        case Moments(columns):
+            return _moment_unit(columns, view)
+        case Mean(node) | Sum(node) | QuantileTree(node):
+            return "rows" if isinstance(view, MeanCountView) else words(node)
+
+
+def _moment_unit(columns: tuple[Expression, ...], view: AnyView) -> str | None:
+    if not isinstance(view, MomentsView):
+        return None
+    if view.statistic == "count":
+        return "rows"
+    if view.statistic in ("mean", "std"):
+        return words(columns[view.columns[0]])
+    return f"({words(columns[view.columns[0]])})²" if view.statistic == "var" else None

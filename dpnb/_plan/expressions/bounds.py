@@ -1,0 +1,171 @@
+"""Steps that give a number: its bounds by interval arithmetic, of the kinds of their arguments.
+
+Bounds hold for every row and every step, to the last bit.  Doubles are added, subtracted, multiplied and divided with
+correct rounding, which keeps the order of the exact results, so the results for the bounds are bounds for the results.
+Where libraries round in ways of their own (`dpnb._plan.expressions.rules.is_rounded`), the evaluation clips the result
+to its bounds.  Every bound and constant is 0 or of a usual size (`dpnb._plan.schema.of_usual_size`), or the expression
+is refused.  So no step overflows, divides by zero, or is undefined, whatever a row holds.
+
+Bounds need not be tight.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+
+from dpnb._plan.expressions import calendar
+from dpnb._plan.expressions.dtypes import (
+    Boolean,
+    Categorical,
+    Dtype,
+    Duration,
+    Numeric,
+    Timestamp,
+    date_literal,
+    described,
+    literal_kind,
+    needs,
+    refuse,
+)
+from dpnb._plan.expressions.nodes import Apply, Arithmetic, AsNumber, Clip, ExtractDatePart, Literal, Round
+from dpnb._plan.expressions.text import words
+
+MOST_DECIMALS = 15
+"""Decimals to which a number can be rounded, before and after the point."""
+
+_ENDS: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+
+
+def arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
+    """Of numbers; and the difference of dates."""
+    if isinstance(left, Timestamp | Duration) or isinstance(right, Timestamp | Duration):
+        return _time_arithmetic(node, left, right)
+    for side, kind in ((node.left, left), (node.right, right)):
+        if not isinstance(kind, Numeric):
+            hint = (
+                "write .astype(float) to compute with it"
+                if isinstance(kind, Categorical | Boolean)
+                else "it has no sum"
+            )
+            refuse(node, f"{words(side)} is {described(kind)}, not a number; {hint}")
+    if not isinstance(left, Numeric) or not isinstance(right, Numeric):
+        raise TypeError  # never; the loop has refused it
+    if node.operator in ("//", "%", "**"):
+        return _with_constant(node, left)
+    if node.operator == "/" and right.low <= 0 <= right.high:
+        refuse(node, f"{words(node.right)} can be 0, so nothing bounds the quotient; .clip() it away from 0 first")
+    ends = [_ENDS[node.operator](a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    whole = left.whole and right.whole and node.operator != "/"
+    return Numeric(min(ends), max(ends), whole)
+
+
+def _with_constant(node: Arithmetic, left: Numeric) -> Numeric:
+    if not isinstance(node.right, Literal) or isinstance(node.right.value, bool | str):
+        refuse(node, f"the right side of {node.operator} must be a number that you write; got {words(node.right)}")
+    by = float(node.right.value)
+    if node.operator == "**":
+        return _power(node, left, by)
+    if by <= 0:
+        refuse(node, f"the right side of {node.operator} must be above 0; got {by:g}")
+    if node.operator == "//":
+        return Numeric(left.low // by, left.high // by, True)
+    if left.low // by == left.high // by:
+        return Numeric(left.low % by, left.high % by, left.whole and by.is_integer())
+    whole = left.whole and by.is_integer()
+    return Numeric(0.0, by - 1 if whole else by, whole)
+
+
+def _power(node: Arithmetic, left: Numeric, by: float) -> Numeric:
+    if by <= 0 or by > 64:
+        refuse(node, f"the exponent must lie above 0 and be at most 64; got {by:g}")
+    if not by.is_integer() and left.low < 0:
+        refuse(node, f"{words(node.left)} can be below 0, where a root is not defined; .clip(0, None) it first")
+    try:
+        # A square is a product wherever it is evaluated, and correctly rounded.
+        ends = [end * end if by == 2 else end**by for end in (left.low, left.high)]
+    except OverflowError:
+        ends = [-math.inf, math.inf]
+    low = 0.0 if by % 2 == 0 and left.low <= 0 <= left.high else min(ends)
+    return Numeric(low, max(ends), left.whole and by.is_integer())
+
+
+def _time_arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
+    if node.operator == "-" and isinstance(left, Timestamp):
+        if isinstance(right, Categorical) and isinstance(node.right, Literal):
+            right = date_literal(node, node.right)
+        if isinstance(right, Timestamp):
+            return Duration(left.low - right.high, left.high - right.low)
+    return refuse(node, "dates can be subtracted from each other, and nothing else; take .dt.year or another part")
+
+
+def clip(node: Clip, inner: Dtype) -> Numeric:
+    """A number between limits."""
+    number = needs(Numeric, node.inner, inner, ".clip() takes a number")
+    for limit in (node.low, node.high):
+        if limit is not None:
+            literal_kind(limit)
+    low = -math.inf if node.low is None else node.low
+    high = math.inf if node.high is None else node.high
+    if low > high:
+        refuse(node, f"the lower limit must not be above the upper one; got {low:g} and {high:g}")
+    ends = min(max(number.low, low), high), min(max(number.high, low), high)
+    whole = number.whole and all(end.is_integer() for end in ends)
+    return Numeric(*ends, whole=whole)
+
+
+def apply(node: Apply, inner: Dtype) -> Numeric:
+    """A function that only rises, or the absolute value."""
+    number = needs(Numeric, node.inner, inner, f"{node.function}() takes a number")
+    low, high = number.low, number.high
+    if node.function == "abs":
+        return Numeric(0.0 if low <= 0 <= high else min(abs(low), abs(high)), number.magnitude, number.whole)
+    if node.function == "log1p":
+        if low <= -1:
+            refuse(node, f"{words(node.inner)} can be -1 or less, where log1p is not defined; .clip() it first")
+        return Numeric(math.log1p(low), math.log1p(high))
+    low, high = (math.exp(end) if end < 709 else math.inf for end in (low, high))
+    return Numeric(low, high)
+
+
+def rounded(node: Round, inner: Dtype) -> Numeric:
+    """Rounding keeps the order."""
+    number = needs(Numeric, node.inner, inner, ".round() takes a number")
+    decimals = node.decimals
+    if not -MOST_DECIMALS <= decimals <= MOST_DECIMALS:
+        refuse(node, f"decimals must be from -{MOST_DECIMALS} to {MOST_DECIMALS}; got {decimals}")
+    low, high = float(round(number.low, decimals)), float(round(number.high, decimals))
+    return Numeric(low, high, decimals <= 0 or number.whole)
+
+
+def part(node: ExtractDatePart, kind: Dtype) -> Numeric:
+    """A part of a date, or of a length of time."""
+    if node.part in calendar.SPANS:
+        if not isinstance(kind, Duration):
+            refuse(node, f"only a difference of dates has {node.part}; this is {described(kind)}")
+        unit = calendar.SPANS[node.part]
+        return Numeric(math.floor(kind.low / unit), math.floor(kind.high / unit), whole=True)
+    if not isinstance(kind, Timestamp):
+        refuse(node, f"only a date has a {node.part}; this is {described(kind)}; declare it as dpnb.Dates(first, last)")
+    if node.part == "year":
+        return Numeric(calendar.year_of(kind.low), calendar.year_of(kind.high), whole=True)
+    low, high = calendar.RANGES[node.part]
+    return Numeric(low, high, whole=True)
+
+
+def as_number(node: AsNumber, kind: Dtype) -> Numeric:
+    """Numeric categories, or a condition."""
+    if isinstance(kind, Boolean):
+        return Numeric(0.0, 1.0, whole=True)
+    if isinstance(kind, Numeric):
+        return kind
+    if isinstance(kind, Categorical) and kind.numeric:
+        values = [float(value) for value in kind.values]
+        return Numeric(min(values), max(values), all(value.is_integer() for value in values))
+    return refuse(node, f"only numeric categories and conditions become numbers; this is {described(kind)}")

@@ -1,0 +1,62 @@
+"""Points in time are seconds since the beginning of 1970, in UTC; their parts are whole numbers.
+
+A float of seconds is exact to the microsecond until the year 2255.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._plan.expressions.nodes import DatePart
+
+Floats = NDArray[np.float64]
+
+DAY = 86_400.0
+RANGES: dict[DatePart, tuple[int, int]] = {
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "day": (1, 31),
+    "dayofyear": (1, 366),
+    "dayofweek": (0, 6),
+    "hour": (0, 23),
+}
+"""What a part can be, whatever the bounds of the column are; years follow from the bounds."""
+SPANS: dict[DatePart, float] = {"days": DAY, "seconds": 1.0}
+"""Parts of a span of time, in seconds; counted in whole numbers, downward as in pandas."""
+
+
+def year_of(seconds: float) -> int:
+    """The calendar year of a point in time."""
+    try:
+        return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).year
+    except OverflowError:  # the last microseconds of the year 9999, rounded up
+        return datetime.max.year
+
+
+def part_of(part: DatePart, seconds: Floats) -> Floats:
+    """The part of each point in time (or span); NaN for nothing."""
+    if part in SPANS:
+        return np.floor(seconds / SPANS[part])
+    missing = np.isnan(seconds)
+    moments = np.floor(np.where(missing, 0.0, seconds)).astype("datetime64[s]")
+    days, months = moments.astype("datetime64[D]"), moments.astype("datetime64[M]")
+    month = months.astype(np.int64) % 12
+    match part:
+        case "year":
+            values = moments.astype("datetime64[Y]").astype(np.int64) + 1970
+        case "quarter":
+            values = month // 3 + 1
+        case "month":
+            values = month + 1
+        case "day":
+            values = (days - months).astype(np.int64) + 1
+        case "dayofyear":
+            values = (days - moments.astype("datetime64[Y]")).astype(np.int64) + 1
+        case "dayofweek":
+            values = (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
+        case _:
+            values = (moments - days).astype(np.int64) // 3600
+    return np.where(missing, np.nan, values.astype(np.float64))

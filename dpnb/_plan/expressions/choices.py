@@ -1,0 +1,137 @@
+"""Steps that give a condition or a category, or one of two values: of the kinds of their arguments."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from dpnb._plan.expressions.dtypes import (
+    OPEN_END,
+    Boolean,
+    Categorical,
+    Dtype,
+    Duration,
+    Numeric,
+    String,
+    Timestamp,
+    date_literal,
+    described,
+    literal_kind,
+    needs,
+    refuse,
+)
+from dpnb._plan.expressions.nodes import And, Compare, Cut, Expression, FillNull, IsIn, Literal, Lookup, Not, Or, Where
+from dpnb._plan.expressions.text import words
+from dpnb._plan.schema import SIZES, Key, of_usual_size
+
+_HINT = (
+    "compare numbers with numbers, dates with dates such as '1974-11-01', and categories or texts with one value by "
+    "== or !=; .astype(float) makes numbers of numeric categories"
+)
+
+
+def both(node: And | Or, left: Dtype, right: Dtype) -> Boolean:
+    """Two conditions."""
+    for side, kind in ((node.left, left), (node.right, right)):
+        needs(Boolean, side, kind, "&, | and ~ join conditions")
+    return Boolean()
+
+
+def negation(node: Not, inner: Dtype) -> Boolean:
+    """A condition turned round."""
+    return needs(Boolean, node.inner, inner, "~ turns a condition round")
+
+
+def comparison(node: Compare, left: Dtype, right: Dtype) -> Boolean:
+    """Of two values of one kind, or with a constant."""
+    literal = node.right if isinstance(node.right, Literal) else None
+    equality = node.operator in ("==", "!=")
+    match left, right:
+        case (Numeric(), Numeric()) | (Timestamp(), Timestamp()) | (Duration(), Duration()):
+            return Boolean()
+        case (Boolean(), Boolean()) if equality:
+            return Boolean()
+        case (Timestamp(), Categorical()) if literal is not None:
+            date_literal(node, literal)
+            return Boolean()
+        case (String(), Categorical()) if literal is not None and equality:
+            return Boolean()
+        case (Categorical(), _) if literal is not None:
+            return _category_comparison(node, left, literal.value, equality)
+    return refuse(node, f"{described(left)} cannot be compared with {described(right)} by {node.operator}; {_HINT}")
+
+
+def _category_comparison(node: Compare, left: Categorical, value: Key, equality: bool) -> Boolean:
+    if equality and value not in left.values:
+        refuse(
+            node,
+            f"{value!r} is not a declared category of {words(node.left)}; the categories are "
+            f"{', '.join(map(repr, left.values))}",
+        )
+    if not equality and (not left.numeric or isinstance(value, bool | str)):
+        refuse(node, "only numbers have an order; use == or != with one of the categories")
+    return Boolean()
+
+
+def is_in(node: IsIn, inner: Dtype) -> Boolean:
+    """As many comparisons."""
+    for value in node.values:
+        comparison(Compare("==", node.inner, Literal(value)), inner, literal_kind(value))
+    return Boolean()
+
+
+def fill(node: FillNull, inner: Dtype) -> Dtype:
+    """The value or the constant."""
+    return _hull(node, inner, Literal(node.value), literal_kind(node.value))
+
+
+def where(node: Where, condition: Dtype, inner: Dtype, otherwise: Dtype) -> Dtype:
+    """One of two values."""
+    needs(Boolean, node.condition, condition, ".where() takes a condition")
+    return _hull(node, inner, node.otherwise, otherwise)
+
+
+def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) -> Dtype:
+    """A kind for both of two expressions."""
+    match kind, other:
+        case Numeric(), Numeric():
+            return Numeric(min(kind.low, other.low), max(kind.high, other.high), kind.whole and other.whole)
+        case Categorical(), Categorical():
+            return Categorical(tuple(dict.fromkeys((*kind.values, *other.values))))
+        case (Categorical(), Numeric()) if isinstance(otherwise, Literal) and kind.numeric:
+            return Categorical(tuple(dict.fromkeys((*kind.values, otherwise.value))))
+        case Boolean(), Boolean():
+            return kind
+        case Timestamp(), Timestamp():
+            return Timestamp(min(kind.low, other.low), max(kind.high, other.high))
+        case (Timestamp(), Categorical()) if isinstance(otherwise, Literal):
+            date = date_literal(node, otherwise)
+            return Timestamp(min(kind.low, date.low), max(kind.high, date.high))
+    return refuse(node, f"{described(kind)} and {described(other)} do not go together; give both of one kind")
+
+
+def cut(node: Cut, inner: Dtype) -> Categorical:
+    """The labels of bins."""
+    needs(Numeric, node.inner, inner, "cut() takes a number")
+    for edge in node.edges:
+        if not of_usual_size(edge) and abs(edge) != OPEN_END:
+            refuse(node, f"an edge must be infinite, or {SIZES}; got {edge!r}")
+    ascending = all(a < b for a, b in pairwise(node.edges))
+    if len(node.edges) < 2 or not ascending or len(node.labels) != len(node.edges) - 1:
+        refuse(node, "cut() takes at least two ascending edges, and one label for each bin between them")
+    return Categorical(tuple(dict.fromkeys(node.labels)))
+
+
+def lookup(node: Lookup, *inner: Dtype) -> Dtype:
+    """What a public table says."""
+    for place, kind in enumerate(inner):
+        if not isinstance(kind, Categorical | String) and not (isinstance(kind, Numeric) and kind.whole):
+            refuse(node, f"only categories, texts and whole numbers can be looked up; this is {described(kind)}")
+        if isinstance(kind, String) and not all(isinstance(key[place], str) for key in node.keys):
+            refuse(node, "texts are looked up by texts; write the keys as str")
+    if node.low is not None and node.high is not None:
+        for value in node.values:
+            number = isinstance(value, int | float) and of_usual_size(value) and node.low <= value <= node.high
+            if value is not None and not number:
+                refuse(node, f"a number that is looked up must be {SIZES}; got {value!r}")
+        return Numeric(node.low, node.high, all(value is None or float(value).is_integer() for value in node.values))
+    return Categorical(tuple(dict.fromkeys(value for value in node.values if value is not None)))

@@ -1,0 +1,141 @@
+"""What an expression can give, with its bounds or public values."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from dpnb._plan.expressions.nodes import Expression, Literal
+from dpnb._plan.expressions.text import words
+from dpnb._plan.schema import SIZES, Key, iso_time, of_usual_size, seconds_of
+from dpnb.errors import PlanError, SchemaError
+
+OPEN_END = sys.float_info.max
+"""An edge of a cut that stands for infinity."""
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number in ``[low, high]``; `whole` if it has no fraction."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    @property
+    def magnitude(self) -> float:
+        """Largest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of a public list of values."""
+
+    values: tuple[Key, ...]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every category is a number, so that categories have an order."""
+        return all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values)
+
+
+@dataclass(frozen=True)
+class String:
+    """A text, of which nothing is public."""
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """True, false, or neither."""
+
+
+@dataclass(frozen=True)
+class Timestamp:
+    """A point in time, in seconds since 1970."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A length of time, in seconds."""
+
+    low: float
+    high: float
+
+
+Dtype = Numeric | Categorical | String | Boolean | Timestamp | Duration
+K = TypeVar("K", Numeric, Boolean)
+
+
+def literal_kind(value: Key) -> Dtype:
+    """What a constant is.
+
+    Raises
+    ------
+    PlanError
+        A number that is neither 0 nor of a usual size.
+    """
+    if isinstance(value, bool):
+        return Boolean()
+    if isinstance(value, str):
+        return Categorical((value,))
+    if not of_usual_size(value):
+        raise PlanError(f"{value!r}: a number in a question must be {SIZES}; rows without a number never count")
+    return Numeric(float(value), float(value), whole=float(value).is_integer())
+
+
+def date_literal(node: Expression, literal: Literal) -> Timestamp:
+    """A constant that is compared with dates.
+
+    Raises
+    ------
+    PlanError
+        It is no date.
+    """
+    try:
+        seconds = seconds_of(iso_time(literal.value, words(node)))
+    except SchemaError as error:
+        raise PlanError(str(error)) from None
+    return Timestamp(seconds, seconds)
+
+
+def needs(wanted: type[K], node: Expression, kind: Dtype, rule: str) -> K:
+    """The kind of an argument, if it is the one that a step takes.
+
+    Raises
+    ------
+    PlanError
+    """
+    if not isinstance(kind, wanted):
+        refuse(node, f"{rule}; this is {described(kind)}")
+    return kind
+
+
+def described(kind: Dtype) -> str:
+    """A kind in words."""
+    return {
+        Numeric: "a number",
+        Categorical: "a category",
+        String: "a text",
+        Boolean: "a condition",
+        Timestamp: "a date",
+        Duration: "a length of time",
+    }[type(kind)]
+
+
+def refuse(node: Expression, fault: str) -> NoReturn:
+    """Refuse an expression.
+
+    Raises
+    ------
+    PlanError
+    """
+    raise PlanError(f"{words(node)}: {fault}")

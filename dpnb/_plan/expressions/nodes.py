@@ -1,0 +1,234 @@
+"""The tree: frozen values that become JSON and come back equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal as OneOf
+
+import msgspec
+
+from dpnb._plan.schema import Key
+
+ComparisonOperator = OneOf["==", "!=", "<", "<=", ">", ">="]
+Operator = OneOf["+", "-", "*", "/", "//", "%", "**"]
+Function = OneOf["abs", "log1p", "exp"]
+DatePart = OneOf["year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "days", "seconds"]
+
+
+class Node(msgspec.Struct, frozen=True, tag_field="op", omit_defaults=True):
+    """Base of every node."""
+
+
+class Column(Node, frozen=True, tag="column"):
+    """A column of the schema."""
+
+    name: str
+
+
+class Literal(Node, frozen=True, tag="literal"):
+    """A constant that the analyst wrote; a date as ISO text."""
+
+    value: Key
+
+
+class Arithmetic(Node, frozen=True, tag="arithmetic"):
+    """``left operator right``; the right side of ``//``, ``%`` and ``**`` is a constant."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+
+class Compare(Node, frozen=True, tag="compare"):
+    """``left operator right``."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+
+
+class And(Node, frozen=True, tag="and"):
+    """Both hold."""
+
+    left: Expression
+    right: Expression
+
+
+class Or(Node, frozen=True, tag="or"):
+    """At least one holds."""
+
+    left: Expression
+    right: Expression
+
+
+class Not(Node, frozen=True, tag="not"):
+    """It does not hold."""
+
+    inner: Expression
+
+
+class IsIn(Node, frozen=True, tag="isin"):
+    """The value is one of these."""
+
+    inner: Expression
+    values: tuple[Key, ...]
+
+
+class IsNull(Node, frozen=True, tag="isna"):
+    """There is nothing that counts; true or false for every row."""
+
+    inner: Expression
+
+
+class FillNull(Node, frozen=True, tag="fillna"):
+    """The value, or a constant where there is none."""
+
+    inner: Expression
+    value: Key
+
+
+class Clip(Node, frozen=True, tag="clip"):
+    """The value, or the nearer limit if it is outside."""
+
+    inner: Expression
+    low: float | None
+    high: float | None
+
+
+class Apply(Node, frozen=True, tag="apply"):
+    """A function of one number."""
+
+    function: Function
+    inner: Expression
+
+
+class Round(Node, frozen=True, tag="round"):
+    """Rounded to a number of decimals, halves to even."""
+
+    inner: Expression
+    decimals: int = 0
+
+
+class Where(Node, frozen=True, tag="where"):
+    """`inner` where the condition is true, `otherwise` where it is false, nothing where it is neither."""
+
+    condition: Expression
+    inner: Expression
+    otherwise: Expression
+
+
+class Cut(Node, frozen=True, tag="cut"):
+    """Which of the bins between ascending edges a number falls into; nothing outside of them.
+
+    With `right` a bin holds its upper edge (the first one its lower edge too), otherwise its lower edge (the last one
+    its upper edge too).
+    """
+
+    inner: Expression
+    edges: tuple[float, ...]
+    labels: tuple[Key, ...]
+    right: bool = True
+
+
+class ExtractDatePart(Node, frozen=True, tag="date_part"):
+    """A part of a point in time, as a whole number; of a span of time ``days`` and ``seconds``."""
+
+    part: DatePart
+    inner: Expression
+
+
+class AsNumber(Node, frozen=True, tag="as_number"):
+    """Numeric categories as numbers, true as 1 and false as 0."""
+
+    inner: Expression
+
+
+class Lookup(Node, frozen=True, tag="lookup"):
+    """What a public table says of a key: ``values[i]`` for the key ``keys[i]``, nothing for any other."""
+
+    name: str
+    inner: tuple[Expression, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    values: tuple[Key | None, ...]
+    low: float | None = None
+    high: float | None = None
+
+
+Expression = (
+    Column
+    | Literal
+    | Arithmetic
+    | Compare
+    | And
+    | Or
+    | Not
+    | IsIn
+    | IsNull
+    | FillNull
+    | Clip
+    | Apply
+    | Round
+    | Where
+    | Cut
+    | ExtractDatePart
+    | AsNumber
+    | Lookup
+)
+
+
+DEEPEST = 60
+LARGEST = 1000
+"""Of one expression, in levels and nodes: evaluation goes down one Python frame after the other."""
+
+
+def small_enough(node: Expression) -> bool:
+    """Whether an expression can be evaluated, however deep it is."""
+    waiting: list[tuple[object, int]] = [(node, 1)]
+    seen = 0
+    while waiting:
+        part, depth = waiting.pop()
+        if isinstance(part, tuple):
+            waiting += [(inner, depth) for inner in part if isinstance(inner, Node | tuple)]
+        elif isinstance(part, Node):
+            seen += 1
+            if depth > DEEPEST or seen > LARGEST:
+                return False
+            waiting += [(getattr(part, field), depth + 1) for field in part.__struct_fields__]
+    return True
+
+
+_ARGUMENTS = {
+    kind: tuple(name for name in kind.__struct_fields__ if "Expression" in kind.__annotations__[name])
+    for kind in Node.__subclasses__()
+}
+
+
+def arguments(node: Node) -> list[Expression]:
+    """The expressions that a step is computed from."""
+    found: list[Expression] = []
+    for name in _ARGUMENTS[type(node)]:
+        part = getattr(node, name)
+        if isinstance(part, tuple):
+            found += part
+        else:
+            found.append(part)
+    return found
+
+
+def negative(inner: Expression) -> Expression:
+    """``-inner``."""
+    return Arithmetic("-", Literal(0), inner)
+
+
+def renamed(node: Expression, names: Mapping[str, str]) -> Expression:
+    """The same expression over columns that are called otherwise."""
+    if isinstance(node, Column):
+        return Column(names.get(node.name, node.name))
+    changes: dict[str, object] = {}
+    for field in node.__struct_fields__:
+        part = getattr(node, field)
+        if isinstance(part, Node):
+            changes[field] = renamed(part, names)  # type: ignore[arg-type]  # every Node is one of Expression
+        elif isinstance(part, tuple) and any(isinstance(inner, Node) for inner in part):
+            changes[field] = tuple(renamed(inner, names) for inner in part)
+    return msgspec.structs.replace(node, **changes)

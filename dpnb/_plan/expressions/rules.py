@@ -1,0 +1,179 @@
+"""What each step of an expression does, in one table that every evaluation follows.
+
+A rule says what kinds a step takes and what it gives, with bounds (`Rule.kind`); where it gives nothing (`Rule.nulls`);
+and whether libraries round it in ways of their own, so that its result is clipped to its bounds (`Rule.rounded`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from typing import Literal as OneOf
+
+from dpnb._plan.expressions import bounds, choices, nodes
+from dpnb._plan.expressions.dtypes import (
+    Boolean,
+    Categorical,
+    Dtype,
+    Duration,
+    Numeric,
+    String,
+    Timestamp,
+    described,
+    literal_kind,
+    refuse,
+)
+from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Node, Round, arguments
+from dpnb._plan.expressions.text import words
+from dpnb._plan.schema import EXACT, SIZES, Bounded, Categories, Dates, Key, Schema, of_usual_size
+from dpnb.errors import PlanError
+
+MAX_KEYS = 10_000_000
+"""Groups that one question may have."""
+
+Nulls = OneOf["any", "never", "own"]
+
+
+def _exact(node: Any) -> bool:
+    """Comparisons, selections and correctly rounded arithmetic."""
+    del node
+    return False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a step treats its arguments.
+
+    Parameters
+    ----------
+    kind : callable
+        Of the node and the kinds of its arguments: the kind of what it gives, or a PlanError.
+    nulls : str
+        Where it gives nothing: ``"any"``: where any argument is nothing; ``"never"``: nowhere; ``"own"``: in a way of
+        its own.
+    rounded : callable
+        Of the node: whether libraries round it in ways of their own, so that its result can lie just outside its
+        bounds.
+    """
+
+    kind: Callable[..., Dtype]
+    nulls: Nulls = "any"
+    rounded: Callable[[Any], bool] = _exact
+
+
+RULES: dict[type[Node], Rule] = {
+    Literal: Rule(lambda node: literal_kind(node.value), "never"),
+    Arithmetic: Rule(bounds.arithmetic, rounded=lambda node: node.operator in ("//", "%") or _is_power(node)),
+    nodes.Clip: Rule(bounds.clip),
+    nodes.Apply: Rule(bounds.apply, rounded=lambda node: node.function != "abs"),
+    Round: Rule(bounds.rounded, rounded=lambda node: True),
+    nodes.ExtractDatePart: Rule(bounds.part),
+    nodes.AsNumber: Rule(bounds.as_number),
+    nodes.Compare: Rule(choices.comparison),
+    nodes.IsIn: Rule(choices.is_in),
+    nodes.And: Rule(choices.both, "own"),  # false where one side is false
+    nodes.Or: Rule(choices.both, "own"),  # true where one side is true
+    nodes.Not: Rule(choices.negation),
+    nodes.IsNull: Rule(lambda node, inner: Boolean(), "never"),
+    nodes.FillNull: Rule(choices.fill, "never"),
+    nodes.Where: Rule(choices.where, "own"),  # where the condition is nothing, or the value that it chooses
+    nodes.Cut: Rule(choices.cut, "own"),  # outside of the bins too
+    nodes.Lookup: Rule(choices.lookup, "own"),  # for a key that is not there too
+}
+"""All but columns, which give what the schema says."""
+
+
+def dtype_of(node: Expression, schema: Schema) -> Dtype:
+    """What the expression gives, or a refusal if it has no meaning for every row.
+
+    Raises
+    ------
+    PlanError
+        An unknown column, operands that do not go together, an undeclared category, or a constant or bound that is
+        neither 0 nor of a usual size.
+    """
+    if isinstance(node, Column):
+        kind = _column(node.name, schema)
+    else:
+        kind = RULES[type(node)].kind(node, *[dtype_of(inner, schema) for inner in arguments(node)])
+    if isinstance(kind, Numeric) and not (of_usual_size(kind.low) and of_usual_size(kind.high)):
+        refuse(node, f"its bounds must be {SIZES}; they are {kind.low:g} and {kind.high:g}; .clip() the parts first")
+    return kind
+
+
+def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
+    """The bounds of what is to be added up; a condition counts as 1 where it is true.
+
+    Raises
+    ------
+    PlanError
+        It is no number.
+    """
+    kind = dtype_of(node, schema)
+    if isinstance(kind, Boolean):
+        return Numeric(0, 1, whole=True)
+    if isinstance(kind, Numeric):
+        return kind
+    remedy = {
+        Categorical: "declare it as dpnb.Bounded(low, high), or write .astype(float) if its categories are numbers",
+        Timestamp: "take a part of it, such as .dt.year, or subtract a date",
+        Duration: "take .dt.days or .dt.total_seconds() of it",
+    }.get(type(kind), "only numbers can be added up")
+    raise PlanError(f"{verb} of {words(node)}: needs a number, and this is {described(kind)}; {remedy}")
+
+
+def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
+    """The public values that an expression can have, in order; None for texts.
+
+    Raises
+    ------
+    PlanError
+        Its values cannot be listed.
+    """
+    kind = dtype_of(node, schema)
+    if isinstance(kind, String):
+        return None
+    if isinstance(kind, Categorical):
+        return kind.values
+    if isinstance(kind, Boolean):
+        return (False, True)
+    few = isinstance(kind, Numeric) and kind.magnitude <= EXACT and (kind.high - kind.low) / step_of(node) < MAX_KEYS
+    if isinstance(kind, Numeric) and kind.whole and few:
+        return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step_of(node)))
+    raise PlanError(
+        f"groups of {words(node)}: must be public, and this is {described(kind)}; group by dpnb.Categories, by "
+        "dpnb.cut(column, edges), by .round() of a number (or declare it with whole=True) or by a part of a date"
+    )
+
+
+def is_never_null(node: Expression) -> bool:
+    """Whether the step gives something for every row."""
+    return not isinstance(node, Column) and RULES[type(node)].nulls == "never"
+
+
+def is_rounded(node: Expression) -> bool:
+    """Whether libraries round the step in ways of their own, so that its result can lie just outside its bounds."""
+    return not isinstance(node, Column) and RULES[type(node)].rounded(node)
+
+
+def step_of(node: Expression) -> int:
+    """How far apart the whole numbers are that an expression can give: ``.round(-1)`` gives tens."""
+    return int(10 ** max(-node.decimals, 0)) if isinstance(node, Round) else 1
+
+
+def _is_power(node: Arithmetic) -> bool:
+    """Whether it is a power that is no product."""
+    return node.operator == "**" and isinstance(node.right, Literal) and node.right.value not in (1, 2)
+
+
+def _column(name: object, schema: Schema) -> Dtype:
+    declared = schema.get(name) if isinstance(name, str) else None
+    if declared is None:
+        raise PlanError(f"column {name!r}: not in the schema; the columns are {', '.join(map(repr, schema))}")
+    if isinstance(declared, Bounded):
+        return Numeric(declared.low, declared.high, declared.whole)
+    if isinstance(declared, Categories):
+        return Categorical(declared.values)
+    return Timestamp(declared.low, declared.high) if isinstance(declared, Dates) else String()

@@ -1,0 +1,93 @@
+"""An expression as an analyst would write it."""
+
+from __future__ import annotations
+
+import sys
+
+from dpnb._plan.expressions.nodes import (
+    And,
+    Apply,
+    Arithmetic,
+    AsNumber,
+    Clip,
+    Column,
+    Compare,
+    Cut,
+    Expression,
+    ExtractDatePart,
+    FillNull,
+    IsIn,
+    IsNull,
+    Literal,
+    Lookup,
+    Not,
+    Or,
+    Round,
+    Where,
+)
+
+LISTED = 6
+"""Values of a list that are written out."""
+
+
+def words(node: Expression) -> str:
+    """The expression as an analyst would write it."""
+    match node:
+        case Column(name):
+            return name
+        case Literal(value):
+            return _value(value)
+        case Arithmetic("-", Literal(0), inner):
+            return f"-{_inner(inner)}"
+        case Arithmetic(operator, left, right) | Compare(operator, left, right):
+            return f"{_inner(left)} {operator} {_inner(right)}"
+        case And(left, right):
+            return f"{_inner(left)} & {_inner(right)}"
+        case Or(left, right):
+            return f"{_inner(left)} | {_inner(right)}"
+        case Not(IsNull(inner)):
+            return f"{_inner(inner)}.notna()"
+        case Not(inner):
+            return f"~({words(inner)})"
+        case Apply("abs", inner):
+            return f"{_inner(inner)}.abs()"
+        case Apply(function, inner):
+            return f"{function}({words(inner)})"
+        case Lookup(name):
+            return name
+        case IsIn(inner, values):
+            return f"{_inner(inner)}.isin({_listed(values)})"
+        case IsNull(inner):
+            return f"{_inner(inner)}.isna()"
+        case FillNull(inner, value):
+            return f"{_inner(inner)}.fillna({_value(value)})"
+        case Clip(inner, low, high):
+            return f"{_inner(inner)}.clip({_value(low)}, {_value(high)})"
+        case Round(inner, decimals):
+            return f"{_inner(inner)}.round({decimals or ''})"
+        case Where(condition, inner, otherwise):
+            return f"{_inner(inner)}.where({words(condition)}, {words(otherwise)})"
+        case Cut(inner, edges, _, _):
+            return f"cut({words(inner)}, {_listed(edges)})"
+        case ExtractDatePart(part, inner):
+            return f"{_inner(inner)}.dt.{part}"
+        case AsNumber(inner):
+            return f"{_inner(inner)}.astype(float)"
+
+
+def _inner(node: Expression) -> str:
+    """In brackets, unless it is read as one thing anyway."""
+    text = words(node)
+    return f"({text})" if isinstance(node, Arithmetic | Compare | And | Or) else text
+
+
+def _value(value: object) -> str:
+    """A constant; a whole number without a decimal point, and an edge beyond everything as infinite."""
+    if isinstance(value, float) and abs(value) == sys.float_info.max:
+        return "inf" if value > 0 else "-inf"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def _listed(values: tuple[object, ...]) -> str:
+    shown = [_value(value) for value in values[:LISTED]]
+    return f"[{', '.join(shown)}{', ...' if len(values) > LISTED else ''}]"

@@ -1,0 +1,104 @@
+"""Two tables of one session, side by side: every pair of rows that one unit has in both.
+
+A unit has at most k rows in one table and m in the other, hence at most k m pairs, and a pair holds rows of that unit
+alone; so a unit's contribution is bounded as in a table with k m rows a unit.
+
+Pairs multiply the time and memory that one unit can cost, and both are outside the guarantee.  So that neither depends
+much on one unit, a table can be in a join only once, a unit has few pairs, and pairs are formed one block at a time
+(`dpnb._backends.memory.join_pairs`).
+"""
+
+from __future__ import annotations
+
+from dpnb._plan.plan import Join, PartSource, TableSource
+from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.schema import Schema
+from dpnb.errors import PlanError
+
+MOST_PAIRS = 10**4
+"""Of one unit."""
+
+
+def joined_name(name: str, side: int, source: Join, other: Schema) -> str:
+    """What a column is called in the join: with a suffix if both tables have one of that name, as in pandas."""
+    return name + source.suffixes[side] if name in other else name
+
+
+def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
+    """The columns of a table, join or part.
+
+    Raises
+    ------
+    PlanError
+        There is no such table, or two columns of the join have one name.
+    """
+    if isinstance(source, PartSource):
+        return schema_of(source.source, schemas)
+    if isinstance(source, Join):
+        sides = schema_of(source.left, schemas), schema_of(source.right, schemas)
+        schema: Schema = {}
+        for side, own in enumerate(sides):
+            for name, column in own.items():
+                new = joined_name(name, side, source, sides[1 - side])
+                if new in schema:
+                    raise PlanError(f"merge: both tables give a column {new!r}; choose other suffixes=")
+                schema[new] = column
+        return schema
+    if source not in schemas:
+        raise PlanError(f"table {source!r}: is not one of the session's; these are {', '.join(map(repr, schemas))}")
+    return schemas[source]
+
+
+def tables_of(source: TableSource) -> tuple[str, ...]:
+    """Names of the session's tables from which the rows of a table, join or part come."""
+    while isinstance(source, PartSource):
+        source = source.source
+    if isinstance(source, Join):
+        return (*tables_of(source.left), *tables_of(source.right))
+    return (source,)
+
+
+def refuse_repeats(source: TableSource) -> None:
+    """Refuse a join that has a table in it more than once, whole or in part.
+
+    Raises
+    ------
+    PlanError
+    """
+    names = tables_of(source)
+    for name in names:
+        if names.count(name) > 1:
+            what = f"table {name!r}" if name else "the table"
+            raise PlanError(
+                f"merge: {what} would be in the join more than once, but a table of the session, or a part of it, can "
+                "be in a join only once; filter it, or add columns with .assign(), instead of joining it with itself"
+            )
+
+
+def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
+    """What bounds a unit in a table, join or part.
+
+    Raises
+    ------
+    PlanError
+        Rows are the unit, nothing bounds the number of pairs, or a table is joined with itself.
+    """
+    if isinstance(source, PartSource):
+        return unit_of(source.source, units)
+    if not isinstance(source, Join):
+        return units[source]
+    refuse_repeats(source)
+    left, right = unit_of(source.left, units), unit_of(source.right, units)
+    if left.column is None:
+        raise PlanError("merge: tables are joined on the privacy unit, and here each row is a unit of its own")
+    if left.max_rows is None or right.max_rows is None:
+        raise PlanError("merge: needs max_rows_per_unit for both tables, so that the number of pairs is bounded")
+    if left.max_rows * right.max_rows > MOST_PAIRS:
+        raise PlanError(
+            f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs of rows; {MOST_PAIRS:,} are the most; "
+            "lower max_rows_per_unit of one of the tables"
+        )
+    limits = left.limits.tightened(right.limits)
+    return PrivacyUnit(
+        left.column, left.max_rows * right.max_rows, ContributionBounds(norm=limits.norm, groups=limits.groups)
+    )

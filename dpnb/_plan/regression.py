@@ -1,0 +1,209 @@
+"""What a regression that is fitted step by step is of: its terms and their scales.  Holds no data.
+
+The terms are an intercept, the number columns brought to -1 to 1 by the bounds that the schema gives them, and an
+indicator for each value of a category (or condition) but the first.  A row's linear predictor is the sum of
+coefficient times term; of a multinomial regression there is one for each class.
+
+===========  ===========================  ========================  ===============================================
+family       outcome                      what is predicted         loss of a row, with linear predictor e
+===========  ===========================  ========================  ===============================================
+linear       a number, brought to -1..1   e                         (e - y)^2 / 2
+logistic     a condition, or two values   1 / (1 + exp(-e))         log(1 + exp(e)) - y e
+poisson      a number of at least 0       exp(e)                    exp(e) - y e
+multinomial  one of several values        exp(e_k) / sum exp(e_j)   log(sum exp(e_j)) - e_y
+===========  ===========================  ========================  ===============================================
+
+The gradient of each is (prediction - outcome) times the terms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import get_args
+
+from dpnb._plan.expressions.dtypes import Boolean, Categorical
+from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
+from dpnb._plan.expressions.text import LISTED, words
+from dpnb._plan.measurements import Coefficients, Family, Gradient, ModelLoss, RegressionModel
+from dpnb._plan.schema import NARROWEST_RANGE, Key, Schema
+from dpnb.errors import PlanError
+
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
+MOST_CLASSES = 1000
+MOST_TERMS = 100_000
+LARGEST = 2.0**20
+"""A coefficient is at most so large, of columns that are brought to -1 to 1."""
+
+SMALLEST_CLIP, LARGEST_CLIP = 2.0**-100, 2.0**100
+
+
+@dataclass(frozen=True)
+class RegressionDesign:
+    """A model's terms under a schema.
+
+    Parameters
+    ----------
+    middles, reaches : tuple of float
+        Of the number columns: middle, and half of the distance, of their bounds.
+    sizes : tuple of int
+        Indicators of each category.
+    outcome : (float, float)
+        Middle, and half of the distance, of the outcome's bounds; (0, 1) for what is no number.
+    classes : tuple of Key
+        Of a multinomial outcome; empty for the others.
+    """
+
+    middles: tuple[float, ...]
+    reaches: tuple[float, ...]
+    sizes: tuple[int, ...]
+    outcome: tuple[float, float]
+    classes: tuple[Key, ...] = ()
+
+    @property
+    def terms(self) -> int:
+        """Intercept, numbers and indicators."""
+        return 1 + len(self.middles) + sum(self.sizes)
+
+    @property
+    def width(self) -> int:
+        """Coefficients: the terms, or for several classes those of each."""
+        return self.terms * max(1, len(self.classes))
+
+    @property
+    def longest_squared(self) -> int:
+        """The square of the longest vector of terms that a row can have."""
+        return 1 + len(self.middles) + len(self.sizes)
+
+
+def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
+    """The terms of a model.
+
+    Raises
+    ------
+    PlanError
+        Its outcome or a column is of another kind than the family or the place needs, or one stands twice.
+    """
+    nodes = (model.outcome, *model.columns, *model.categories)
+    if len(set(nodes)) != len(nodes):
+        raise PlanError("fit: each column may stand once, as the outcome or in on=; one stands twice")
+    scales = [_scale(node, schema) for node in model.columns]
+    sizes = tuple(_indicators(node, schema) for node in model.categories)
+    found = RegressionDesign(
+        tuple(middle for middle, _ in scales),
+        tuple(reach for _, reach in scales),
+        sizes,
+        _outcome(model, schema),
+        _classes(model, schema),
+    )
+    if found.width > MOST_TERMS:
+        raise PlanError(f"fit: {found.width:,} coefficients are too many; {MOST_TERMS:,} are the most")
+    return found
+
+
+def outcome_values(node: Expression, schema: Schema) -> tuple[Key, ...]:
+    """The public values of an outcome that is one of several.
+
+    Raises
+    ------
+    PlanError
+        They are not public.
+    """
+    values = public_keys_of(node, schema)
+    if values is None:
+        raise PlanError(
+            f"fit: the values of {words(node)} are texts, and which there are is private; declare them as "
+            "dpnb.Categories, or compare with one of them, as in df['x'] == 'a'"
+        )
+    return values
+
+
+def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
+    """Refuse what a plan says of a regression if the schema gives it no meaning.
+
+    Raises
+    ------
+    PlanError
+    """
+    made = design(aggregation.model, schema)
+    at = aggregation.at if isinstance(aggregation, Gradient) else (aggregation.at,)
+    if not at:
+        raise PlanError("fit: a gradient needs coefficients at which it is taken; got none")
+    for coefficients in at:
+        _check_coefficients(coefficients, made)
+    if isinstance(aggregation, Gradient) and not SMALLEST_CLIP <= aggregation.clip <= LARGEST_CLIP:
+        raise PlanError(f"fit: clip must lie between 2**-100 and 2**100; got {aggregation.clip!r}; 1 is usual")
+
+
+def describe_model(model: RegressionModel) -> str:
+    """A model in words, for example ``poisson regression of mdvis on age, idp``."""
+    on = [words(node) for node in (*model.columns, *model.categories)]
+    more = f" and {len(on) - LISTED} more" if len(on) > LISTED else ""
+    return f"{model.family} regression of {words(model.outcome)} on {', '.join(on[:LISTED]) or 'nothing'}{more}"
+
+
+def is_class(model: RegressionModel) -> bool:
+    """Whether the outcome is one of several values, so that a prediction is right or wrong."""
+    return model.family in ("logistic", "multinomial")
+
+
+def _check_coefficients(coefficients: Coefficients, made: RegressionDesign) -> None:
+    if len(coefficients) != made.width:
+        raise PlanError(f"fit: this regression has {made.width} coefficients; got {len(coefficients)}")
+    if not all(-LARGEST <= value <= LARGEST for value in coefficients):
+        raise PlanError(
+            "fit: a coefficient of columns brought to -1 to 1 is at most 2**20 in size; take a smaller learning rate"
+        )
+
+
+def _scale(node: Expression, schema: Schema) -> tuple[float, float]:
+    """Middle and half of the distance of an expression's bounds."""
+    number = numeric_dtype_of(node, schema, "fit")
+    middle, reach = number.low / 2 + number.high / 2, number.high / 2 - number.low / 2
+    if reach < NARROWEST_RANGE * number.magnitude / 2 or not math.isfinite(1 / reach if reach else math.inf):
+        raise PlanError(
+            f"fit: {words(node)} has the bounds {number.low:g} and {number.high:g}, which must be at least 2**-20 of "
+            "the larger one's size apart; leave out what is constant"
+        )
+    return middle, reach
+
+
+def _indicators(node: Expression, schema: Schema) -> int:
+    if not isinstance(dtype_of(node, schema), Categorical | Boolean) or len(public_keys_of(node, schema) or ()) < 2:
+        raise PlanError(f"fit: {words(node)} must have at least two public values to tell apart")
+    return len(public_keys_of(node, schema) or ()) - 1
+
+
+def _outcome(model: RegressionModel, schema: Schema) -> tuple[float, float]:
+    if model.family == "linear":
+        return _scale(model.outcome, schema)
+    if model.family == "poisson":
+        number = numeric_dtype_of(model.outcome, schema, "fit")
+        if number.low < 0:
+            raise PlanError(
+                f"fit: the outcome of a poisson regression must be a number of at least 0; {words(model.outcome)} may "
+                f"be as low as {number.low:g}; .clip(0, ...) it"
+            )
+        return _scale(model.outcome, schema)
+    return 0.0, 1.0
+
+
+def _classes(model: RegressionModel, schema: Schema) -> tuple[Key, ...]:
+    if not is_class(model):
+        return ()
+    values = outcome_values(model.outcome, schema)
+    if model.family == "logistic":
+        if len(values) != 2:
+            raise PlanError(
+                f"fit: the outcome of a logistic regression must be a condition or have two values; "
+                f"{words(model.outcome)} has {len(values)}; compare it, as in df['x'] > 1, or take family='multinomial'"
+            )
+        return ()
+    if not 2 <= len(values) <= MOST_CLASSES:
+        raise PlanError(
+            f"fit: the outcome of a multinomial regression must have 2 to {MOST_CLASSES:,} values; "
+            f"{words(model.outcome)} has {len(values):,}"
+        )
+    return values

@@ -1,0 +1,331 @@
+"""What the curator declares of the columns that an analyst may use."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any, Literal, get_args
+
+import msgspec
+import numpy as np
+
+from dpnb.errors import SchemaError
+
+Key = bool | int | float | str
+"""A category, and so the key of a group."""
+
+Outside = Literal["clamp", "drop"]
+"""What becomes of a value outside the bounds: it counts as the nearer bound, or as a null."""
+
+MIDNIGHT, END_OF_DAY = "T00:00:00", "T23:59:59.999999"
+"""The time that completes a day alone, at its beginning and at its end."""
+
+EXACT = 2**53
+"""Doubles hold every integer up to here."""
+
+GREATEST, LEAST = 1e100, 1e-100
+"""A number in a schema or a question is 0, or its absolute value lies between these: squares, grid steps and the widths
+of leaves are then normal doubles, and no step of an evaluation overflows."""
+
+SIZES = f"0, or between {LEAST:g} and {GREATEST:g} in size"
+"""The same in words."""
+
+NARROWEST_RANGE = 2.0**-20
+"""Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
+
+
+class Bounded(
+    msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit_defaults=True, rename={"whole": "integer"}
+):
+    """A column of numbers, clamped to ``[low, high]`` before anything is computed.
+
+    Parameters
+    ----------
+    low, high : float
+        ``low < high``, each 0, or between 1e-100 and 1e100 in size.  What is not a finite number does not count at all.
+    whole : bool
+        Whether the column holds whole numbers; a fraction is rounded to the nearest.  Its values can then be groups,
+        and its quantiles are whole.
+    outside : {"clamp", "drop"}
+        What becomes of a value outside the bounds.  With ``"clamp"`` it counts as the nearer bound: means are then of
+        clamped values, and in a histogram such values pile up in the first and the last bin.  With ``"drop"`` it
+        counts as a null, as if the row had nothing in this column; the row still counts where the column is not used.
+        The choice is part of the promise, so a ledger serves only one of the two.
+
+    Raises
+    ------
+    SchemaError
+        A bound is not a number of such a size (or not a whole one where all are), the bounds are reversed or equal, or
+        lie so close together that their difference is lost beside their size; or `outside` is neither word.
+    """
+
+    low: float
+    high: float
+    whole: bool = False
+    outside: Outside = "clamp"
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            msgspec.structs.force_setattr(self, name, _finite(getattr(self, name), name))
+        given: object = self.whole
+        if not isinstance(given, bool) or (given and not (self.low.is_integer() and self.high.is_integer())):
+            raise SchemaError(
+                f"Bounded: whole must be True or False, and with True both bounds whole; got whole={self.whole!r}, "
+                f"low={self.low!r}, high={self.high!r}"
+            )
+        if not self.low < self.high:
+            raise SchemaError(
+                f"Bounded: low must be below high; got low={self.low!r}, high={self.high!r}; "
+                "give two different numbers in ascending order"
+            )
+        if self.high / 2 - self.low / 2 < NARROWEST_RANGE * self.magnitude / 2:
+            raise SchemaError(
+                f"Bounded: high - low must be at least 2**-20 of the larger bound's size; got low={self.low!r}, "
+                f"high={self.high!r}; subtract a public constant from the column first"
+            )
+        _check_outside(self.outside, "Bounded")
+
+    @property
+    def magnitude(self) -> float:
+        """Largest absolute value that a row can have."""
+        return max(abs(self.low), abs(self.high))
+
+
+class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"):
+    """A column that takes one of a declared, public list of values.
+
+    Parameters
+    ----------
+    values : list of str, int, float or bool
+        In the order in which groups are to appear; a number is 0, or between 1e-100 and 1e100 in size.  A value of the
+        table that is not listed does not count.
+
+    Raises
+    ------
+    SchemaError
+        The list is empty, holds a duplicate (1, 1.0 and True are one value), or something that is not a plain value of
+        such a size.
+    """
+
+    values: tuple[Key, ...]
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "values", _categories(self.values))
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every category is a number, so that categories have an order."""
+        return all(isinstance(value, int | float) for value in self.values)
+
+
+class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
+    """A column of texts that are not public: names, codes, whatever was typed in.
+
+    It may be compared with texts that the analyst already knows, and its groups may be given, or discovered under
+    privacy.  A number counts as its decimal text; nothing else counts.
+
+    Integers above 2**53 need a column type that keeps them, such as ``Int64`` or ``int64[pyarrow]`` of pandas: beside a
+    null or a fraction pandas converts them to doubles, whose texts differ.
+    """
+
+
+class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_defaults=True):
+    """A column of dates or points in time, clamped to ``[first, last]``.
+
+    Parameters
+    ----------
+    first, last : str or date
+        ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is taken
+        too.  A time zone is converted to UTC.  A day alone (a text without a time, or a `datetime.date`) is the whole
+        day: as `first` it means its first instant, as `last` its last microsecond.  To end at midnight give the time
+        too, as in ``"1974-11-01T00:00:00"``.  That is also what a day alone meant in ledgers made by older versions of
+        dpnb.
+    outside : {"clamp", "drop"}
+        What becomes of a moment outside.  With ``"clamp"`` it counts as the nearer end: moments after `last` pile up
+        in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had nothing in this column.
+        The choice is part of the promise, so a ledger serves only one of the two.
+
+    Raises
+    ------
+    SchemaError
+        A bound is not a date, they are reversed or equal, or `outside` is neither word.
+    """
+
+    first: str
+    last: str
+    outside: Outside = "clamp"
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            given = getattr(self, name)
+            text = iso_time(given, f"Dates: {name}")
+            if name == "last" and len(text) == len("1974-11-01"):
+                text += END_OF_DAY if _is_day_alone(given) else MIDNIGHT
+            msgspec.structs.force_setattr(self, name, text)
+        _check_outside(self.outside, "Dates")
+        if not self.low < self.high:
+            raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")
+
+    @property
+    def low(self) -> float:
+        """The first point in time, in seconds since 1970."""
+        return seconds_of(self.first)
+
+    @property
+    def high(self) -> float:
+        """The last point in time, in seconds since 1970; rounding to a double never moves it to the next second."""
+        second = seconds_of(self.last.partition(".")[0])
+        return min(seconds_of(self.last), math.nextafter(second + 1, second))
+
+
+ColumnType = Bounded | Categories | Text | Dates
+
+
+Schema = dict[str, ColumnType]
+
+COLUMN_TYPES = "dpnb.Bounded(low, high), dpnb.Categories([...]), dpnb.Dates(first, last) or dpnb.Text()"
+
+
+def schema_from(columns: object) -> Schema:
+    """Check the curator's mapping of column names to types.
+
+    Raises
+    ------
+    SchemaError
+        Not a mapping, empty, or with an entry that is no column type.
+    """
+    if not isinstance(columns, Mapping) or not columns:
+        raise SchemaError(
+            f"schema: must map at least one column name to {COLUMN_TYPES}; "
+            f"got {type(columns).__name__}{' (empty)' if isinstance(columns, Mapping) else ''}"
+        )
+    for name, column in columns.items():
+        if not isinstance(name, str) or not name or not encodable(name):
+            raise SchemaError(f"schema: a column name must be a non-empty str; got {name!r}; rename the column")
+        if not isinstance(column, ColumnType):
+            raise SchemaError(f"schema[{name!r}]: must be {COLUMN_TYPES}; got {column!r}")
+    return dict(columns)
+
+
+def iso_time(value: object, what: str) -> str:
+    """A date or point in time as ISO text in UTC, without a zone.
+
+    Raises
+    ------
+    SchemaError
+        It is none.
+    """
+    try:
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
+        elif hasattr(value, "floor") and hasattr(value, "to_pydatetime"):  # pandas' own kind, with nanoseconds
+            value = value.floor("us").to_pydatetime()
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(moment, datetime):
+            moment = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+            return moment.date().isoformat() if moment.time() == time() else moment.isoformat()
+        if isinstance(moment, date):
+            return moment.isoformat()
+    except (ValueError, OverflowError):
+        pass
+    raise SchemaError(f"{what}: must be a date such as '1974-11-01', or a point in time; got {value!r}")
+
+
+def _is_day_alone(value: object) -> bool:
+    """Whether a value that :func:`iso_time` takes has a day and no time."""
+    if isinstance(value, str):
+        try:
+            date.fromisoformat(value)
+        except ValueError:
+            return False
+        return True
+    if isinstance(value, np.datetime64):
+        return np.datetime_data(value.dtype)[0] == "D"
+    return isinstance(value, date) and not isinstance(value, datetime)
+
+
+def seconds_of(iso: str) -> float:
+    """Seconds from the beginning of 1970 to an ISO text that :func:`iso_time` made."""
+    return (datetime.fromisoformat(iso) - datetime(1970, 1, 1)).total_seconds()
+
+
+def whole_number(value: object) -> int | None:
+    """An integer of any library as an int; None for anything else, truth values included."""
+    value = plain(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def encodable(text: str) -> bool:
+    """Whether a text can be written to a file: half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def text_of(value: object) -> str | None:
+    """A value of a text column as text: a number as its shortest decimal, so that 7 and 7.0 are one; else None."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        value = int(value) if value.is_integer() else value
+    return str(value) if isinstance(value, bool | int | float | str) else None
+
+
+def of_usual_size(number: float) -> bool:
+    """Whether a number is 0, or between `LEAST` and `GREATEST` in size; false for NaN and for huge integers."""
+    return number == 0 or LEAST <= abs(number) <= GREATEST
+
+
+def plain(value: Any) -> Any:
+    """Turn a numpy scalar into the Python value it holds; anything else stays."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) and getattr(value, "shape", None) == () else value
+
+
+def _check_outside(given: object, what: str) -> None:
+    if not isinstance(given, str) or given not in get_args(Outside):
+        raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {given!r}; the default is 'clamp'")
+
+
+def _finite(value: Any, name: str) -> float:
+    if not isinstance(value, bool) and isinstance(value, numbers.Real):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if of_usual_size(number):
+            return number
+    raise SchemaError(
+        f"Bounded: {name} must be a finite number, {SIZES}; got {value!r}; give the column's public limit"
+    )
+
+
+def _categories(values: object) -> tuple[Key, ...]:
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
+        raise SchemaError(f"Categories: must be a list of values in a fixed order; got {values!r}")
+    keys = tuple(plain(value) for value in values)
+    if not keys:
+        raise SchemaError("Categories: must hold at least one value; got an empty list")
+    for key in keys:
+        odd = (isinstance(key, float) and not math.isfinite(key)) or (isinstance(key, str) and not encodable(key))
+        if odd or not isinstance(key, bool | int | float | str):
+            raise SchemaError(
+                f"Categories: each value must be a str, a bool or a finite number; got {key!r}; "
+                "rows with nothing in the column do not count and need no category"
+            )
+        if isinstance(key, int) and abs(key) >= 2**63:
+            raise SchemaError(f"Categories: an int must fit 64 bits; got {key!r}; use text for longer codes")
+        if isinstance(key, float) and not of_usual_size(key):
+            raise SchemaError(f"Categories: a number must be {SIZES}; got {key!r}; use text for other codes")
+    seen: set[Key] = set()
+    for key in keys:
+        if key in seen:
+            raise SchemaError(
+                f"Categories: values must differ; got {key!r} twice; remove one (1, 1.0 and True are one)"
+            )
+        seen.add(key)
+    return keys

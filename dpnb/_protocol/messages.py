@@ -1,0 +1,86 @@
+"""The messages between kernel and browser.
+
+The kernel broadcasts ``{"dpnb": Snapshot}`` after every change, and ``{"dpnb_log": LogChunk}`` when a browser requests
+a log.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from dpnb._protocol.snapshot import LogEntry
+from dpnb._protocol.types import Count, Record
+
+TARGET: Final = "dpnb.snapshot"
+"""The comm target under which the browser finds a kernel process."""
+
+
+class LogChunk(Record, frozen=True):
+    """A part of a session's log.
+
+    Parameters
+    ----------
+    version : int
+        Of the snapshot.
+    process_id : str
+        As in the snapshot.
+    session : str
+        Id of the session.
+    start : int
+        Number of rows of the log before these.
+    total : int
+        Number of rows of the log.
+    rows : list of LogEntry
+        Oldest first.
+    """
+
+    version: Literal[5]
+    process_id: str
+    session: str
+    start: Count
+    total: Count
+    rows: list[LogEntry]
+
+
+class RequestSnapshot(msgspec.Struct, frozen=True, tag="request_snapshot", tag_field="method"):
+    """The browser requests a broadcast of the snapshot."""
+
+
+class RequestLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="method"):
+    """The browser requests the whole log of a session.
+
+    Parameters
+    ----------
+    session : str
+        Id of the session.
+    """
+
+    session: str
+
+
+class Refresh(msgspec.Struct, frozen=True, tag="refresh", tag_field="method"):
+    """A picker requests a new state."""
+
+
+class Release(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
+    """A picker requests a release.
+
+    Parameters
+    ----------
+    target : dict
+        That of an option; another one is refused in the picker's state.
+    id : str
+        Returned as `completed_request` in the state that shows the outcome.
+    """
+
+    target: dict[str, Any]
+    id: str
+
+
+PanelRequest = RequestSnapshot | RequestLog
+"""What the panel sends to the kernel."""
+
+PickerRequest = Refresh | Release
+"""What a picker sends to the kernel."""

@@ -1,0 +1,161 @@
+"""The state of one budget picker.
+
+Whatever an option of the slider would cost and give is in the state beforehand, so that the browser looks it up and
+computes no privacy.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from dpnb._protocol.types import Count, Proportion, Record
+
+VERSION: Final = 2
+"""Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
+
+
+class Option(Record, frozen=True):
+    """One position of the slider: a budget, and what a release with it would cost and give.
+
+    Parameters
+    ----------
+    target : dict of str to str
+        Sent back when it is chosen, for example ``{"mu": "0.24"}``.
+    label : str
+    cost : str
+    error : str
+        The expected error in words, with its unit.
+    error_value : float or None
+        The same as a number, of the worst group; None where it is not known or the units are mixed.
+    relative_error : str or None
+        The error relative to the current answer, in words.
+    after : str
+        What would be left, in words.
+    remaining : float
+        Fraction of the budget that would be left.
+    max_repetitions : str
+        How many more queries at this cost would fit afterwards.
+    """
+
+    target: dict[str, str]
+    label: str
+    cost: str
+    error: str
+    error_value: float | None
+    relative_error: str | None
+    after: str
+    remaining: Proportion
+    max_repetitions: str
+
+
+class Preset(Record, frozen=True):
+    """A button that moves the slider to one option.
+
+    Parameters
+    ----------
+    id : str
+    label : str
+    meaning : str
+    option : int
+        Index of the option.
+    """
+
+    id: str
+    label: str
+    meaning: str
+    option: Count
+
+
+class Unanswered(Record, frozen=True):
+    """A release that was charged and never answered; repeating it is free.
+
+    Parameters
+    ----------
+    target : dict of str to str
+    label : str
+    """
+
+    target: dict[str, str]
+    label: str
+
+
+class PickerRefusal(Record, frozen=True):
+    """Why the last release was refused, and the sentence that explains it.
+
+    Parameters
+    ----------
+    title : str
+    message : str
+    explanation : str
+        Id of the explanation.
+    text : str
+    """
+
+    title: str
+    message: str
+    explanation: str
+    text: str
+
+
+class RenderedAnswer(Record, frozen=True):
+    """An answer as dpnb renders and escapes it.
+
+    Parameters
+    ----------
+    html : str
+    text : str
+    """
+
+    html: str
+    text: str
+
+
+class PickerState(Record, frozen=True):
+    """What a budget picker shows.
+
+    Parameters
+    ----------
+    version : int
+        Of the state; the browser shows no other.
+    phase : str
+        "choosing", or "answered" once the answer has taken the slider's place.
+    query : str
+        In words.
+    notice : str or None
+        As in the session's snapshot.
+    session : str
+        Name of the session.
+    current : str or None
+        How well the answer is known already; None before the first release.
+    answer : RenderedAnswer or None
+        The current answer.
+    refusal : PickerRefusal or None
+    unanswered : list of Unanswered
+    completed_request : str or None
+        The release whose outcome this state is the first to show, by the id that the browser gave it.
+    options : list of Option
+        From the cheapest to all that is left; empty when nothing is left.
+    presets : list of Preset
+    start : int
+        Index of the option that is selected at first.
+    facts : list of str
+        What holds for every option.
+    code_hint : str or None
+        How code gets the answer again, in words.
+    """
+
+    version: Literal[2]
+    phase: Literal["choosing", "answered"]
+    query: str
+    notice: str | None
+    session: str
+    current: str | None
+    answer: RenderedAnswer | None
+    refusal: PickerRefusal | None
+    unanswered: list[Unanswered]
+    completed_request: str | None
+    options: list[Option]
+    presets: list[Preset]
+    start: Count
+    facts: list[str]
+    code_hint: str | None

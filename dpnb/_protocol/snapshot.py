@@ -1,0 +1,356 @@
+"""The public state of every session of a kernel process.
+
+Made of schema, plan, budget, ledger and released answers.  The browser shows it and computes no privacy.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from dpnb._protocol.timeline import Timeline
+from dpnb._protocol.types import Count, Proportion, Record
+
+VERSION: Final = 5
+"""Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
+
+ODOMETERS_PAUSED: Final = "odometers-paused"
+"""Id of the explanation of a session's `odometers_paused`."""
+
+EXCLUDED_UNITS: Final = "excluded-units"
+"""Id of the explanation of a session's `participation`."""
+
+
+class Gauge(Record, frozen=True):
+    """One dial: a fraction between 0 and 1, and the words that say what it means.
+
+    Parameters
+    ----------
+    id : str
+        Stable name, unique within a session.
+    label : str
+    kind : str
+        "remaining": a full dial is good.  "used": a full dial is bad.  Others are drawn without colour.
+    value : float
+    text : str
+        What the dial shows in words, for example "83.0% left".
+    description : str
+        A full sentence, for hovering and for screen readers.
+    """
+
+    id: str
+    label: str
+    kind: str
+    value: Proportion
+    text: str
+    description: str
+
+
+class Filter(Record, frozen=True):
+    """What one filter would have left, had it enforced the session's guarantee through the same history.
+
+    Parameters
+    ----------
+    id : str
+        Stable name, unique within a session.
+    label : str
+    enforced : bool
+        Whether this is the filter that decides; the others only compare.
+    value : float
+        Fraction of its budget that is left; 0 after it would have refused.
+    text : str
+        What is left in words, for example "83.3% left; 12 more like the last".
+    description : str
+        A full sentence, for hovering and for screen readers.
+    """
+
+    id: str
+    label: str
+    enforced: bool
+    value: Proportion
+    text: str
+    description: str
+
+
+class Odometer(Record, frozen=True):
+    """What one odometer reports about the loss so far.
+
+    Parameters
+    ----------
+    id : str
+        Stable name, unique within a session.
+    label : str
+    kind : str
+        How its figure may be used: "time-uniform" or "accumulator".  Others are shown by their name alone.
+    text : str
+        The figure in words, for example "mu 0.2117".
+    description : str
+        A full sentence that says what the figure proves.
+    """
+
+    id: str
+    label: str
+    kind: str
+    text: str
+    description: str
+
+
+class Part(Record, frozen=True):
+    """One part of an interactive mechanism.
+
+    Parameters
+    ----------
+    name : str
+    value : float
+        What it has spent, relative to the part that has spent most.
+    text : str
+        What it has spent in words, for example "mu=0.2".
+    """
+
+    name: str
+    value: Proportion
+    text: str
+
+
+class Mechanism(Record, frozen=True):
+    """An interactive mechanism: a partition, a sub-session and so on.
+
+    Parameters
+    ----------
+    id : str
+        Stable name, unique within a session.
+    name : str
+    kind : str
+        What it is in words, for example "partition".
+    state : str
+        "open", "exhausted", "closed" or "unavailable" (its hidden noise is in another kernel, or gone).  Others are
+        shown by their name alone.
+    text : str
+        Its state and its cost, in words.
+    description : str
+        Full sentences, for hovering and for screen readers.
+    parts : list of Part
+        Empty where the mechanism has no parts.
+    """
+
+    id: str
+    name: str
+    kind: str
+    state: str
+    text: str
+    description: str
+    parts: list[Part]
+
+
+class Headline(Record, frozen=True):
+    """A session's state in a few words, for the status bar.
+
+    Parameters
+    ----------
+    id : str
+        "remaining", "spent", "odometer" or "max_repetitions"; a session may lack any of them.
+    text : str
+    """
+
+    id: str
+    text: str
+
+
+class NextStep(Record, frozen=True):
+    """Something that an analyst can do next in a session that has released nothing.
+
+    Parameters
+    ----------
+    text : str
+    code : str
+        A line of Python.
+    """
+
+    text: str
+    code: str
+
+
+class LogEntry(Record, frozen=True):
+    """One request of the ledger.
+
+    Parameters
+    ----------
+    id : int
+    query : str
+        In words.
+    cost : str
+        In words, for example "mu 0.05".
+    mu : float
+        The cost as a number, to sort by.
+    budget_fraction : str
+        The cost as a fraction of the whole budget, in words.
+    error : str or None
+        How far off the answer may be, in words; None when there is no answer, or nothing simple to say.
+    time : str
+        ISO 8601, UTC.
+    status : str
+    cell_id : str or None
+        Id of the notebook cell that made the request; None when none did.
+    """
+
+    id: Count
+    query: str
+    cost: str
+    mu: float
+    budget_fraction: str
+    error: str | None
+    time: str
+    status: str
+    cell_id: str | None
+
+
+class CellCost(Record, frozen=True):
+    """What one notebook cell cost.
+
+    Parameters
+    ----------
+    cell_id : str
+    text : str
+    description : str
+        A full sentence, for hovering and for screen readers.
+    """
+
+    cell_id: str
+    text: str
+    description: str
+
+
+class Refusal(Record, frozen=True):
+    """A request that was refused; nothing was charged for it.
+
+    Parameters
+    ----------
+    id : int
+    query : str
+        In words.
+    message : str
+    explanation : str
+        Id of the explanation.
+    time : str
+        ISO 8601, UTC.
+    cell_id : str or None
+        Id of the notebook cell that made the request; None when none did.
+    """
+
+    id: Count
+    query: str
+    message: str
+    explanation: str
+    time: str
+    cell_id: str | None
+
+
+class Explanation(Record, frozen=True):
+    """What a refusal or a warning means.
+
+    Parameters
+    ----------
+    id : str
+        Stable name, used in links.
+    title : str
+    text : str
+    """
+
+    id: str
+    title: str
+    text: str
+
+
+class Session(Record, frozen=True):
+    """The public state of one session.
+
+    Parameters
+    ----------
+    id : str
+    name : str
+    privacy_unit : str
+        In words.
+    notice : str or None
+        Why the answers must not be taken for real or for private; None when they are both.
+    notice_explanation : str or None
+        Id of the explanation of `notice`; None when there is no notice.
+    guarantee : str
+        In words.
+    headlines : list of Headline
+        The first is shown in place of one that is selected and absent.
+    filter : str
+        Id of the filter that is enforced.
+    gauges : list of Gauge
+    filters : list of Filter
+    odometers : list of Odometer
+    odometers_paused : str or None
+        Why the time-uniform odometers pause; None while they do not.
+    participation : str or None
+        Which units take part, under individual accounting; None under worst-case accounting.
+    mechanisms : list of Mechanism
+        Shown in this order, but for the open ones, which come first.
+    spent : str
+        In words.
+    ledger : str
+        Name of the ledger's file.
+    next_steps : list of NextStep
+        Empty as soon as something was released.
+    timeline : Timeline
+    n_requests : int
+        Number of requests in the ledger; `log` may hold only the newest of them.
+    log : list of LogEntry
+        Newest first.
+    cell_costs : list of CellCost
+        Cells that cost nothing are left out.
+    refusals : list of Refusal
+        Newest first.
+    """
+
+    id: str
+    name: str
+    privacy_unit: str
+    notice: str | None
+    notice_explanation: str | None
+    guarantee: str
+    headlines: list[Headline]
+    filter: str
+    gauges: list[Gauge]
+    filters: list[Filter]
+    odometers: list[Odometer]
+    odometers_paused: str | None
+    participation: str | None
+    mechanisms: list[Mechanism]
+    spent: str
+    ledger: str
+    next_steps: list[NextStep]
+    timeline: Timeline
+    n_requests: Count
+    log: list[LogEntry]
+    cell_costs: list[CellCost]
+    refusals: list[Refusal]
+
+
+class Snapshot(Record, frozen=True):
+    """Everything that one kernel process shows.
+
+    Parameters
+    ----------
+    version : int
+        Of the protocol; the browser shows no other.
+    process_id : str
+        Opaque; another value means that the kernel process was replaced.
+    seq : int
+        Grows with every message of one process.
+    time : str
+        ISO 8601, UTC.
+    sessions : list of Session
+        The most recently used first.
+    explanations : list of Explanation
+        Of refusals and warnings.
+    """
+
+    version: Literal[5]
+    process_id: str
+    seq: Count
+    time: str
+    sessions: list[Session]
+    explanations: list[Explanation]

@@ -1,0 +1,89 @@
+"""The budget and the odometers of a session from request to request."""
+
+from __future__ import annotations
+
+from dpnb._protocol.types import Count, Proportion, Record
+
+
+class BudgetAxis(Record, frozen=True):
+    """The part of a timeline that shows the budget.
+
+    Parameters
+    ----------
+    label : str
+    text : str
+        The guarantee in words.
+    """
+
+    label: str
+    text: str
+
+
+class OdometerAxis(Record, frozen=True):
+    """The part of a timeline that shows the odometers.
+
+    Parameters
+    ----------
+    label : str
+    limit : float or None
+        The guarantee's epsilon, on the scale of the curves; None when it has none to compare with.
+    text : str
+        The guarantee in words.
+    """
+
+    label: str
+    limit: float | None
+    text: str
+
+
+class Curve(Record, frozen=True):
+    """One odometer of a timeline.
+
+    Parameters
+    ----------
+    id : str
+        Stable name, unique within a timeline.
+    label : str
+    """
+
+    id: str
+    label: str
+
+
+class TimelinePoint(Record, frozen=True):
+    """The state of a session at one moment.
+
+    Parameters
+    ----------
+    id : int
+        Number of the request after which it was so; 0 is before the first.
+    spent : float
+        Fraction of the budget that was spent.
+    bounds : list of (float or None)
+        What each curve reported, in the order of the curves; None where it reported nothing.
+    text : str
+        The request in words.
+    """
+
+    id: Count
+    spent: Proportion
+    bounds: list[float | None]
+    text: str
+
+
+class Timeline(Record, frozen=True):
+    """The budget and the odometers from request to request; thinned by the kernel, so not every request has a point.
+
+    Parameters
+    ----------
+    budget : BudgetAxis
+    odometers : OdometerAxis
+    curves : list of Curve
+    points : list of TimelinePoint
+        Oldest first; each has one bound for every curve.
+    """
+
+    budget: BudgetAxis
+    odometers: OdometerAxis
+    curves: list[Curve]
+    points: list[TimelinePoint]

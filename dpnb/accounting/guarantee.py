@@ -1,0 +1,281 @@
+"""One promise kept by any of the filters, when every release is Gaussian.
+
+A session releases sums with Gaussian noise, so what it charges is always a mu.  How that enters each filter:
+
+==========  ========================================================================================================
+gdp         mu^2 against mu0^2
+zcdp        rho = mu^2/2 against the rho that implies (epsilon, delta)
+rdp         order mu^2/2 against the budget of one order, the one at which a Gaussian budget reaches furthest.  Several
+            orders must all admit, and for Gaussian releases the best one alone admits as much as zCDP's whole curve.
+approx-dp   V = mu^2 against y*, with the whole delta for the conversion, since Gaussian losses carry none
+rogers      (epsilon_m, delta_m) at which the most equal releases fit (:mod:`dpnb.accounting.delta_split`);
+            half of delta is divided among the delta_m
+basic       likewise, with all of delta divided among them
+==========  ========================================================================================================
+
+Under the first four, mu^2 adds, so refining an answer costs no more than asking once at the finer level.  Under the
+last two an epsilon is paid for each answer, and refining costs more than asking once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.conversions import optimal_order, rdp_from_epsilon, rho_from_epsilon
+from dpnb.accounting.delta_split import equivalent_epsilon_delta
+from dpnb.accounting.exact import (
+    decimal_down,
+    decimal_sqrt_down,
+    decimal_sqrt_up,
+    decimal_up,
+    display_down,
+    display_up,
+    exact,
+    from_text,
+    shown,
+    to_text,
+)
+from dpnb.accounting.filters import (
+    ApproxDPFilter,
+    BasicFilter,
+    GDPFilter,
+    RDPFilter,
+    RogersFilter,
+    SumFilter,
+    ZCDPFilter,
+)
+from dpnb.accounting.individual import worst_case_filter
+from dpnb.accounting.losses import GDP, ApproxDP, Loss, loss_from_json
+from dpnb.errors import InvalidValueError, LedgerError
+
+__all__ = ["FILTERS", "AnyFilter", "PrivacyGuarantee", "display_bound", "make_guarantee"]
+
+AnyFilter = SumFilter[Any] | RogersFilter
+DELTA_SPLIT = "equal_releases"
+"""How a filter that counts epsilons chooses each release's delta; a ledger made under another rule is refused."""
+# What is left of mu0 squared when all of it was asked for in rounded numbers.
+ROUNDING_TOLERANCE = Fraction(1, 10**10)
+
+FILTERS = {
+    "gdp": ("GDP", "Smith and Thakurta 2022, Theorem 1: the sum of mu^2 against mu0^2"),
+    "zcdp": ("zCDP", "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"),
+    "rdp": ("RDP", "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"),
+    "approx-dp": (
+        "approx. DP",
+        "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon",
+    ),
+    "rogers": (
+        "Rogers",
+        "Rogers et al. 2016, Theorem 5.1: K of each answer's own epsilon; a quarter of epsilon or more from the start",
+    ),
+    "basic": ("basic", "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"),
+}
+"""Names that ``filter=`` takes, with a label and what each one holds to."""
+
+
+@dataclass(frozen=True)
+class PrivacyGuarantee:
+    """How one filter keeps one budget.
+
+    Parameters
+    ----------
+    name : str
+        One of `FILTERS`.
+    budget : Budget
+    start : filter
+        Before the first release.
+    mu0_squared : Fraction
+        Of the GDP budget for the same promise.
+    slack : Fraction or None
+        The delta that answers share out among themselves, for a filter that counts epsilons; None for the others.
+    """
+
+    name: str
+    budget: Budget
+    start: AnyFilter
+    mu0_squared: Fraction
+    slack: Fraction | None = None
+
+    @property
+    def refining(self) -> str | None:
+        """What refining an answer costs beyond asking once at the finer level, in words; None if nothing."""
+        if self.slack is None:
+            return None
+        return "costs more than asking at the finer level at once: this filter counts each answer's own epsilon"
+
+    @property
+    def words(self) -> str:
+        """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2118-GDP``."""
+        kept = self.kept
+        if self.budget.epsilon is None or self.budget.delta is None:
+            return kept
+        return f"({display_bound(self.budget.epsilon)}, {display_bound(self.budget.delta)})-DP, kept as {kept}"
+
+    @property
+    def kept(self) -> str:
+        """The guarantee that the filter keeps, for example ``0.2118-GDP``.
+
+        Rounded up, since the whole budget may be spent: a smaller figure would promise more than is kept.  An order of
+        a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
+        """
+        if isinstance(self.start, GDPFilter):
+            return f"{display_up(decimal_sqrt_up(self.start.budget.mu_squared))}-GDP"
+        if isinstance(self.start, ZCDPFilter):
+            return f"{display_up(decimal_up(self.start.budget.rho))}-zCDP"
+        if isinstance(self.start, RDPFilter):
+            ((order, rho),) = self.start.budget.curve
+            return f"{display_up(decimal_up(rho))}-RDP of order {display_down(decimal_down(order), 6)}"
+        if isinstance(self.start, ApproxDPFilter):
+            return f"V within {display_up(decimal_up(2 * self.start.budget.rho))}"
+        if isinstance(self.start, RogersFilter):
+            return f"K within {display_up(decimal_up(self.start.budget.epsilon))}"
+        return "sums of epsilon and delta"
+
+    def enters(self, loss: Loss) -> Loss:
+        """The loss that the filter is given for a release.
+
+        For a filter that counts epsilons a Gaussian release enters as
+        :func:`dpnb.accounting.delta_split.equivalent_epsilon_delta` says.
+        """
+        if self.slack is None or not isinstance(loss, GDP) or not isinstance(self.start, BasicFilter | RogersFilter):
+            return loss
+        return equivalent_epsilon_delta(loss.mu_squared, self.start, self.slack) if loss.mu_squared else ApproxDP(0)
+
+    def left(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
+        """The largest Gaussian release that takes at most this share of what is left, in the scale that is spent.
+
+        For a filter that adds up mu squared, all that is left is exact and a part of it is rounded down to a mu of few
+        digits; for one that counts epsilons, mu is rounded down.  A crumb that such rounding left over is nothing.
+
+        Parameters
+        ----------
+        state : filter
+            This promise's filter, as it stands.
+        share : Fraction
+            In (0, 1].
+        """
+        if self.slack is not None:
+            squared = exact(self._searched(state, share)) ** 2
+        else:
+            squared = _mu_squared_left(state)
+            squared = squared if share == 1 else exact(decimal_sqrt_down(share * squared)) ** 2
+        return GDP.from_squared(squared if squared >= ROUNDING_TOLERANCE * self.mu0_squared else 0)
+
+    def _searched(self, state: AnyFilter, share: Fraction) -> float:
+        """By bisection: what is returned was tried and fits."""
+        goal = exact(state.headroom) * (1 - share)
+
+        def fits(mu: float) -> bool:
+            loss = self.enters(GDP(mu))
+            return state.admits(loss) and (share == 1 or exact(state.step(loss).headroom) >= goal)
+
+        low, high = 0.0, decimal_sqrt_down(self.mu0_squared)
+        if fits(high):
+            return high
+        crumb = decimal_sqrt_down(ROUNDING_TOLERANCE * self.mu0_squared)
+        while high - low > 1e-9 * high and high > crumb:
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low
+
+    def to_json(self) -> dict[str, str]:
+        """The computed figures as texts, so that another version of a library cannot move them."""
+        return {
+            "mu0_squared": to_text(self.mu0_squared),
+            "filter_budget": json.dumps(self.start.budget.to_json()),
+            **({} if self.slack is None else {"delta_split": DELTA_SPLIT}),
+        }
+
+    def with_figures(self, stored: Mapping[str, str]) -> PrivacyGuarantee:
+        """The same promise with the figures that :meth:`to_json` once wrote.
+
+        Raises
+        ------
+        KeyError, ValueError, DpnbError
+            They cannot be read, or were written under another rule.
+        """
+        if self.slack is not None and stored.get("delta_split") != DELTA_SPLIT:
+            raise LedgerError(
+                f"filter={self.name!r} chooses the delta of each answer differently since this ledger was made; start "
+                "a new ledger, whose loss adds to what this one has spent"
+            )
+        mu0_squared = from_text(stored["mu0_squared"])
+        budget = loss_from_json(json.loads(stored["filter_budget"]))
+        start = self.start.restarted(budget) if isinstance(self.start, SumFilter) else self.start
+        return replace(self, mu0_squared=mu0_squared, start=start)
+
+
+def display_bound(bound: Fraction) -> str:
+    """An epsilon or delta in at most six digits, rounded up: nobody is promised more than is kept."""
+    return f"{float(display_up(decimal_up(bound), 6)):.6g}"
+
+
+def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> PrivacyGuarantee:
+    """The promise that `budget` makes, kept by the filter of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of `FILTERS`.
+    budget : Budget
+        In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.
+    individual : bool
+        Each unit keeps to the budget by itself (:mod:`dpnb.accounting.individual`); the filter then is the public worst
+        case.
+
+    Raises
+    ------
+    InvalidValueError
+        Another name, or a filter that cannot keep such a budget.
+    """
+    if individual:
+        made = make_guarantee(name, budget)
+        return replace(made, start=worst_case_filter(made.start))
+    given: object = name
+    if not isinstance(given, str) or given not in FILTERS:
+        raise InvalidValueError(
+            f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {shown(given)}; leave it out for 'gdp'"
+        )
+    epsilon, delta = budget.epsilon, budget.delta
+    mu0_squared = budget.loss.mu_squared
+    if name == "gdp":
+        return PrivacyGuarantee(name, budget, GDPFilter.from_loss(budget.loss), mu0_squared)
+    if epsilon is None or delta is None:
+        raise InvalidValueError(
+            f"filter: {name!r} keeps an (epsilon, delta), not GDP; got {budget!r}; give Budget(epsilon=, delta=), or "
+            "filter='gdp'"
+        )
+    discovery = budget.discovery_delta
+    if discovery and name not in ("zcdp", "approx-dp"):
+        raise InvalidValueError(
+            f"filter: {name!r} keeps no discovery_delta; got {budget!r}; take filter='gdp', 'zcdp' or 'approx-dp', or "
+            "give the groups' keys"
+        )
+    if name == "zcdp":
+        rho = rho_from_epsilon(epsilon, delta=delta - discovery)
+        return PrivacyGuarantee(name, budget, ZCDPFilter(rho, discovery), mu0_squared)
+    if name == "rdp":
+        order = exact(optimal_order(epsilon, delta=delta))
+        return PrivacyGuarantee(
+            name, budget, RDPFilter({order: rdp_from_epsilon(epsilon, order=order, delta=delta)}), mu0_squared
+        )
+    if name == "approx-dp":
+        filter_ = ApproxDPFilter(epsilon, conversion_delta=delta - discovery, slack_delta=discovery)
+        return PrivacyGuarantee(name, budget, filter_, mu0_squared)
+    if name == "rogers":
+        return PrivacyGuarantee(name, budget, RogersFilter(epsilon, delta), mu0_squared, slack=delta / 2)
+    return PrivacyGuarantee(name, budget, BasicFilter(epsilon, delta), mu0_squared, slack=delta)
+
+
+def _mu_squared_left(state: AnyFilter) -> Fraction:
+    if isinstance(state, GDPFilter):
+        return state.budget.mu_squared - state.spent.mu_squared
+    if isinstance(state, RDPFilter):
+        left = state.budget - state.spent
+        return min(2 * rho / order for order, rho in left.curve)
+    return 2 * (state.budget - state.spent).parts[0]

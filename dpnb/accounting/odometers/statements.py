@@ -1,0 +1,99 @@
+"""The two sentences, with their numbers rounded against us."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+
+from dpnb.accounting.exact import binary_up, decimal_up, display_up, from_text, to_text
+
+__all__ = ["accumulator_statement", "order_text", "spent_statement", "time_uniform_statement"]
+
+_NOTHING = "Nothing has been released that costs anything, so "
+
+
+def time_uniform_statement(
+    bound: float, failure: Fraction, *, costs_nothing: bool, overspent: bool, of_a_view: bool
+) -> str:
+    """The sentence of a time-uniform odometer.
+
+    Parameters
+    ----------
+    bound : float
+        In nats.
+    failure : Fraction
+        The chance that the sentence is wrong at any moment.
+    costs_nothing : bool
+        Nothing that costs was released.
+    overspent : bool
+        The losses' deltas are above what was set aside.
+    of_a_view : bool
+        A loss was approximate, so that the bound is on the loss of a view that determines the answers.
+    """
+    if costs_nothing:
+        return f"{_NOTHING}the privacy loss so far is 0."
+    if overspent:
+        return "The deltas so far are more than was set aside for them, so no number bounds the privacy loss."
+    if bound == math.inf:
+        return "No number is known to bound the privacy loss so far."
+    what = "the privacy loss of the answers and of the hidden coins behind them" if of_a_view else "the privacy loss"
+    return (
+        f"With confidence {_confidence(failure)}, {what} so far is at most {display_up(bound)},"
+        " at whatever moment you look."
+    )
+
+
+def accumulator_statement(bound: float, budget: str, measure: str) -> str:
+    """The sentence of an accumulator.
+
+    Parameters
+    ----------
+    bound : float
+    budget : str
+        The kind of budget, for example ``rho-zCDP``.
+    measure : str
+        What of such a budget must be at least `bound`.
+    """
+    if bound == 0:
+        return f"{_NOTHING}everything so far is inside every budget."
+    if bound == math.inf:
+        return f"No budget of {budget} is known to hold everything so far."
+    return (
+        f"Everything so far is inside every budget of {budget} that was fixed beforehand and whose {measure} is"
+        f" at least {display_up(bound)}."
+    )
+
+
+def spent_statement(spent: str, kind: str) -> str:
+    """The sentence of what a filter has spent.
+
+    Parameters
+    ----------
+    spent : str
+        In words; empty for nothing.
+    kind : str
+        Of loss.
+    """
+    if not spent:
+        return f"{_NOTHING}everything so far is inside every budget."
+    return f"Everything so far is inside every budget of {kind} that was fixed beforehand and is at least {spent}."
+
+
+def order_text(order: Fraction) -> str:
+    """An order as a person would write it: ``8``, ``2.5``, ``7/3``."""
+    double = decimal_up(order)
+    return f"{double:g}" if from_text(to_text(order)) == Fraction(f"{double:g}") else to_text(order)
+
+
+def _confidence(failure: Fraction) -> str:
+    """1 - failure as a percentage, rounded down but never by more than a hundredth of failure."""
+    if not failure:
+        return "100%"
+    # Digits after the point at which one unit, in percent, is between a hundredth and a thousandth of failure.
+    places = max(0, math.ceil(-math.log10(binary_up(failure))))
+    if places > 12:
+        with localcontext(prec=3, rounding=ROUND_CEILING):
+            return f"1 - {(Decimal(failure.numerator) / Decimal(failure.denominator)).normalize():g}"
+    units = math.floor(100 * (1 - failure) * 10**places)
+    return f"{Decimal(units).scaleb(-places).normalize():f}%"

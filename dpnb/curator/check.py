@@ -1,0 +1,178 @@
+"""Whether a table holds what its declaration says: how much of it would count in a session, column by column.
+
+For the curator alone, in a terminal.  What a session refuses to tell an analyst, since it follows from the rows, such
+as that no row has any of the declared categories, the curator has to know before the first question: every answer
+about such a column would be zero with a narrow interval.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dpnb._core.options import ledger_path
+from dpnb._core.tables import PrivateTables
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import ColumnType
+from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_units
+from dpnb.curator.kernel import refuse_in_kernel
+from dpnb.curator.table_files import files_of, read_tables
+from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
+from dpnb.errors import CheckError, SchemaWarning
+from dpnb.ledger import MEMORY
+from dpnb.session.declaration import Declaration, read_declaration
+from dpnb.session.session import Session
+
+FROM_ROWS = "what it shows is computed from the rows, and a notebook would keep it for the analyst"
+
+
+@dataclass(frozen=True, repr=False)
+class CheckedColumn:
+    """One declared column.  For the curator alone, like all of a check.
+
+    Parameters
+    ----------
+    name : str
+    column : ColumnType
+    tally : Tally or None
+        None if the table does not have exactly one column of this name.
+    """
+
+    name: str
+    column: ColumnType
+    tally: ColumnSummary | None
+
+
+@dataclass(frozen=True, repr=False)
+class CheckedTable:
+    """One table.
+
+    Parameters
+    ----------
+    name : str
+        Empty for the only one.
+    file : str
+    unit : PrivacyUnit
+    units : UnitTally or None
+        None if a table does not have exactly one column for the privacy unit.
+    columns : tuple of CheckedColumn
+    """
+
+    name: str
+    file: str
+    unit: PrivacyUnit
+    units: UnitSummary | None
+    columns: tuple[CheckedColumn, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """What a check found.  For the curator alone: it has no repr.
+
+    Parameters
+    ----------
+    declaration : str
+        The path of the file.
+    tables : tuple of CheckedTable
+    advice : tuple of Advice
+    """
+
+    declaration: str
+    tables: tuple[CheckedTable, ...]
+    advice: tuple[CheckAdvice, ...]
+
+    @property
+    def fine(self) -> bool:
+        """Whether there is nothing to fix."""
+        return not any(one.to_fix for one in self.advice)
+
+
+def check(declaration: str, tables: Sequence[str]) -> Check:
+    """Compare the tables with their declaration; no ledger is opened, and nothing is charged or written.
+
+    Parameters
+    ----------
+    declaration : str
+        Path of the TOML file; see `dpnb.session.declaration`.
+    tables : sequence of str
+        ``FILE``, or ``NAME=FILE`` for each of several tables.
+
+    Raises
+    ------
+    CheckError
+        This is a notebook's kernel.
+    SchemaError, InvalidValueError
+        The declaration breaks a rule, or a table's file is missing or cannot be read.
+    """
+    refuse_in_kernel("check", FROM_ROWS, CheckError)
+    stated = read_declaration(declaration, Session)
+    declared, warned = _declared(stated)
+    files = files_of(tables, declared.schemas, "table")
+    frames = read_tables(files, "table")
+    advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
+    whole = {name: _once(frame) for name, frame in frames.items()}
+    units = _units(frames, whole, declared)
+    made = []
+    for name, frame in frames.items():
+        at, unit = ("schema", name) if name else ("schema",), declared.units[name]
+        columns = []
+        for column, kind in declared.schemas[name].items():
+            place = stated.place(*at, column)
+            found = summarize_column(frame, column, kind) if column in whole[name] else None
+            columns.append(CheckedColumn(column, kind, found))
+            if found is None:
+                advice.append(about_absent(place, column, [*frame.columns]))
+            else:
+                advice += about_column(place, frame, column, kind, found)
+        if unit.column is not None and unit.column not in whole[name]:
+            advice.append(about_absent(stated.place("privacy_unit"), unit.column, [*frame.columns]))
+        made.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
+        if name in units:
+            advice += about_units(stated, name, unit, units[name])
+    return Check(stated.path, tuple(made), tuple(advice))
+
+
+def _declared(stated: Declaration) -> tuple[PrivateTables, list[str]]:
+    """What a session makes of the declaration, found by making one on tables without rows; and its warnings."""
+    arguments = stated.arguments()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        session = stated.located(lambda: Session(_empty(stated, arguments), **{**arguments, "ledger": MEMORY}))
+    stated.located(lambda: ledger_path(arguments["ledger"], session.name))
+    session.ledger.close()
+    return session._core.tables, [str(one.message) for one in warned if issubclass(one.category, SchemaWarning)]
+
+
+def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:
+    """Tables with the declared columns and no rows."""
+    schema, unit = arguments["schema"], arguments.get("privacy_unit")
+
+    def table(columns: Mapping[str, Any]) -> pd.DataFrame:
+        return pd.DataFrame(columns=[*columns, *([unit] if isinstance(unit, str) and unit not in columns else [])])
+
+    if not isinstance(schema, Mapping):
+        return table({})
+    if not stated.several:
+        return table(schema)
+    return {name: table(columns) for name, columns in schema.items() if isinstance(columns, Mapping)}
+
+
+def _once(frame: Any) -> set[str]:
+    """Names that exactly one column of a table has."""
+    names = [name for name in frame.columns if isinstance(name, str)]
+    return {name for name in names if names.count(name) == 1}
+
+
+def _units(frames: Mapping[str, Any], whole: Mapping[str, set[str]], declared: PrivateTables) -> dict[str, UnitSummary]:
+    """Whose the rows are, in tables that have the declared columns."""
+    there = {
+        name: {column: kind for column, kind in schema.items() if column in whole[name]}
+        for name, schema in declared.schemas.items()
+        if declared.units[name].column in (None, *whole[name])
+    }
+    schemas = {name: schema for name, schema in there.items() if schema}
+    return summarize_units({name: frames[name] for name in schemas}, schemas, declared.units) if schemas else {}

@@ -1,0 +1,88 @@
+"""A check of a table as plain text, for the curator alone."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates
+from dpnb.curator.check import Check, CheckedColumn, CheckedTable
+from dpnb.curator.check_advice import describe_bounds_of_column
+from dpnb.errors import printable
+from dpnb.render.tables import table_text
+
+WIDTH = 100
+
+ALONE = (
+    "COMPUTED FROM THE ROWS, without noise: for the curator alone. Do not give it to the analyst, and keep it out of "
+    "notebooks, logs and shared folders."
+)
+PUBLIC = (
+    "Bounds and categories are public: correct mistakes, but do not fit them to these figures, which no budget pays "
+    "for."
+)
+
+HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
+
+
+def check_text(made: Check) -> str:
+    """The whole check; characters from the table or the file that would move a terminal's cursor are escaped."""
+    lines = [*_wrapped(f"Check of {made.declaration}"), *_wrapped(ALONE), ""]
+    for table in made.tables:
+        lines += [*_table(table), ""]
+    for title, to_fix in (("To fix", True), ("To know", False)):
+        chosen = [one for one in made.advice if one.to_fix is to_fix]
+        if chosen:
+            lines += [
+                f"{title}:",
+                *(line for one in chosen for line in _wrapped(f"{one.place}: {one.text}", "- ", "  ")),
+                "",
+            ]
+    end = "Nothing has to be fixed." if made.fine else PUBLIC
+    return "\n".join([*lines, *_wrapped(end), *_wrapped(ALONE)])
+
+
+def _table(table: CheckedTable) -> list[str]:
+    name = f"Table {table.name}" if table.name else "Table"
+    return [*_wrapped(f"{name}, {table.file}: {_units(table)}"), *_columns(table.columns)]
+
+
+def _units(table: CheckedTable) -> str:
+    found, column = table.units, table.unit.column
+    if found is None:
+        return "its rows cannot be told apart by unit"
+    rows = f"{found.rows:,} rows"
+    if column is None:
+        return f"{rows}, each of them a unit"
+    said = f"{rows} of {found.units:,} units ({column}); {found.without:,} rows without a unit"
+    if table.unit.max_rows is not None:
+        said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows per unit"
+    if table.unit.limits != ContributionBounds():
+        said += "; what its other limits leave out depends on the question and is not counted here"
+    return said
+
+
+def _columns(columns: Sequence[CheckedColumn]) -> list[str]:
+    return table_text([[*map(printable, row)] for row in (HEAD, *map(_column, columns))], left=(0, 1))
+
+
+def _column(column: CheckedColumn) -> tuple[str, ...]:
+    found = column.tally
+    if found is None:
+        return (column.name, _declared(column.column), *("-",) * 5)
+    figures = found.counts, found.outside - found.dropped, found.dropped, found.missing, found.unusable
+    return (column.name, _declared(column.column), *(f"{figure:,}" for figure in figures))
+
+
+def _declared(column: ColumnType) -> str:
+    if isinstance(column, Bounded):
+        return f"{'whole ' if column.whole else ''}numbers {describe_bounds_of_column(column)}"
+    if isinstance(column, Dates):
+        return f"dates {describe_bounds_of_column(column)}"
+    return f"{len(column.values)} categories" if isinstance(column, Categories) else "text"
+
+
+def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+    wrapper = textwrap.TextWrapper(WIDTH, first, others, break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(printable(text))

@@ -1,0 +1,239 @@
+"""What the rows of a table count as, in figures for its curator alone.
+
+The figures are computed from rows without noise: they are for the curator's own terminal and for nothing else.  What a
+value counts as is not decided here: as in a session, the modules of `dpnb._backends.memory.prepare` read and prepare
+values, and this module only counts the results.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpnb._backends.column_types import StorageType
+from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable, columns_of, prepare, prepare_all
+from dpnb._backends.memory.prepare.times import TIMES, is_span
+from dpnb._backends.memory.prepare.values import codes_of, floats, seconds
+from dpnb._backends.numpy_settings import isolated_numeric_settings
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, plain
+
+RowIndices = NDArray[np.bool_]
+
+MAX_EXAMPLES = 3
+"""How many examples of values that do not count are kept, the most frequent ones."""
+
+SEEN = 1000
+"""How many values are examined for their kind, if all of them count."""
+
+LONGEST = 40
+"""Characters of a value that are shown."""
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnSummary:
+    """What the values of one column count as.  For the curator alone: it has no repr.
+
+    Parameters
+    ----------
+    rows : int
+    counts : int
+        Values that count, those that are clamped included.
+    below, above : int
+        Numbers or moments outside the bounds.
+    dropped : int
+        Of these, the ones that do not count.
+    missing : int
+        Nulls, NaN and the like.
+    unusable : int
+        Other values that do not count: not a number, date, text or declared category, as the column needs.
+    kind : str or None
+        The kind of most unusable values, or of most values if all of them count.
+    examples : tuple of (str, int)
+        The most frequent unusable values as Python writes them, and how often they occur.
+    absent : tuple
+        Categories that no row has.
+    """
+
+    rows: int
+    counts: int
+    below: int
+    above: int
+    dropped: int
+    missing: int
+    unusable: int
+    kind: StorageType | None
+    examples: tuple[tuple[str, int], ...]
+    absent: tuple[Any, ...]
+
+    @property
+    def present(self) -> int:
+        """Values that are not missing."""
+        return self.rows - self.missing
+
+    @property
+    def outside(self) -> int:
+        """Numbers or moments outside the bounds."""
+        return self.below + self.above
+
+
+@dataclass(frozen=True, repr=False)
+class UnitSummary:
+    """Whose the rows of one table are.  For the curator alone: it has no repr.
+
+    Parameters
+    ----------
+    rows : int
+    units : int
+        Units that have a row.
+    without : int
+        Rows whose unit is missing, which do not count.
+    beyond : int
+        Rows beyond `max_rows_per_unit`, which do not count.
+    """
+
+    rows: int
+    units: int
+    without: int
+    beyond: int
+
+
+def summarize_column(table: Any, name: str, column: ColumnType) -> ColumnSummary:
+    """What the values of one column count as, over all rows of a table.
+
+    Raises
+    ------
+    SchemaError, ExecutionError
+        As `prepare_all`.
+    """
+    with isolated_numeric_settings():
+        prepared = prepare(table, {name: column}, PrivacyUnit())  # where each row is a unit they keep their order
+        values = columns_of(table, "", [name])[name]
+        counts, missing = _counting(prepared, name), by_value(_missing, values)
+        below, above = _outside(values, column)
+        unusable = ~(counts | missing | below | above)
+        those = _some(values, np.flatnonzero(unusable) if unusable.any() else np.flatnonzero(~missing)[:SEEN])
+        return ColumnSummary(
+            rows=prepared.rows,
+            counts=_number(counts),
+            below=_number(below),
+            above=_number(above),
+            dropped=_number((below | above) & ~counts),
+            missing=_number(missing),
+            unusable=_number(unusable),
+            kind=_kind(those),
+            examples=_frequent(those) if unusable.any() else (),
+            absent=_absent(prepared, name, column),
+        )
+
+
+def values_that_count(table: Any, name: str, column: Categories) -> int:
+    """How many values would count if these categories were declared.
+
+    Raises
+    ------
+    SchemaError, ExecutionError
+        As `prepare_all`.
+    """
+    return _number(codes_of(columns_of(table, "", [name])[name], column) >= 0)
+
+
+def summarize_units(
+    tables: Mapping[str, Any], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
+) -> dict[str, UnitSummary]:
+    """Whose the rows of each table are.
+
+    Raises
+    ------
+    SchemaError, ExecutionError
+        As `prepare_all`.
+    """
+    anyone = {name: msgspec.structs.replace(unit, max_rows=None) for name, unit in units.items()}
+    known, kept = (prepare_all(tables, schemas, bound) for bound in (anyone, units))
+    return {
+        name: UnitSummary(
+            rows=len(table),
+            units=len(np.unique(known[name].units)),
+            without=len(table) - known[name].rows,
+            beyond=known[name].rows - kept[name].rows,
+        )
+        for name, table in tables.items()
+    }
+
+
+def _number(rows: RowIndices) -> int:
+    return int(np.count_nonzero(rows))
+
+
+def _counting(table: PreparedTable, name: str) -> RowIndices:
+    if name in table.codes:
+        return np.asarray(table.codes[name] >= 0)
+    return ~np.isnan(table.numbers[name])
+
+
+def _missing(values: NDArray[Any]) -> RowIndices:
+    return np.asarray(pd.isna(values), np.bool_)
+
+
+def _outside(values: Values, column: ColumnType) -> tuple[RowIndices, RowIndices]:
+    if not isinstance(column, Bounded | Dates):
+        nothing = np.zeros(len(values), np.bool_)
+        return nothing, nothing
+    read = by_value(seconds if isinstance(column, Dates) else floats, values)
+    return read < column.low, read > column.high
+
+
+def _absent(table: PreparedTable, name: str, column: ColumnType) -> tuple[Any, ...]:
+    if not isinstance(column, Categories):
+        return ()
+    there = set(np.unique(table.codes[name]).tolist())
+    return tuple(key for place, key in enumerate(column.values) if place not in there)
+
+
+def _some(values: Values, places: NDArray[np.intp]) -> list[Any]:
+    return [*(values.values[values.places[places]] if isinstance(values, DictionaryColumn) else values[places])]
+
+
+def _kind(values: list[Any]) -> StorageType | None:
+    kinds = Counter(map(_kind_of_value, values))
+    return max(kinds, key=kinds.__getitem__) if kinds else None
+
+
+KINDS: tuple[tuple[tuple[type, ...], StorageType], ...] = (
+    ((str,), "texts"),
+    ((bool,), "truth values"),
+    ((int,), "whole numbers"),
+    ((float,), "numbers"),
+    ((Decimal,), "decimal numbers"),
+    ((bytes,), "bytes"),
+    ((list, tuple, dict, set, np.ndarray), "lists"),
+)
+
+
+def _kind_of_value(value: Any) -> StorageType | None:
+    if isinstance(value, TIMES):
+        return "spans of time" if is_span(value) else "dates or times"
+    value = plain(value)
+    return next((kind for types, kind in KINDS if isinstance(value, types)), None)
+
+
+def _frequent(values: list[Any]) -> tuple[tuple[str, int], ...]:
+    """The most frequent values as Python writes them, so that none moves a terminal's cursor."""
+    return tuple(Counter(map(_written, values)).most_common(MAX_EXAMPLES))
+
+
+def _written(value: Any) -> str:
+    try:
+        text = str(value) if isinstance(value, TIMES) else repr(plain(value))
+    except Exception:  # noqa: BLE001  (an odd object)
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,0 +1,81 @@
+"""The parts of a date column: what ``.dt`` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart
+from dpnb._plan.expressions.text import words
+from dpnb.frame.unsupported import UnsupportedOperations
+
+
+class DateParts(UnsupportedOperations):
+    """Parts of a date column, as whole numbers.
+
+    Parameters
+    ----------
+    new : callable
+        Makes a column of an expression.
+    node : expression
+        The dates.
+    """
+
+    __slots__ = ("_new", "_node")
+
+    def __init__(self, new: Callable[[Expression], Any], node: Expression) -> None:
+        self._new, self._node = new, node
+
+    def _said(self) -> str:
+        return f"{words(self._node)}.dt"
+
+    def _part(self, part: DatePart) -> Any:
+        return self._new(ExtractDatePart(part, self._node))
+
+    @property
+    def year(self) -> Any:
+        """The calendar year."""
+        return self._part("year")
+
+    @property
+    def quarter(self) -> Any:
+        """1 to 4."""
+        return self._part("quarter")
+
+    @property
+    def month(self) -> Any:
+        """1 to 12."""
+        return self._part("month")
+
+    @property
+    def day(self) -> Any:
+        """Day of the month, 1 to 31."""
+        return self._part("day")
+
+    @property
+    def dayofyear(self) -> Any:
+        """Day of the year, 1 to 366."""
+        return self._part("dayofyear")
+
+    day_of_year = dayofyear
+
+    @property
+    def dayofweek(self) -> Any:
+        """0 for Monday to 6 for Sunday."""
+        return self._part("dayofweek")
+
+    weekday = day_of_week = dayofweek
+
+    @property
+    def hour(self) -> Any:
+        """0 to 23."""
+        return self._part("hour")
+
+    @property
+    def days(self) -> Any:
+        """Whole days of a difference of dates, downward."""
+        return self._part("days")
+
+    def total_seconds(self) -> Any:
+        """Whole seconds of a difference of dates, downward."""
+        return self._part("seconds")

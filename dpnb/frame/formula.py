@@ -1,0 +1,73 @@
+"""A regression as an analyst writes it, of the columns of a view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpnb._plan.expressions.dtypes import Boolean, Categorical
+from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import Moments, MomentsView, RegressionModel
+from dpnb._plan.regression import FAMILIES, design
+from dpnb.errors import PlanError
+from dpnb.frame.coerce import as_number
+from dpnb.frame.view import TableView
+
+
+def model_of(
+    outcome: Expression, on: list[Expression], family: object, view: TableView[Any]
+) -> tuple[RegressionModel, tuple[str, ...]]:
+    """A checked model, and what its terms are called: the intercept first, then numbers, then categories.
+
+    Parameters
+    ----------
+    outcome : expression
+    on : list of expression
+    family : str
+    view : TableView
+        Whose columns these are.
+
+    Raises
+    ------
+    PlanError
+        No such family, or columns that do not go with it.
+    """
+    if family not in FAMILIES:
+        raise PlanError(f"fit: family must be one of {', '.join(map(repr, FAMILIES))}; got {family!r}")
+    if not on:
+        raise PlanError("fit: on= must name at least one column; got none")
+    kinds = {node: dtype_of(node, view.schema) for node in on}
+    numbers = tuple(node for node in on if not isinstance(kinds[node], Categorical | Boolean))
+    categories = tuple(node for node in on if isinstance(kinds[node], Categorical | Boolean))
+    outcome = outcome if family in ("logistic", "multinomial") else as_number(outcome, view.schema)
+    model = RegressionModel(family, outcome, numbers, categories)
+    design(model, view.schema)
+    terms = [term for node in (*numbers, *categories) for term in _terms(node, view)]
+    return model, ("intercept", *terms)
+
+
+def regression_of(nodes: list[Expression], view: TableView[Any]) -> tuple[Moments, MomentsView]:
+    """Least squares of the first column on the others, from their second moments.
+
+    Raises
+    ------
+    PlanError
+        A column is named twice, or there is one alone.
+    """
+    if len(nodes) < 2 or len(set(nodes)) != len(nodes):
+        raise PlanError("regress: on= must name at least one column, and each column may stand once")
+    outcome, on = as_number(nodes[0], view.schema), nodes[1:]
+    categories = [node for node in on if isinstance(dtype_of(node, view.schema), Categorical | Boolean)]
+    numbers = [outcome, *(node for node in on if node not in categories)]
+    labels = (view.name_of(outcome), *(term for node in on for term in _terms(node, view)))
+    # In an order of their own: correlations and other regressions of the same columns share the measurement.
+    columns, indicators = tuple(sorted(numbers, key=words)), tuple(sorted(categories, key=words))
+    places = tuple((*columns, *indicators).index(node) for node in (outcome, *on))
+    return Moments(columns, indicators), MomentsView("regression", places, labels)
+
+
+def _terms(node: Expression, view: TableView[Any]) -> list[str]:
+    """What the terms of one column are called: one for each category but the first."""
+    name, kind = view.name_of(node), dtype_of(node, view.schema)
+    return [f"{name} == {value!r}" for value in kind.values[1:]] if isinstance(kind, Categorical) else [name]

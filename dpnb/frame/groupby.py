@@ -1,0 +1,136 @@
+"""A view split into groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, NoReturn
+
+from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.measurements import AnyView, Measured, PlainView
+from dpnb._plan.plan import GroupLevel
+from dpnb._plan.schema import Key
+from dpnb.errors import PlanError
+from dpnb.frame.coerce import Spec, aggregation_for, as_number, joint_aggregation, number
+from dpnb.frame.column_expr import node_of
+from dpnb.frame.series import Series
+from dpnb.frame.unsupported import UnsupportedOperations
+from dpnb.frame.view import Q, TableView
+
+
+class GroupBy(UnsupportedOperations, Generic[Q]):
+    """A view split by the public values of one or more columns; groups without rows are answered too."""
+
+    __slots__ = ("_by", "_keys", "_view")
+
+    def __init__(
+        self, view: TableView[Q], by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...] | None
+    ) -> None:
+        self._view = view
+        self._by = by
+        self._keys = keys
+
+    def __getitem__(self, name: str) -> GroupedSeries[Q]:
+        if not isinstance(name, str):
+            raise PlanError(
+                f"groups[{name!r}]: takes one column by name; ask for several by .agg(...), and filter before grouping"
+            )
+        return GroupedSeries(self, self._view.column(name))
+
+    def count(self) -> Q:
+        """Number of rows in each group."""
+        return self._question(*aggregation_for("count", None))
+
+    def units(self) -> Q:
+        """Number of privacy units with at least one row in each group."""
+        return self._question(*aggregation_for("units", None))
+
+    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+        """Several aggregations of each group in one charge; see `Frame.agg`."""
+        return self._question(*aggregated(self._view, others, columns, weights))
+
+    def _question(self, aggregation: Measured, view: AnyView) -> Q:
+        return self._view.question(aggregation, view, self._by, self._keys)
+
+    def _said(self) -> str:
+        return f"groups of {', '.join(repr(group.name) for group in self._by)}"
+
+    def __repr__(self) -> str:
+        return f"<private table by {', '.join(group.name for group in self._by)}>"
+
+
+class GroupedSeries(Series[Q]):
+    """One column of a split view: the same questions, of each group."""
+
+    __slots__ = ("_grouped",)
+
+    def __init__(self, grouped: GroupBy[Q], node: Expression) -> None:
+        super().__init__(grouped._view, node)
+        self._grouped = grouped
+
+    def _ask(
+        self,
+        aggregation: Measured,
+        view: AnyView | None = None,
+        by: tuple[GroupLevel, ...] = (),
+        keys: tuple[tuple[Key, ...], ...] | None = None,
+    ) -> Q:
+        del by, keys
+        return self._grouped._question(aggregation, view or PlainView())
+
+    def _new(self, node: Expression) -> Any:
+        raise PlanError(
+            f"{self._said()}: a column of groups is only asked about; compute it before grouping, by .assign()"
+        )
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise PlanError(f"{self._said()}[...]: filter before grouping, as in df[df['x'] > 1].groupby(...); got {key!r}")
+
+    def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
+        """Not offered of groups: group by both columns instead."""
+        del normalize, keys
+        raise PlanError(f"{self._said()}: value_counts of groups is groupby([..., column]).count()")
+
+    def histogram(self, bins: object = 10) -> Q:
+        """Not offered of groups: group by the bins too."""
+        del bins
+        raise PlanError(f"{self._said()}: a histogram of groups is groupby([..., dpnb.cut(column, bins)]).count()")
+
+    def _said(self) -> str:
+        return f"private column by {', '.join(group.name for group in self._grouped._by)}"
+
+    def __repr__(self) -> str:
+        return f"<{self._said()}>"
+
+
+def aggregated(
+    view: TableView[Any], others: tuple[object, ...], columns: Mapping[str, Any], weights: object
+) -> tuple[Measured, AnyView]:
+    """The joint question that named columns make.
+
+    Raises
+    ------
+    PlanError
+        A column is not written as name="count", name="units" or name=("column", "verb"), or a weight is no column's.
+    """
+    if others or not columns:
+        raise PlanError("agg: name at least one column, as in agg(n='count', visits=('mdvis', 'mean'))")
+    specs: list[Spec] = []
+    for name, spec in columns.items():
+        if isinstance(spec, str):
+            specs.append((name, None, spec))
+            continue
+        if not isinstance(spec, tuple) or len(spec) != 2 or not isinstance(spec[1], str):
+            raise PlanError(f"agg: {name} must be 'count', 'units' or a pair (column, verb); got {spec!r}")
+        node = node_of(view, spec[0], "agg")
+        specs.append((name, node if spec[1] == "count" else as_number(node, view.schema), spec[1]))
+    if weights is not None and not isinstance(weights, Mapping):
+        raise PlanError(f"weights: must map columns of agg to numbers; got {weights!r}")
+    checked = {name: number(weight, f"weights[{name!r}]") for name, weight in (weights or {}).items()}
+    for name, weight in checked.items():
+        if name not in columns:
+            raise PlanError(f"weights: {name!r} is not a column of this agg; these are {', '.join(columns)}")
+        if not 2.0**-20 <= weight <= 2.0**20:
+            raise PlanError(
+                f"weights: must lie between 2**-20 and 2**20; got {weight!r} for {name!r}; 1 is the default"
+            )
+    return joint_aggregation(specs, checked)

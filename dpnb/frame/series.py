@@ -1,0 +1,165 @@
+"""One column of a view, or something computed from its columns: the questions that it can be asked."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+
+import numpy as np
+
+from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import numeric_dtype_of
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    Count,
+    JointAggregation,
+    Measured,
+    Moments,
+    MomentsView,
+    NamedColumn,
+    PlainView,
+    Proportions,
+    QuantilesView,
+    QuantileTree,
+    Ratio,
+    WeightedAggregation,
+)
+from dpnb._plan.plan import GroupLevel
+from dpnb._plan.schema import Key
+from dpnb.errors import PlanError
+from dpnb.frame.coerce import EXTREMES, aggregation_for, as_number, bins, flag, quantile_levels
+from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
+from dpnb.frame.view import Q
+
+
+class Series(ColumnExpr, Generic[Q]):
+    """One column of a view, or something computed from its columns."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: object) -> Series[Q]:
+        """The column in the rows for which a condition is true."""
+        if isinstance(key, ColumnExpr):
+            return Series(filtered(self._view, key), self._node)
+        raise PlanError(f"{words(self._node)}[...]: takes a condition; got {key!r}; single rows are never shown")
+
+    # --- questions ---------------------------------------------------------------------------------------------
+
+    def _ask(
+        self,
+        aggregation: Measured,
+        view: AnyView | None = None,
+        by: tuple[GroupLevel, ...] = (),
+        keys: tuple[tuple[Key, ...], ...] | None = None,
+    ) -> Q:
+        return self._view.question(aggregation, view or PlainView(), by, keys)  # type: ignore[no-any-return]
+
+    def _number(self) -> Expression:
+        return as_number(self._node, self._view.schema)
+
+    def count(self) -> Q:
+        """Number of rows that have something in the column."""
+        return self._ask(*aggregation_for("count", self._node))
+
+    def sum(self) -> Q:
+        """Sum of a bounded column; of a condition, the number of rows for which it is true."""
+        return self._ask(*aggregation_for("sum", self._number()))
+
+    def mean(self) -> Q:
+        """Mean of a bounded column: its count and centred sum, asked jointly; of a condition, a proportion."""
+        return self._ask(*aggregation_for("mean", self._number()))
+
+    def var(self) -> Q:
+        """Variance (divided by the count, not by one less): count, sum and sum of squares, asked jointly."""
+        return self._ask(*aggregation_for("var", self._number()))
+
+    def std(self) -> Q:
+        """Standard deviation: the root of `var`."""
+        return self._ask(*aggregation_for("std", self._number()))
+
+    def min(self) -> Q:
+        """The smallest value that stands out of the noise: private minima are quantiles.  Shares its cost with them."""
+        return self._ask(*aggregation_for("min", self._number()))
+
+    def max(self) -> Q:
+        """The largest value that stands out of the noise: private maxima are quantiles.  Shares its cost with them."""
+        return self._ask(*aggregation_for("max", self._number()))
+
+    def median(self) -> Q:
+        """The median; any other quantile is free afterwards."""
+        return self._ask(*aggregation_for("median", self._number()))
+
+    def quantile(self, q: object = 0.5) -> Q:
+        """One quantile or a list of them, in one charge: all are read off one noisy tree."""
+        return self._ask(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
+
+    def corr(self, other: Series[Any]) -> Q:
+        """Pearson's correlation with another column."""
+        return self._pair("corr", other)
+
+    def cov(self, other: Series[Any]) -> Q:
+        """Covariance with another column (divided by the count)."""
+        return self._pair("cov", other)
+
+    def _pair(self, statistic: str, other: object) -> Q:
+        second = as_number(self._column(other, statistic), self._view.schema)
+        columns = tuple(sorted((self._number(), second), key=words))  # one question, whichever is named first
+        if columns[0] == columns[1]:
+            raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; ask .var()")
+        return self._ask(Moments(columns), MomentsView(statistic, (0, 1)))
+
+    def ratio(self, denominator: Series[Any]) -> Q:
+        """Sum of this column over the sum of another, over the rows that have both."""
+        other = as_number(self._column(denominator, "ratio"), self._view.schema)
+        return self._ask(Ratio(self._number(), other))
+
+    def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
+        """Rows of each public value; with `normalize` as shares.  `keys` gives the public values of a text column."""
+        by = groups_of(self._view, self)
+        listed = listed_keys(self._view, by, keys)
+        return self._ask(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
+
+    def histogram(self, bins: object = 10) -> Q:
+        """Rows in bins of equal width between the bounds, or between given edges; a bin holds its lower edge."""
+        edges = cut(self, bins, right=False)
+        return self._ask(Count(), by=(GroupLevel(words(self._node), edges._node),))
+
+    def describe(self) -> Q:
+        """Count, mean, deviation and quartiles in one charge: half for the moments, half for the tree of quantiles."""
+        node = self._number()
+        columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean", "std")]
+        columns.append(NamedColumn("min", 1, QuantilesView((EXTREMES["min"],), single=True)))
+        columns += [NamedColumn(f"{round(100 * q)}%", 1, QuantilesView((q,), single=True)) for q in (0.25, 0.5, 0.75)]
+        columns.append(NamedColumn("max", 1, QuantilesView((EXTREMES["max"],), single=True)))
+        return self._ask(
+            JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node)))),
+            ColumnsView(tuple(columns), f"description of {words(node)}"),
+        )
+
+
+def cut(x: ColumnExpr, bins_: object, *, labels: object = None, right: bool = True) -> Any:
+    """Sort a number into bins between public edges, like `pandas.cut`; the bins can be groups.
+
+    Parameters
+    ----------
+    x : column
+        A number.
+    bins_ : list of float, or int
+        Ascending edges, of which the first and last may be infinite; or as many bins of equal width between the
+        column's bounds.  What lies outside is in no bin.
+    labels : list, optional
+        Names of the bins; left out, the intervals as text.
+    right : bool
+        Whether a bin holds its upper edge (and the first one its lower edge too) or its lower edge.
+
+    Raises
+    ------
+    PlanError
+        `x` is no number, the edges do not ascend, or the labels are not one a bin.
+    """
+    if not isinstance(x, ColumnExpr):
+        raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut cuts public ones")
+    node = as_number(x._node, x._view.schema)
+    bounds = numeric_dtype_of(node, x._view.schema, "cut")
+    return x._new(bins(node, bins_, labels, flag(right, "right"), bounds.low, bounds.high))

@@ -1,0 +1,166 @@
+"""Which rows and columns of a private table are meant: a frozen value that frames, series and groups share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Generic, NoReturn, TypeVar
+
+from dpnb._plan.expressions.nodes import And, Column, Expression, renamed
+from dpnb._plan.expressions.text import words
+from dpnb._plan.join import joined_name, refuse_repeats, schema_of
+from dpnb._plan.measurements import AnyView, Measured
+from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource, check_plan
+from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb._plan.schema import Key, Schema
+from dpnb.copying import NotCopyable
+from dpnb.errors import PlanError
+
+Q = TypeVar("Q")
+"""What a finished question becomes; a session makes its queries of it."""
+
+
+def _no_session(*_: object, **__: object) -> NoReturn:
+    raise PlanError("fit: needs a session, which pays for each step; ask session.frame")
+
+
+@dataclass(frozen=True, eq=False)
+class TableView(NotCopyable, Generic[Q]):
+    """A view of a private table, and the session's functions that make questions of it.
+
+    Parameters
+    ----------
+    source : str or Joined
+        The table, or join of tables.
+    schemas : dict of str to dict
+        Of every table of the session.
+    unit : str or None
+        The column that says whose a row is.
+    ask : callable
+        Turns a plan and a view into a question; given by the session.
+    discovery : callable
+        Turns what an analyst gave as ``delta=`` into the plan's text; given by the session.
+    fit : callable
+        Launches the fit of a regression to some rows; given by the session.
+    assigned : mapping of str to expression, optional
+        What the view's columns are; the declared ones if left out.
+    where : expression, optional
+        Rows of the view.
+    limits : Limits
+        Of a unit's contribution, besides the session's.
+    """
+
+    source: TableSource
+    schemas: dict[str, Schema]
+    unit: str | None
+    ask: Callable[[Plan, AnyView], Q]
+    discovery: Callable[[object], str]
+    fit: Callable[..., Any] = _no_session
+    assigned: Mapping[str, Expression] | None = None
+    where: Expression | None = None
+    limits: ContributionBounds = field(default_factory=ContributionBounds)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Columns of the table or join."""
+        return schema_of(self.source, self.schemas)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Expression]:
+        """Columns of the view."""
+        return {name: Column(name) for name in self.schema} if self.assigned is None else self.assigned
+
+    def column(self, name: object) -> Expression:
+        """The expression of one column.
+
+        Raises
+        ------
+        PlanError
+            The view has none of that name.
+        """
+        if isinstance(name, str) and name in self.columns:
+            return self.columns[name]
+        raise PlanError(f"column {name!r}: not in this view; its columns are {', '.join(map(repr, self.columns))}")
+
+    def name_of(self, node: Expression) -> str:
+        """What this view calls an expression; the expression in words if it has no name."""
+        return next((name for name, own in self.columns.items() if own == node), words(node))
+
+    def filtered(self, condition: Expression) -> TableView[Q]:
+        """The rows for which a condition is true too."""
+        return replace(self, where=condition if self.where is None else And(self.where, condition))
+
+    def refuse_other_rows(self, other: TableView[Any], column: object, verb: str) -> None:
+        """Refuse a column of other rows: of another table, or of a view that another filter made.
+
+        A column of the whole table goes with any view of it, since its filter is no more than this view's.
+
+        Raises
+        ------
+        PlanError
+        """
+        if other.schemas is not self.schemas or other.source != self.source:
+            raise PlanError(f"{verb}: {column!r} must come from the same table; .merge() the tables of a session first")
+        if other.where not in (None, self.where) or other.limits not in (ContributionBounds(), self.limits):
+            raise PlanError(
+                f"{verb}: {column!r} is of other rows than this view's; filter once, as in some = df[df['x'] > 1], and "
+                "take both columns from some"
+            )
+
+    def plan(
+        self, aggregation: Measured, by: tuple[GroupLevel, ...] = (), keys: tuple[tuple[Key, ...], ...] | None = None
+    ) -> Plan:
+        """What is measured of these rows, unchecked."""
+        return Plan(aggregation, self.where, by, keys, self.limits, self.source)
+
+    def question(
+        self,
+        aggregation: Measured,
+        view: AnyView,
+        by: tuple[GroupLevel, ...] = (),
+        keys: tuple[tuple[Key, ...], ...] | None = None,
+    ) -> Q:
+        """A checked question about these rows.
+
+        Raises
+        ------
+        PlanError
+            The plan has no meaning, or its groups are not public.
+        """
+        plan = self.plan(aggregation, by, keys)
+        check_plan(plan, self.schema)
+        return self.ask(plan, view)
+
+    def joined(self, other: TableView[Q], on: object, how: str, suffixes: tuple[str, str]) -> TableView[Q]:
+        """The join with another table of the session on the privacy unit; see `Frame.merge`.
+
+        Raises
+        ------
+        PlanError
+            The join is of another kind, or a table would be joined with itself.
+        """
+        if other.schemas is not self.schemas:
+            raise PlanError("merge: both tables must be of one session, since they share one budget")
+        if how != "inner" or self.unit is None or on not in (self.unit, [self.unit]):
+            raise PlanError(
+                f"merge: private tables are joined by how='inner' on their privacy unit, {self.unit or 'one row'}; "
+                f"got how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
+            )
+        if self.limits != ContributionBounds() or other.limits != ContributionBounds():
+            raise PlanError("merge: .limit() the join, not the tables that go into it")
+        source = Join(self.source, other.source, suffixes)
+        refuse_repeats(source)
+        columns: dict[str, Expression] = {}
+        wheres: list[Expression] = []
+        for side, (view, twin) in enumerate(((self, other), (other, self))):
+            names = {name: joined_name(name, side, source, twin.schema) for name in view.schema}
+            for name, node in view.columns.items():
+                new = name + suffixes[side] if name in twin.columns else name
+                if new in columns:
+                    raise PlanError(f"merge: both tables give a column {new!r}; choose other suffixes=")
+                columns[new] = renamed(node, names)
+            if view.where is not None:
+                wheres.append(renamed(view.where, names))
+        where = And(*wheres) if len(wheres) == 2 else wheres[0] if wheres else None
+        return replace(self, source=source, assigned=columns, where=where)

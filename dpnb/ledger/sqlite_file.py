@@ -1,0 +1,291 @@
+"""A file in which a transaction that has returned is on disk, and which several threads and kernels may share.
+
+SQLite writes with its rollback journal, so the file alone holds every transaction that has returned.  The journal
+beside it holds, for a moment, what the file held before.  So a copy of the file, or what is left of it after a crash,
+never misses a transaction.  With a write-ahead log it could, and two kernels that do not see the same log would spend
+one budget twice.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sqlite3
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dpnb.errors import LedgerError
+from dpnb.ledger.connection import BUSY_SECONDS, MEMORY, StepLimit, harden
+from dpnb.ledger.own_lock import ProcessLock
+from dpnb.ledger.read_only_copy import read_only_copy
+
+APPLICATION_ID = 0x64706E62  # "dpnb"
+CLOSING_SECONDS = 5.0
+JOURNAL = "persist"
+"""Made once and removed on closing; emptied at each commit, which costs less than making it each time."""
+
+SYNCHRONOUS = "FULL"
+"""A commit also survives a power cut that follows at once."""
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+Layout = frozenset[tuple[str, str, str, str]]
+"""Kind, name, table and statement of everything that a file's schema names."""
+
+
+class SqliteFile:
+    """An SQLite file of dpnb's, opened or new; closed when it is collected.
+
+    Parameters
+    ----------
+    path : str or path
+        Made if there is none, or if it is empty; ``":memory:"`` forgets everything with the process.
+    tables : str
+        The statements that make its tables and indices.
+    layout : int
+        Number of the tables' layout.
+    copied : bool
+        Work on a copy in memory of what the file holds now; it must be there, and is left alone.
+
+    Raises
+    ------
+    LedgerError
+        The file cannot be opened, is not one of dpnb's, has another layout, or has several names.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], tables: str, layout: int, *, copied: bool = False) -> None:
+        self.path = str(path) if str(path) == MEMORY and not copied else str(Path(path).absolute())
+        self.lock = ProcessLock(self.path)
+        self._tables, self._layout, self._copied = tables, layout, copied
+        self._effort = StepLimit(self.path)
+        self._connection = self._connect()
+        self._identity: tuple[int, int] | None = None
+        self.close = weakref.finalize(self, _close, self._connection, self.lock)
+        _open.add(self)
+        try:
+            with self._translated():
+                self._identity = self._identity_now()
+                harden(self._connection, self._effort)
+                if not self.is_new():  # looked at first: another kernel may be making it
+                    self._check_layout()
+                self._settle()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            if self._copied:
+                return read_only_copy(self.path)
+            return sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._unusable(error)
+
+    # --- what it must be ----------------------------------------------------------------------------------------
+
+    def is_new(self) -> bool:
+        """Whether nothing was ever written to it."""
+        return bool(self._pragma("page_count") == 0)
+
+    def _check_layout(self) -> None:
+        """Called before anything else is read: a view, a trigger or another table might stand in for ours."""
+        application, found = self._pragma("application_id"), self._pragma("user_version")
+        if (application, found) != (APPLICATION_ID, self._layout):
+            kind = f"one of format {found}" if application == APPLICATION_ID else "another program's"
+            remedy = "give another file name, or restore it from a copy that has every charge"
+            if not self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
+                kind = "a file without tables, perhaps what is left of a ledger that was copied or lost in part"
+            elif application == APPLICATION_ID and found < self._layout:
+                kind += ", written by a development version"
+                remedy = "start a new ledger; its budget is then spent in addition to what this one has spent"
+            raise LedgerError(
+                f"ledger {self.path!r}: must be a dpnb ledger of format {self._layout}; it is {kind}; {remedy}"
+            )
+        if _layout_of(self.run("SELECT type, name, tbl_name, sql FROM sqlite_master")) != _expected(self._tables):
+            raise LedgerError(
+                f"ledger {self.path!r}: must hold the tables and indices that dpnb makes and nothing else; it does "
+                "not; restore it from a copy that has every charge, or give another file name"
+            )
+
+    def _settle(self) -> None:
+        """Choose how SQLite writes; another program may have chosen a write-ahead log."""
+        if self._identity is not None:
+            deadline = time.monotonic() + BUSY_SECONDS
+            while True:
+                try:
+                    self._connection.execute(f"PRAGMA journal_mode = {JOURNAL}")
+                    break
+                except sqlite3.OperationalError as error:  # SQLite does not wait here by itself for another kernel
+                    if error.sqlite_errorcode not in _BUSY or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+        self._connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        self._connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache; no effect elsewhere
+
+    def create(self) -> bool:
+        """Make the tables, unless another kernel was quicker; return whether it did.  Call inside `transaction`."""
+        if self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self._check_layout()
+            return False
+        for statement in self._tables.split(";")[:-1]:
+            self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._connection.execute(f"PRAGMA user_version = {self._layout}")
+        return True
+
+    def touch(self) -> None:
+        """Write a value that the file already holds.  Call inside `transaction`."""
+        self._connection.execute(f"PRAGMA user_version = {self._layout}")
+
+    # --- use ----------------------------------------------------------------------------------------------------
+
+    def run(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
+        """Run one statement and give its rows."""
+        with self.lock, self._translated():
+            self._check_still_ours()
+            return self._connection.execute(statement, arguments).fetchall()
+
+    def each(self, statement: str, *arguments: object) -> Iterator[tuple[Any, ...]]:
+        """The rows of one statement, one after the other, for more than memory should hold; call in `transaction`."""
+        with self._translated():
+            yield from self._connection.execute(statement, arguments)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Keep every other thread and kernel from writing until the block is done; an exception undoes the block.
+
+        On leaving the block what it wrote is on disk, in the file that the path leads to.
+        """
+        with self.lock, self._translated():
+            self._check_still_ours()
+            try:  # BEGIN is inside: an interrupt just after it must not leave the file locked
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._check_journal()
+                yield
+                self._check_still_ours()
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._check_still_ours()
+
+    def _check_journal(self) -> None:
+        """Refuse a file to which some other program has given a write-ahead log."""
+        if self._identity is not None and self._pragma("journal_mode") != JOURNAL:
+            raise LedgerError(
+                f"ledger {self.path!r}: must be written with the journal mode {JOURNAL!r}, and another program has "
+                "changed that; nothing was written; close every other session and program that uses the file, and make "
+                "the session again, which restores the mode"
+            )
+
+    def _check_still_ours(self) -> None:
+        now = self._identity_now()
+        if now != self._identity:
+            raise LedgerError(
+                f"ledger {self.path!r}: must stay where it was opened, it was moved, deleted or replaced; put it back "
+                "and make the session again"
+            )
+
+    def _identity_now(self) -> tuple[int, int] | None:
+        """Which file the path leads to.
+
+        Raises
+        ------
+        LedgerError
+            It has more than one name: SQLite's journal belongs to one name only, so kernels could spend it twice.
+        """
+        if self.path == MEMORY or self._copied:
+            return None
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        if found.st_nlink > 1:
+            raise LedgerError(
+                f"ledger {self.path!r}: must have one name, it has {found.st_nlink} (hard links); remove all names but "
+                "one, and use that one alone"
+            )
+        return found.st_dev, found.st_ino
+
+    # --- SQLite -------------------------------------------------------------------------------------------------
+
+    def _pragma(self, name: str) -> Any:
+        return self.run(f"PRAGMA {name}")[0][0]
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        self._effort.begin()
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # what SQLite says may quote bytes of the file
+            self._unusable(error)
+
+    def _unusable(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_INTERRUPT and not self._effort.exceeded:
+            raise KeyboardInterrupt from None  # it came while SQLite worked, which then says so in its own way
+        raise LedgerError(f"ledger {self.path!r}: cannot be used ({error}); {self._remedy(code)}") from None
+
+    def _remedy(self, code: int | None) -> str:
+        if code in _BUSY:
+            return f"another kernel has held it for {BUSY_SECONDS:.0f} seconds; interrupt or restart that kernel"
+        if code == sqlite3.SQLITE_INTERRUPT:
+            return "reading it takes more work than any ledger of its size needs; restore it from a copy"
+        if self._copied and Path(f"{self.path}-journal").exists():
+            return "a crash has cut a charge short; open its session once, which repairs it"
+        if self._copied:
+            return "give the path of a dpnb ledger that you may read"
+        return "give the path of a dpnb ledger, or of a file that does not exist yet in a folder you can write to"
+
+
+def _layout_of(rows: list[tuple[Any, ...]]) -> Layout:
+    return frozenset((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in rows)
+
+
+@lru_cache
+def _expected(tables: str) -> Layout:
+    connection = sqlite3.connect(MEMORY)
+    try:
+        connection.executescript(tables)
+        return _layout_of(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall())
+    finally:
+        connection.close()
+
+
+# --- the end --------------------------------------------------------------------------------------------------------
+
+
+def _close(connection: sqlite3.Connection, lock: ProcessLock) -> None:
+    """Close, unless this is a fork: the file is the other process's.
+
+    Not while another thread uses the connection, as one may still do when the interpreter ends.
+    """
+    if lock.is_ours and lock.acquire(timeout=CLOSING_SECONDS):
+        try:
+            # Another kernel may be writing, or the folder cannot be written any more: then the journal stays.
+            with suppress(sqlite3.Error, UnicodeDecodeError):
+                connection.execute("PRAGMA busy_timeout = 0")
+                if connection.execute("PRAGMA journal_mode").fetchone() == (JOURNAL,):  # not in a file of somebody else
+                    connection.execute("PRAGMA journal_mode = DELETE")
+            connection.close()
+        finally:
+            lock.release()
+
+
+_open: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
+
+
+def _abandon() -> None:
+    """In a fork, never close a connection: that would undo what a thread of the first process is writing."""
+    for file in _open:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(file._connection))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon)

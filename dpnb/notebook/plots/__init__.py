@@ -1,0 +1,21 @@
+"""Pictures of answers and histories, drawn by plotly, which is imported when a picture is first asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpnb.errors import RequestError
+from dpnb.results.display import MISSING, to_picture
+from dpnb.results.table import Estimates
+
+
+@to_picture.register
+def _draw(figures: Estimates, history: bool) -> Any:
+    try:
+        from dpnb.notebook.plots.answers import draw
+
+        return draw(figures, history)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "plotly":
+            raise
+        raise RequestError(MISSING) from None

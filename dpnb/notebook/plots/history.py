@@ -1,0 +1,124 @@
+"""The fan: how what is known of a question narrowed from look to look."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from dpnb.notebook.plots.marks import MARK, AxisRange, PlotValues
+from dpnb.notebook.plots.style import ENDLESS, HUES, SMALL, TEMPLATE, PlotLayout, describe_value, framed, short
+from dpnb.render.labels import interval_name, rows_of
+from dpnb.render.numbers import format_cost_up, format_mu_up
+from dpnb.results.answer import History
+
+MOST_BANDS = 8
+
+
+def fan(history: History) -> go.Figure:
+    """Estimate and interval after each look, a panel for each of the first numbers."""
+    last = history[-1]
+    each = last.cells.value.shape[1]
+    labels = [", ".join(key) for key, _, _ in rows_of(last)]
+    shown = range(min(len(labels), MOST_BANDS))
+    cols = min(4, math.ceil(math.sqrt(len(shown))))
+    room = PlotLayout(math.ceil(len(shown) / cols), cols, panel=320 if len(shown) == 1 else 190, gap=46)
+    figure = make_subplots(
+        room.rows,
+        cols,
+        subplot_titles=[short(labels[number]) for number in shown] if len(shown) > 1 else None,
+        shared_xaxes="all",
+        vertical_spacing=room.vertical_spacing,
+        horizontal_spacing=room.horizontal_spacing(apart=True),
+        figure=go.Figure(layout={"template": TEMPLATE}),
+    )
+    each_look, looked_at = [PlotValues.of(answer) for answer in history], history.looked_at
+    along = "look, and how well the question was known with it" if len(shown) == 1 else "look"
+    for number in shown:
+        band, (row, col) = _band(each_look, number), room.cell(number)
+        # How far each has narrowed is to be seen, not which is larger: every panel has its own scale.
+        span = AxisRange.around([band], zero=False)
+        for trace in _traces(history, band, [inside[number // each] for inside in looked_at], span):
+            figure.add_trace(trace, row, col)
+        lowest = number + cols >= len(shown)
+        figure.update_yaxes(range=[span.low, span.high], showticklabels=span.known, row=row, col=col)
+        figure.update_xaxes(showticklabels=lowest, title=along if lowest else None, row=row, col=col)
+    if not last.outputs or last.outputs[0] == "quantile":
+        figure.update_yaxes(title=describe_value(last), col=1)
+    named = range(0, len(history), math.ceil(len(history) * cols / 12))
+    ticks = [f"{at + 1}<br>mu {format_mu_up(history[at].known)}" for at in named]
+    figure.update_xaxes(tickvals=[at + 1 for at in named], ticktext=ticks, range=[0.6, len(history) + 0.4])
+    figure.update_layout(scattermode="overlay")  # nothing stands beside anything here
+    figure.update_annotations(font={"size": SMALL + 1})
+    return framed(figure, last, _notes(history, len(labels)), room)
+
+
+def _band(all_numbers: list[PlotValues], number: int) -> PlotValues:
+    """One number after each look."""
+    one = [numbers.picked([number]) for numbers in all_numbers]
+    value, low, high = ([getattr(look, column)[0] for look in one] for column in ("value", "low", "high"))
+    return PlotValues(value, low, high, [look.hover[0] for look in one])
+
+
+def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRange) -> list[go.Scatter]:
+    """The band between the ends of the intervals, then the estimates on a line."""
+    places = list(range(1, len(history) + 1))
+    hue = HUES[0]
+    low = [span.within(end, -math.inf) for end in band.low]
+    high = [span.within(end, math.inf) for end in band.high]
+    hover = [
+        "<br>".join(
+            [f"<b>look {at}</b>, cost {format_cost_up(answer.cost)}", said, *([] if there else ["not in this look"])]
+        )
+        for at, (answer, said, there) in enumerate(zip(history, band.hover, inside, strict=True), start=1)
+    ]
+    edge: dict[str, Any] = {"mode": "lines", "line": {"color": hue, "width": 1.5, "dash": "dot"}, "hoverinfo": "skip"}
+    edge |= {"showlegend": False, "x": places}
+    filled = {"fill": "tonexty", "fillcolor": "rgba(0,114,178,.25)"}
+    told = {"hovertext": hover, "hoverinfo": "text", "showlegend": False}
+    seen = [value if math.isfinite(value) else None for value in band.value]
+    sizes = [MARK if there else MARK - 4 for there in inside]
+    whole = {"color": hue, "line": {"width": 0}, "opacity": 1, "size": sizes}
+    traces = [
+        go.Scatter(y=high, name="high", **edge),
+        go.Scatter(y=low, name="low", **edge, **filled),
+        go.Scatter(
+            x=places,
+            y=seen,
+            name="estimate",
+            mode="lines+markers",
+            line={"color": hue, "width": 2},
+            marker=whole,
+            **told,
+        ),
+    ]
+    middle = [(b + h) / 2 if v is None else None for v, b, h in zip(seen, low, high, strict=True)]
+    marks = [("unknown", middle, "circle-open")]
+    marks.append(("no upper end", [None if math.isfinite(x) else span.high for x in band.high], "triangle-up"))
+    marks.append(("no lower end", [None if math.isfinite(x) else span.low for x in band.low], "triangle-down"))
+    for name, values, symbol in marks:
+        if any(value is not None for value in values):
+            mark = {"color": hue, "symbol": symbol, "size": MARK + 2, "line": {"width": 2}}
+            traces.append(
+                go.Scatter(x=places, y=values, name=name, mode="markers", marker=mark, cliponaxis=False, **told)
+            )
+    return traces
+
+
+def _notes(history: History, numbers: int) -> list[str]:
+    last = history[-1]
+    each = "all at once" if last.simultaneous else "each by itself"
+    notes = [f"{interval_name(last)} after each look" if last.single else f"{interval_name(last)}s, {each}"]
+    if not all(map(all, history.looked_at)):
+        notes.append("small marks: not in that look, whose mu is of the groups that were")
+    cells = [answer.cells for answer in history]
+    if any(np.isnan(one.value).any() for one in cells):
+        notes.append("open marks are unknown: drowned by the noise, or not defined")
+    if any(np.isinf([one.low, one.high]).any() for one in cells):
+        notes.append(ENDLESS)
+    if numbers > MOST_BANDS:
+        notes.append(f"the first {MOST_BANDS} of {numbers}")
+    return notes

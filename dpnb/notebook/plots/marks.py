@@ -1,0 +1,194 @@
+"""Numbers with their intervals as marks of plotly.
+
+An interval is an error bar that ends where the interval does, also where the estimate lies outside of it.  Without an
+end it goes to the edge of the picture, with a triangle there.  A number that is unknown is an open mark in the middle
+of its interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import plotly.graph_objects as go
+
+from dpnb.notebook.plots.style import DASHES, HUES, PATTERNS, SYMBOLS, text
+from dpnb.render.labels import interval_name, rows_of
+from dpnb.results.table import Estimates
+
+MARK = 9
+
+
+@dataclass(frozen=True)
+class PlotValues:
+    """Estimates and intervals in one row.
+
+    Parameters
+    ----------
+    value, low, high : list of float
+    hover : list of str
+    """
+
+    value: list[float]
+    low: list[float]
+    high: list[float]
+    hover: list[str]
+
+    @classmethod
+    def of(cls, figures: Estimates) -> Self:
+        """All numbers of an answer, group by group."""
+        cells = figures.cells
+        names = [*figures.names, *([figures.outputs[0]] if figures.outputs else [])]
+        hover = [
+            hover_text(figures, ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True)), told)
+            for key, *told in rows_of(figures)
+        ]
+        return cls(cells.value.ravel().tolist(), cells.low.ravel().tolist(), cells.high.ravel().tolist(), hover)
+
+    def picked(self, rows: Sequence[int]) -> Self:
+        """Some of them."""
+        value, low, high = ([column[row] for row in rows] for column in (self.value, self.low, self.high))
+        return type(self)(value, low, high, [self.hover[row] for row in rows])
+
+
+def hover_text(figures: Estimates, label: str, told: Sequence[str]) -> str:
+    """What a mark says when it is pointed at, in the digits of the answer's table."""
+    value, interval = told
+    lines = [f"estimate {value}", f"{interval_name(figures)} {interval}"]
+    return "<br>".join([*([f"<b>{text(label)}</b>"] if label else []), *map(text, lines)])
+
+
+@dataclass(frozen=True)
+class AxisRange:
+    """What an axis of values shows.
+
+    Parameters
+    ----------
+    low, high : float
+    known : bool
+        Whether any number in it is finite.
+    """
+
+    low: float
+    high: float
+    known: bool = True
+
+    @classmethod
+    def around(cls, numbers: Iterable[PlotValues], *, zero: bool) -> Self:
+        """Room for every finite end, and for 0 where bars begin there."""
+        ends = [x for one in numbers for column in (one.value, one.low, one.high) for x in column if math.isfinite(x)]
+        if not ends:
+            return cls(-1.0, 1.0, known=False)
+        low, high = min(ends), max(ends)
+        if zero:
+            low, high = min(low, 0.0), max(high, 0.0)
+        room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
+        if not math.isfinite(room):  # ends so far apart that their distance is no double
+            room = 0.0
+        return cls(low if zero and low == 0 else low - room, high if zero and high == 0 else high + room)
+
+    def within(self, end: float, otherwise: float) -> float:
+        """An end of an interval where it can be seen."""
+        return min(max(otherwise if math.isnan(end) else end, self.low), self.high)
+
+
+@dataclass(frozen=True)
+class PlotSeries:
+    """Numbers in one hue.
+
+    Parameters
+    ----------
+    name : str
+    places : list of str or float
+        On the other axis.
+    rows : list of int
+        Which of the answer's numbers.
+    hue : int
+    bars : bool
+        From 0, for what adds up.
+    line : bool
+        Joined by a line.
+    """
+
+    name: str
+    places: Sequence[str | float]
+    rows: list[int]
+    hue: int = 0
+    bars: bool = False
+    line: bool = False
+
+
+def add_series(
+    figure: go.Figure,
+    cell: tuple[int, int],
+    series: PlotSeries,
+    numbers: PlotValues,
+    span: AxisRange,
+    *,
+    upright: bool,
+    legend: bool,
+    odd: bool,
+) -> None:
+    """Draw a series into a panel.
+
+    Parameters
+    ----------
+    figure : Figure
+    cell : (int, int)
+        Row and column of the panel, from 1.
+    series : Series
+    numbers : Numbers
+        Its own.
+    span : Span
+    upright : bool
+        Whether values go upwards.
+    legend : bool
+        Whether this one stands for its hue in the legend.
+    odd : bool
+        Whether any number of the picture is unknown or has an interval without end.
+    """
+    hue = HUES[series.hue]
+    low = [span.within(end, -math.inf) for end in numbers.low]
+    high = [span.within(end, math.inf) for end in numbers.high]
+    seen = [value if math.isfinite(value) else None for value in numbers.value]
+    group: dict[str, Any] = {"name": series.name, "legendgroup": series.name, "offsetgroup": series.name or "0"}
+    group |= {"hovertext": numbers.hover, "hoverinfo": "text", "orientation": "v" if upright else "h"}
+    at, of = ("x", "y") if upright else ("y", "x")
+
+    def whiskers(values: Sequence[float | None]) -> dict[str, Any]:
+        ends = [(None, None) if v is None else (h - v, v - b) for v, b, h in zip(values, low, high, strict=True)]
+        up, down = [up for up, _ in ends], [down for _, down in ends]
+        reach = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
+        return {f"error_{of}": {**reach, "color": hue, "thickness": 2, "width": 5}}
+
+    def draw(kind: Any, values: Sequence[float | None], **more: Any) -> None:
+        figure.add_trace(kind(**{at: list(series.places), of: list(values)}, **group, **more), *cell)
+
+    if series.bars:
+        pattern = {"shape": PATTERNS[series.hue], "fgcolor": hue, "fillmode": "overlay", "solidity": 0.2}
+        filled = f"rgba({','.join(str(int(hue[i : i + 2], 16)) for i in (1, 3, 5))},.35)"
+        bar = {"color": filled, "line": {"color": hue, "width": 1.5}, "pattern": pattern}
+        draw(go.Bar, seen, marker=bar, showlegend=legend, **whiskers(seen))
+    else:
+        mark = {"color": hue, "symbol": SYMBOLS[series.hue], "size": MARK}
+        line = {"mode": "lines+markers", "line": {"color": hue, "dash": DASHES[series.hue], "width": 2}}
+        look = line if series.line else {"mode": "markers"}
+        draw(go.Scatter, seen, marker=mark, showlegend=legend, **look, **whiskers(seen))
+    if odd:  # for every hue alike, so that plotly moves all marks of a group by as much
+        middle = [(b + h) / 2 if v is None else None for v, b, h in zip(seen, low, high, strict=True)]
+        mark = {"color": hue, "symbol": f"{SYMBOLS[series.hue]}-open", "size": MARK + 1, "line": {"width": 2}}
+        draw(go.Scatter, middle, mode="markers", marker=mark, showlegend=False, **whiskers(middle))
+        for ends, edge, symbol in (
+            (numbers.high, span.high, "triangle-up" if upright else "triangle-right"),
+            (numbers.low, span.low, "triangle-down" if upright else "triangle-left"),
+        ):
+            endless = [None if math.isfinite(end) else edge for end in ends]
+            mark = {"color": hue, "symbol": symbol, "size": MARK + 3}
+            draw(go.Scatter, endless, mode="markers", marker=mark, showlegend=False, cliponaxis=False)
+
+
+def is_odd(numbers: Iterable[PlotValues]) -> bool:
+    """Whether a number is unknown, or an interval has no end."""
+    return any(not math.isfinite(x) for one in numbers for column in (one.value, one.low, one.high) for x in column)

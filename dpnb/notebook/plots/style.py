@@ -1,0 +1,174 @@
+"""How pictures look: ink and hues for a light and a dark Lab, the frame around a picture, and its words.
+
+A picture has no background of its own and stays as it is when the Lab's theme changes, so whatever it is drawn in must
+be told apart from white and from nearly black.  No colour has more than 4.35 : 1 against both #ffffff and #111111; ink
+has that.  Hues are those of Okabe and Ito (2008, *Color Universal Design*), the four light ones darkened until each has
+3 : 1 against both, and the ink's grey for their black.  Whatever a hue says, a symbol, dash or pattern says too.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpnb._plan.description import describe_aggregation
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import QuantileTree
+from dpnb.render.labels import interval_name
+from dpnb.render.numbers import format_cost, format_mu_up
+from dpnb.results.answer import Answer
+from dpnb.results.table import Estimates
+
+ENDLESS = "triangles: the interval has no end there"
+
+INK = "#797979"
+LOUD = "#d1495b"
+GRID = "rgba(121,121,121,.3)"
+HUES = ("#0072b2", "#d55e00", "#009e73", "#c2739f", "#b87f00", "#4590ba", "#908928", INK)
+SYMBOLS = ("circle", "square", "diamond", "cross", "x", "star", "pentagon", "hexagram")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "6px 2px", "2px 6px")
+PATTERNS = ("", "/", "x", "-", "|", "+", ".", "\\")
+
+TITLE_SIZE, SMALL = 16, 12
+TITLE_WIDTH, NOTE_WIDTH, LABEL_WIDTH = 72, 100, 32
+"""In letters: what fits a cell of a Lab with both side bars open."""
+
+_AXIS = {
+    "automargin": True,
+    "gridcolor": GRID,
+    "linecolor": INK,
+    "showline": True,
+    "tickfont": {"size": SMALL},
+    "tickcolor": INK,
+    "title": {"font": {"size": 13}, "standoff": 8},
+    "zerolinecolor": INK,
+}
+
+TEMPLATE = go.layout.Template(
+    layout={
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "colorway": list(HUES),
+        "font": {"color": INK, "size": 13},
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": "#ffffff",
+            "bordercolor": INK,
+            "font": {"color": "#1a1a1a", "size": 13},
+        },
+        "legend": {"font": {"size": SMALL}, "itemwidth": 40, "title": {"font": {"size": SMALL}}},
+        "bargap": 0.25,
+        "scattermode": "group",
+        "scattergap": 0.25,
+        "hovermode": "closest",
+        "modebar": {"activecolor": HUES[0], "bgcolor": "rgba(0,0,0,0)", "color": INK},
+        "xaxis": {**_AXIS, "showgrid": False, "zeroline": False},
+        "yaxis": _AXIS,
+    }
+)
+"""Passed to each picture; plotly's own default stays whatever the analyst made it."""
+
+
+def text(said: object) -> str:
+    """Words as plotly shows them: neither its mark-up nor formulas between dollars."""
+    plain = str(said).replace("&", "&amp;").replace("<", "&lt;")
+    return plain.replace("$", "&#36;") if plain.count("$") > 1 else plain
+
+
+def short(said: object) -> str:
+    """A label that leaves room for others."""
+    label = str(said)
+    if len(label) > LABEL_WIDTH:
+        label = f"{label[: LABEL_WIDTH - 1].rstrip(' ,')}…"
+    return text(label)
+
+
+def describe_value(figures: Estimates) -> str:
+    """What is on the axis of the values."""
+    if isinstance(figures, Answer):
+        if figures.outputs and isinstance(figures.plan.aggregation, QuantileTree):
+            return short(words(figures.plan.aggregation.column))  # its levels are on the other axis
+        return short(describe_aggregation(figures.plan.aggregation, figures.view).rstrip(","))
+    return "estimate"
+
+
+def notes_of(figures: Estimates) -> list[str]:
+    """What is said below the title: what the intervals mean, what it cost, what may look odd."""
+    each = "all at once" if figures.simultaneous else "each by itself"
+    name = interval_name(figures)
+    notes = [name if figures.single else f"{name}s, {each}"]
+    if isinstance(figures, Answer):
+        known = f"known at mu {format_mu_up(figures.known)}"
+        notes.append(f"cost {format_cost(figures.cost, figures.cost_share)}" if figures.cost.mu_squared else known)
+        notes += [f"{figures.looks} looks combined"] if figures.looks > 1 else []
+    marks = {"unknown": "open marks are "}
+    notes += [marks.get(explanation, "") + said for explanation, said in figures.warnings]
+    return [*notes, *([ENDLESS] if np.isinf([figures.cells.low, figures.cells.high]).any() else [])]
+
+
+@dataclass(frozen=True)
+class PlotLayout:
+    """Pixels around and between panels.
+
+    Parameters
+    ----------
+    rows, cols : int
+    panel : int
+        Height of a panel.
+    gap : int
+        Between rows of panels.
+    """
+
+    rows: int = 1
+    cols: int = 1
+    panel: int = 320
+    gap: int = 0
+
+    @property
+    def height(self) -> int:
+        """Of all panels."""
+        return self.rows * self.panel + (self.rows - 1) * self.gap
+
+    def cell(self, at: int) -> tuple[int, int]:
+        """Row and column of a panel by its place, from 1."""
+        return at // self.cols + 1, at % self.cols + 1
+
+    def horizontal_spacing(self, apart: bool) -> float | None:
+        """Between columns, wider where each panel has a scale of its own."""
+        return None if self.cols == 1 else 0.09 if apart else 0.03
+
+    @property
+    def vertical_spacing(self) -> float:
+        """As plotly counts it."""
+        return self.gap / self.height
+
+
+def framed(figure: go.Figure, figures: Estimates, notes: list[str], room: PlotLayout) -> go.Figure:
+    """Title, notes and margins, so that nothing is cut off."""
+    title = textwrap.wrap(figures.words, TITLE_WIDTH) or [""]
+    small = textwrap.wrap("; ".join(notes), NOTE_WIDTH)
+    lines = [f"<b>{text(line)}</b>" for line in title]
+    if figures.notice:
+        lines.insert(0, f'<b style="color:{LOUD}">{text(figures.notice)}</b>')
+    lines += [f'<span style="font-size:{SMALL + 1}px">{text(line)}</span>' for line in small]
+    top = 40 + 21 * (len(lines) - len(small)) + 17 * len(small)
+    bottom = 60
+    figure.update_layout(
+        title={
+            "text": "<br>".join(lines),
+            "font": {"size": TITLE_SIZE},
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 18, "l": 12},
+        },
+        margin={"t": top, "b": bottom, "l": 70, "r": 24},
+        height=top + bottom + room.height,
+    )
+    return figure

@@ -1,0 +1,24 @@
+"""The numbers of an answer with their labels, in the digits that the noise leaves: for tables, fans and pictures."""
+
+from __future__ import annotations
+
+from dpnb.render.numbers import label_text, number_with_interval, percent
+from dpnb.results.table import Estimates
+
+
+def interval_name(figures: Estimates) -> str:
+    """Heading of the intervals."""
+    return f"{percent(figures.confidence)} interval"
+
+
+def rows_of(figures: Estimates) -> list[tuple[list[str], str, str]]:
+    """Labels, estimate and interval of each number."""
+    labels = figures.outputs[1] if figures.outputs else (None,)
+    names = [
+        [*map(str, key), *([] if label is None else [label_text(label)])] for key in figures.keys for label in labels
+    ]
+    cells = figures.cells
+    rows = []
+    for key, value, low, high in zip(names, cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), strict=True):
+        rows.append((key, *number_with_interval(value, low, high)))
+    return rows

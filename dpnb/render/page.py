@@ -1,0 +1,52 @@
+"""What all HTML outputs share: styles, notices, links to explanations, and the time at which they were true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from html import escape
+
+STYLE = (
+    "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.5;"
+    "color:var(--jp-ui-font-color1,inherit)"
+)
+FAINT = "color:var(--jp-ui-font-color2,#616161)"
+LOUD = "font-weight:600;color:var(--jp-error-color0,#b71c1c)"
+ACCENT = "var(--jp-brand-color1,#1976d2)"
+PICTURE_WIDTH = 220
+
+
+def noticed(notice: str | None, lines: Iterable[str]) -> str:
+    """Lines of text below a notice about the whole session, such as that of a rehearsal."""
+    return "\n".join([*([notice] if notice else []), *lines])
+
+
+def boxed(notice: str | None, title: str, *parts: str) -> str:
+    """A value as HTML, below a notice about the whole session."""
+    return f'<div style="{STYLE}">{notice_html(notice)}{title}{"".join(parts)}</div>'
+
+
+def notice_html(notice: str | None) -> str:
+    """A notice about the whole session."""
+    return f'<div style="{LOUD}">{escape(notice)}</div>' if notice else ""
+
+
+def title_html(words: str, status: str = "") -> str:
+    """What a value is of, and in fainter letters what it is."""
+    faint = f' <span style="{FAINT}">{escape(status)}</span>' if status else ""
+    return f"<div><b>{escape(words)}</b>{faint}</div>"
+
+
+def explanation_link(explanation: str, words: str = "Why?") -> str:
+    """Link to an explanation by its id; the front end that shows explanations follows it."""
+    return f' <a href="#dpnb-explain-{explanation}">{words}</a>'
+
+
+def as_of_now() -> str:
+    """When a static output was true."""
+    return datetime.now(UTC).strftime("as of %Y-%m-%d %H:%M:%S UTC")
+
+
+def with_timestamp(html: str) -> str:
+    """With the time at which it was true."""
+    return f'{html}<div style="{STYLE};{FAINT}">{as_of_now()}</div>'

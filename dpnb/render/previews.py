@@ -1,0 +1,99 @@
+"""Previews as text and as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+
+from dpnb.accounting.exact import display_down
+from dpnb.render.numbers import describe_error, format_cost, format_percent_down
+from dpnb.render.page import boxed, explanation_link, noticed, title_html
+from dpnb.render.tables import facts_html, facts_text, table_html, table_text
+from dpnb.results.display import to_html, to_text
+from dpnb.results.preview import Preview, Previews
+
+COLUMNS = ("asked", "cost", "expected error", "headroom after")
+
+
+@to_text.register
+def preview_text(preview: Preview) -> str:
+    """The preview for a terminal."""
+    lines = [f"{preview.words} (not released)", *facts_text(_facts(preview), 19, indent="  ")]
+    return noticed(preview.notice, lines)
+
+
+@to_html.register
+def preview_html(preview: Preview) -> str:
+    """The preview for a notebook."""
+    title = title_html(preview.words, "not released")
+    return boxed(preview.notice, title, facts_html(_facts(preview), _whys(preview)))
+
+
+@to_text.register
+def previews_text(previews: Previews) -> str:
+    """Several previews for a terminal."""
+    first = previews.previews[0]
+    table = table_text([COLUMNS, *map(_row, previews.previews)], indent="  ")
+    return noticed(first.notice, [f"{first.words} (not released)", *table])
+
+
+@to_html.register
+def previews_html(previews: Previews) -> str:
+    """Several previews for a notebook."""
+    first = previews.previews[0]
+    rows = [
+        [escape(text) + _whys(preview).get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
+        for preview in previews.previews
+    ]
+    return boxed(first.notice, title_html(first.words, "not released"), table_html(COLUMNS, rows))
+
+
+def describe_expected_error(preview: Preview) -> str:
+    """The errors to expect in few words: of the worst group, or of each statistic; and what that assumes."""
+    if preview.errors is None:
+        return "unknown"
+    words = describe_error(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
+    if not preview.narrows and preview.known_errors is not None:
+        known = describe_error(preview.known_errors, preview.outputs, preview.confidence, preview.error_unit)
+        words += f", no narrower than known already ({known})"
+    return words + (f", assumed that {preview.assumed}" if preview.assumed and words != "unknown" else "")
+
+
+def _row(preview: Preview) -> tuple[str, ...]:
+    after = f"{format_percent_down(preview.headroom_after)} left" if preview.fits else "would be refused"
+    return preview.asked, format_cost(preview.cost, preview.cost_share), describe_expected_error(preview), after
+
+
+def _whys(preview: Preview) -> dict[str, str]:
+    """Links to explanations, by the fact or column that they explain."""
+    return {
+        **(
+            {"expected error": explanation_link("error-estimate-unavailable")}
+            if describe_expected_error(preview) == "unknown"
+            else {}
+        ),
+        **({} if preview.fits else {"headroom after": explanation_link("budget-exceeded")}),
+        **({"takes part": explanation_link("excluded-units")} if preview.who else {}),
+    }
+
+
+def _facts(preview: Preview) -> list[tuple[str, str]]:
+    facts = [
+        ("cost", format_cost(preview.cost, preview.cost_share)),
+        ("expected error", describe_expected_error(preview)),
+    ]
+    if preview.assumption:
+        facts.append(("this rests on", preview.assumption))
+    facts.append(("contribution", preview.contribution))
+    if preview.who:
+        facts.append(("takes part", preview.who))
+    if preview.fits:
+        facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
+        if preview.times is not None and not preview.who:
+            facts.append(("affordable", f"{preview.times:,} time{'s' if preview.times != 1 else ''} at this cost"))
+        if preview.refining:
+            facts.append(("refining later", preview.refining))
+    else:
+        facts.append(("headroom after", "does not fit: a release would be refused"))
+        largest = f"mu {display_down(preview.largest)}, or share=1" if preview.largest else "nothing is left"
+        facts.append(("largest that fits", largest))
+    return facts

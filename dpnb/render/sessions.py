@@ -1,0 +1,125 @@
+"""A session's state where nothing moves: as text in a terminal, and as HTML in closed notebooks and exports."""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+
+from dpnb._protocol.snapshot import Gauge, Session
+from dpnb.accounting.odometers import OdometerKind
+from dpnb.errors import printable
+from dpnb.render.page import FAINT, STYLE, as_of_now, notice_html
+
+METER_WIDTH = 240
+TEXT_WIDTH = 110
+EACH_FILTER = "Same promise, each filter"
+MECHANISMS = "Interactive mechanisms"
+READINGS: dict[OdometerKind, str] = {
+    "time-uniform": "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand",
+    "accumulator": "inside every budget fixed beforehand that is at least this",
+}
+
+
+def render_text(state: Session) -> str:
+    """A session's state for a terminal; what other analysts wrote into the ledger does not move its cursor."""
+    return "\n".join(map(printable, _lines(state)))
+
+
+def _lines(state: Session) -> list[str]:
+    lines = [f"dpnb session {state.name}: {state.guarantee}"]
+    if state.notice:
+        lines.insert(0, state.notice)
+    for gauge in state.gauges:
+        filled = round(gauge.value * 20)
+        lines.append(f"  {gauge.label:<18}[{'#' * filled}{'.' * (20 - filled)}] {gauge.text}")
+    if state.participation:
+        lines += textwrap.wrap(state.participation, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if state.next_steps:
+        return [*lines, "  Nothing was asked yet.  What to do next:", *_steps(state)]
+    lines.append(f"  {EACH_FILTER}:")
+    lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
+    for reading, note in READINGS.items():
+        if not _read(state, reading):
+            continue  # none of this reading can count what was released
+        lines.append(f"  Odometers, {reading}: {note}")
+        lines += [f"    {name:<23}{words}" for name, words in _read(state, reading)]
+    if state.mechanisms:
+        lines.append(f"  {MECHANISMS}:")
+        lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
+    count = state.n_requests
+    lines.append(f"  {state.spent}; {count} request{'s' if count != 1 else ''} in {state.ledger}")
+    return lines
+
+
+def _steps(state: Session) -> list[str]:
+    width = max(len(step.code) for step in state.next_steps)
+    return [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
+
+
+def render_html(state: Session) -> str:
+    """A session's state as a still picture, dated, for closed notebooks and exports."""
+    meters = "".join(_meter(gauge) for gauge in state.gauges)
+    return (
+        f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
+        f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{meters}{_who(state)}{_next(state)}'
+        f"{_lists(state)}"
+        f'<div style="{FAINT}">{escape(state.spent)}; {as_of_now()}</div></div>'
+    )
+
+
+def _who(state: Session) -> str:
+    """Who takes part, where that is not everybody in everything."""
+    return f"<div>{escape(state.participation)}</div>" if state.participation else ""
+
+
+def _next(state: Session) -> str:
+    """What to do first, until something was asked."""
+    items = "".join(f"<li>{escape(step.text)} <code>{escape(step.code)}</code></li>" for step in state.next_steps)
+    return f"<div>What to do next:</div><ul>{items}</ul>" if items else ""
+
+
+def _meter(gauge: Gauge) -> str:
+    width = gauge.value * METER_WIDTH
+    return (
+        f'<div style="margin:4px 0" title="{escape(gauge.description)}">{escape(gauge.label)}: '
+        f'{escape(gauge.text)}<br><svg width="{METER_WIDTH}" height="10" role="meter" aria-valuemin="0" '
+        f'aria-valuemax="1" aria-valuenow="{gauge.value:.4f}" aria-label="{escape(gauge.label)}" '
+        f'aria-valuetext="{escape(gauge.text)}"><rect width="{METER_WIDTH}" height="10" rx="5" '
+        f'fill="var(--jp-layout-color3,#bdbdbd)"/><rect width="{width:.1f}" height="10" rx="5" '
+        f'fill="var(--jp-brand-color1,#1976d2)"/></svg></div>'
+    )
+
+
+def _lists(state: Session) -> str:
+    """The filters and the odometers, folded away."""
+    folds = [(EACH_FILTER, _filters(state))]
+    for reading, note in READINGS.items():
+        if _read(state, reading):
+            folds.append((f"Odometers, {reading}: {note}", _read(state, reading)))
+    if state.mechanisms:
+        folds.append((MECHANISMS, _mechanisms(state)))
+    return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
+
+
+def _filters(state: Session) -> list[tuple[str, str]]:
+    return [(line.label + (" (enforced)" if line.enforced else ""), line.text) for line in state.filters]
+
+
+def _read(state: Session, reading: OdometerKind) -> list[tuple[str, str]]:
+    """The odometers of a reading in words; while they pause, one sentence for all of them."""
+    lines = [line for line in state.odometers if line.kind == reading]
+    if lines and reading == "time-uniform" and state.odometers_paused:
+        return [("paused", state.odometers_paused)]
+    return [(line.label, line.description) for line in lines]
+
+
+def _mechanisms(state: Session) -> list[tuple[str, str]]:
+    return [(one.name, f"{one.kind}, {one.state}: {one.text}") for one in state.mechanisms]
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    cells = "".join(
+        f'<tr><td style="text-align:left">{escape(name)}</td><td style="text-align:left">{escape(words)}</td></tr>'
+        for name, words in rows
+    )
+    return f"<table><tbody>{cells}</tbody></table>"

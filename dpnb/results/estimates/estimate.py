@@ -1,0 +1,178 @@
+"""The view of a question: what is read off its noisy sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dpnb._compile import LinearQuery
+from dpnb._compile.features import Feature, TreeFeature, ValueFeature, indicators_of, scaled
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    Count,
+    CountUnits,
+    Discovery,
+    Gradient,
+    Mean,
+    MeanCountView,
+    ModelLoss,
+    Moments,
+    MomentsView,
+    Proportions,
+    QuantilesView,
+    Ratio,
+    Single,
+)
+from dpnb._plan.schema import Schema
+from dpnb.results.estimates.moments import MomentSums
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features
+from dpnb.results.estimates.quantiles import quantiles
+from dpnb.results.estimates.ratios import quotient
+
+FeatureSlice = list[tuple[Feature, NoisyArrays]]
+
+
+def estimate(
+    query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, radius: Cells, schema: Schema
+) -> IntervalArrays:
+    """Turn noisy sums into estimates.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    view : View
+    sums : float64 array, shape (cells, slots)
+        In integer steps.
+    sigma : float64 array, shape (cells,)
+        Their noise scale.
+    radius : float64 array, shape (cells,)
+        Half-width of the interval of one sum.
+    schema : dict
+    """
+    z = radius / sigma
+
+    def of_part(place: int, view: AnyView) -> IntervalArrays:
+        aggregation, first, count = query.parts[place]
+        return _estimate(aggregation, view, noisy_features(query, sums, sigma, first, count), z, schema)
+
+    # Beyond the range of doubles a result is infinite or unknown, never a warning.
+    with np.errstate(all="ignore"):
+        return _shown(view, of_part)
+
+
+def _shown(view: AnyView, of_part: Callable[[int, AnyView], IntervalArrays]) -> IntervalArrays:
+    if isinstance(view, ColumnsView):
+        return IntervalArrays.side_by_side([of_part(named.part, named.view) for named in view.columns])
+    return of_part(0, view)
+
+
+def _estimate(
+    aggregation: Single | Discovery, view: AnyView, part: FeatureSlice, z: Cells, schema: Schema
+) -> IntervalArrays:
+    features, noisy = [feature for feature, _ in part], [sums for _, sums in part]
+    match aggregation:
+        case Discovery():
+            raise TypeError("the noise of named groups is not normal: see `discovered`")
+        case Gradient():
+            return _slopes(noisy[0], z)
+        case Mean() | ModelLoss() if not isinstance(view, MeanCountView):
+            return _mean(features, noisy, z)
+        case Ratio():
+            return _ratio(features, noisy, z)
+        case Moments():
+            return _from_moments(aggregation, view, features, noisy, z, schema)
+    first = features[0]
+    if isinstance(first, TreeFeature):
+        return quantiles(first, noisy[0], view.at if isinstance(view, QuantilesView) else (0.5,), z)
+    if isinstance(view, Proportions):
+        return _shares(first, noisy[0], z)
+    return _linear(aggregation, first, noisy[0], z)
+
+
+def _linear(aggregation: Single | Discovery, feature: Feature, sums: NoisyArrays, z: Cells) -> IntervalArrays:
+    low, high = -math.inf, math.inf
+    if isinstance(aggregation, Count | CountUnits | Mean):
+        low = 0.0
+    elif isinstance(feature, ValueFeature):
+        low, high = (0.0 if feature.low >= 0 else low), (0.0 if feature.high <= 0 else high)
+    value, reach = sums.single, z * sums.scale
+    return IntervalArrays.of(value, value - reach, value + reach, sums.scale).cut(low, high, value=False)
+
+
+def _slopes(sums: NoisyArrays, z: Cells) -> IntervalArrays:
+    """The numbers of a gradient side by side."""
+    scale = np.broadcast_to(sums.scale[:, None], sums.value.shape)
+    reach = z[:, None] * scale
+    return IntervalArrays(sums.value, sums.value - reach, sums.value + reach, scale)
+
+
+def _mean(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> IntervalArrays:
+    """The ratio of noisy centred sum and noisy count, put back to the column's own place."""
+    value = _value(features[1])
+    bounds = value.low - value.middle, value.high - value.middle
+    count, total = sums
+    found = quotient(total.single, count.single, (total.scale**2, count.scale**2), 0.0, z, bounds)
+    return found.moved(shift=value.middle).cut(value.low, value.high)
+
+
+def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> IntervalArrays:
+    top, bottom = _value(features[0]), _value(features[1])
+    low = 0.0 if top.low >= 0 and bottom.low >= 0 else -math.inf
+    return quotient(
+        sums[0].single,
+        sums[1].single,
+        (sums[0].scale ** 2, sums[1].scale ** 2),
+        0.0,
+        z,
+        (low, math.inf),
+        positive=bottom.low >= 0,
+    )
+
+
+def _shares(feature: Feature, sums: NoisyArrays, z: Cells) -> IntervalArrays:
+    """Each group over the total of all, whose noise it shares in."""
+    sign = -1.0 if isinstance(feature, ValueFeature) and feature.high <= 0 else 1.0
+    signed = isinstance(feature, ValueFeature) and feature.low < 0 < feature.high
+    variance = sums.scale**2
+    return quotient(
+        sign * sums.single,
+        np.full_like(sums.single, sign * sums.single.sum()),
+        (variance, np.full_like(variance, variance.sum())),
+        variance,
+        z,
+        (-math.inf, math.inf) if signed else (0.0, 1.0),
+        positive=not signed,
+    )
+
+
+def _from_moments(
+    aggregation: Moments, view: AnyView, features: list[Feature], noisy: list[NoisyArrays], z: Cells, schema: Schema
+) -> IntervalArrays:
+    scales = np.array([scaled(node, schema)[1:] for node in aggregation.columns])
+    sizes = [indicators_of(node, schema) for node in aggregation.categories]
+    sums = MomentSums(features, noisy, scales[:, 0], scales[:, 1], sizes, z)
+    if not isinstance(view, MomentsView):
+        raise TypeError(type(view).__name__)
+    match view.statistic:
+        case "count":
+            return sums.count()
+        case "mean":
+            return sums.mean(*view.columns)
+        case "var":
+            return sums.var(*view.columns)
+        case "std":
+            return sums.var(*view.columns, root=True)
+        case "cov":
+            return sums.cov(*view.columns)
+        case "corr":
+            return sums.corr(*view.columns)
+    return sums.regression(*view.columns)
+
+
+def _value(feature: Feature) -> ValueFeature:
+    if not isinstance(feature, ValueFeature):  # a compiled query has one here; the type checker does not know
+        raise TypeError(type(feature).__name__)
+    return feature

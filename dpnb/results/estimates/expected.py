@@ -1,0 +1,167 @@
+"""The errors to expect of a release that is not made yet: from schema, plan, budget and released values only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpnb._compile import LinearQuery
+from dpnb._compile.features import Feature, TreeFeature, ValueFeature, scaled
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    Count,
+    CountUnits,
+    Gradient,
+    Mean,
+    MeanCountView,
+    ModelLoss,
+    Moments,
+    MomentsView,
+    PlainView,
+    Proportions,
+    QuantilesView,
+    Sum,
+)
+from dpnb._plan.schema import Schema
+from dpnb.results.estimates.estimate import estimate
+from dpnb.results.estimates.noisy import Cells
+from dpnb.results.estimates.quantiles import rank_scale
+
+RANK = "rows of rank"
+"""Unit of a quantile's error: how many rows may lie between it and the asked rank."""
+
+
+def in_rank(view: AnyView) -> bool:
+    """Whether errors are in rows of rank."""
+    return isinstance(view, QuantilesView)
+
+
+def half_widths(
+    query: LinearQuery,
+    view: AnyView,
+    sigma: Cells,
+    radius: Cells,
+    schema: Schema,
+    *,
+    known: Cells | None = None,
+    rows: Cells | None = None,
+    place: float = 1.0,
+) -> Cells | None:
+    """Half-widths of the intervals to expect, shape (cells, outputs); None where nobody can know.
+
+    What depends on the number of rows also depends on where the answer lies.  The half-width is then between a least
+    and a largest value; `place` chooses one of them, or one in between.
+
+    Parameters
+    ----------
+    query : LinearQuery
+    view : View
+    sigma, radius : float64 arrays, shape (cells,)
+        Noise scale after the release, and half-width of the interval of one sum.
+    schema : dict
+    known : float64 array, shape (cells, slots), optional
+        Sums released before: what is not linear is predicted at them.
+    rows : float64 array, shape (cells,), optional
+        Rows of each group, where the error depends on them: released, or public.
+    place : float
+        0 for the least half-width that is possible given the number of rows, 1 for the largest; on a log scale.
+    """
+    with np.errstate(all="ignore"):
+        return _half_widths(query, view, sigma, radius, schema, known, rows, place)
+
+
+def _half_widths(
+    query: LinearQuery,
+    view: AnyView,
+    sigma: Cells,
+    radius: Cells,
+    schema: Schema,
+    known: Cells | None,
+    rows: Cells | None,
+    at: float,
+) -> Cells | None:
+    columns = [(named.part, named.view) for named in view.columns] if isinstance(view, ColumnsView) else [(0, view)]
+    found = []
+    for place, single in columns:
+        aggregation, first, count = query.parts[place]
+        widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema, at)
+        if widths is None and known is not None:
+            found_there = estimate(query, view, known, sigma, radius, schema)
+            _, low, high = found_there.uncut  # an interval that is cut because nothing is known is no forecast
+            widths = np.where(np.isfinite(high - low), found_there.half_width, np.inf)
+            if isinstance(view, ColumnsView):
+                own = [named.view is single and named.part == place for named in view.columns].index(True)
+                widths = widths[:, own : own + 1]
+        if widths is None:
+            return None
+        found.append(widths)
+    return np.concatenate(found, axis=1)
+
+
+def _direct(
+    features: tuple[Feature, ...],
+    aggregation: object,
+    view: AnyView,
+    radius: Cells,
+    rows: Cells | None,
+    schema: Schema,
+    at: float,
+) -> Cells | None:
+    """Errors that are known without looking at earlier answers of the same question; shape (cells, outputs)."""
+    units = [float(feature.unit) for feature in features]
+    first = features[0]
+    if isinstance(aggregation, Gradient):
+        return np.repeat((radius * units[0])[:, None], first.slots, axis=1)
+    if isinstance(first, TreeFeature):
+        levels = view.at if isinstance(view, QuantilesView) else (0.5,)
+        return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
+    if isinstance(aggregation, Count | CountUnits | Sum) and isinstance(view, PlainView):
+        return (radius * units[0])[:, None]
+    if isinstance(view, MeanCountView) or (isinstance(view, MomentsView) and view.statistic == "count"):
+        return (radius * units[0])[:, None]
+    if rows is None:
+        return None
+    if isinstance(view, Proportions) and not isinstance(aggregation, Sum):
+        # A share p of G groups has variance 1 - 2p + G p^2 times that of a count over the total: least at p = 1/G, and
+        # largest at p = 1, where the noise of all other groups counts.
+        groups = len(rows)
+        least, most = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
+        return np.asarray(radius * units[0] * _between(least, most, at) / rows.sum())[:, None]
+    if isinstance(aggregation, Mean | ModelLoss):
+        reach = float(_limit(features[1])) * units[1]
+        width = _between(units[1], math.hypot(units[1], reach * units[0]), at)
+        # No interval is longer than the bounds are apart.
+        return np.minimum(radius * width / rows, reach)[:, None]
+    if isinstance(aggregation, Moments) and isinstance(view, MomentsView) and view.statistic in ("mean", "var"):
+        return _moment_widths(aggregation, view, units, radius, rows, schema, at)
+    return None
+
+
+def _between(least: float, most: float, at: float) -> float:
+    """A number between two, on a log scale."""
+    return float(least ** (1 - at) * most**at)
+
+
+def _moment_widths(
+    aggregation: Moments, view: MomentsView, units: list[float], radius: Cells, rows: Cells, schema: Schema, at: float
+) -> Cells:
+    """Between the least and the largest over all that mean and variance can be.
+
+    In z, brought to -1 to 1: a mean moves by (dS - m dN)/N, |m| <= 1; a variance by (dP - 2 m dS + (2 m^2 - u) dN)/N
+    with P the sum of z^2 - 1/2 and u its mean, where m^2 <= u + 1/2, so |2 m^2 - u| <= 3/2; both m and u may be 0.
+    """
+    (column,) = view.columns
+    reach = scaled(aggregation.columns[column], schema)[2]
+    count, first = units[0], units[1 + column]
+    if view.statistic == "mean":
+        return (radius * _between(first, math.hypot(first, count), at) / rows * reach)[:, None]
+    size = len(aggregation.columns)
+    square = units[1 + size + sum(size - i for i in range(column))]
+    width = _between(square, math.hypot(square, 2 * first, 1.5 * count), at)
+    return (radius * width / rows * reach**2)[:, None]
+
+
+def _limit(feature: Feature) -> int:
+    return feature.row_limit * feature.weight if isinstance(feature, ValueFeature) else 1

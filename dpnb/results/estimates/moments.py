@@ -1,0 +1,201 @@
+"""Variances, covariances, correlations and least squares from noisy second moments.
+
+All columns are brought to -1 to 1 (see `dpnb._compile.features`), and the sums measured are the count N, the z_i
+and the products z_i z_j, each with independent noise of a known scale.  Every statistic is a quotient a/b of two
+functions of these sums: (sum of squares about the mean)/N, covariance over the product of deviations, Cramer's
+determinants.  Both are shifted by one scale of each noise in turn; half the differences are their sensitivities to
+the noises, and the sums of squares and products of these are the variances and the covariance for Fieller's theorem
+(`ratios`).  So only the curvature of a and b is neglected, not that of the quotient.  Where the count, or the
+denominator, does not stand clear of the noise, nothing is said: the interval is all that the statistic can be.
+Coverage is simulated in tests/statistical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._compile.features import Feature, ValueFeature, moment_order
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
+from dpnb.results.estimates.ratios import quotient
+
+Matrix = NDArray[np.float64]
+Statistic = Callable[[Matrix], Cells]
+
+CLEAR = 2.0
+"""A count must exceed its interval's half-width this many times before a variance is told."""
+
+
+class MomentSums:
+    """The noisy moments of some columns, and of the indicators of some categories.
+
+    Parameters
+    ----------
+    features : list of Feature
+        In the order of `moment_order`.
+    sums : list of Noisy
+        Theirs.
+    middle, reach : float64 array, shape (columns,)
+        What brings the columns to -1 to 1.
+    sizes : list of int
+        Indicators of each category.
+    z : float64 array, shape (cells,)
+        Half-width of an interval in standard deviations.
+    """
+
+    def __init__(
+        self, features: list[Feature], sums: list[NoisyArrays], middle: Cells, reach: Cells, sizes: list[int], z: Cells
+    ) -> None:
+        self._features = features
+        self._sums = np.concatenate([noisy.value for noisy in sums], axis=1)
+        self._scales = np.concatenate([np.repeat(noisy.scale[:, None], noisy.value.shape[1], 1) for noisy in sums], 1)
+        self._middle, self._reach = (
+            np.concatenate([part, end]) for part, end in ((middle, np.zeros(sum(sizes))), (reach, np.ones(sum(sizes))))
+        )
+        self._columns, self._sizes, self._z = len(middle), sizes, z
+        self._starts = [int(start) for start in self._columns + np.cumsum([0, *sizes])]
+
+    @property
+    def _clear(self) -> NDArray[np.bool_]:
+        return np.asarray(self._sums[:, 0] > CLEAR * self._z * self._scales[:, 0])
+
+    def _rows_of(self, place: int) -> list[int]:
+        """Rows of the matrix that a column or category has."""
+        if place < self._columns:
+            return [place + 1]
+        category = place - self._columns
+        return list(range(self._starts[category] + 1, self._starts[category + 1] + 1))
+
+    def _matrices(self, sums: Matrix) -> Matrix:
+        """Sums of products of (1, z_1, ..., indicators), shape (cells, rows, rows); what was taken off is put back."""
+        size = self._starts[-1] + 1
+        matrices = np.zeros((len(sums), size, size))
+        at = 0
+        counts: dict[int, Matrix] = {}
+        for feature, (kind, a, b) in zip(self._features, moment_order(self._columns, len(self._sizes)), strict=True):
+            part = sums[:, at : at + feature.slots]
+            at += feature.slots
+            left = self._rows_of(self._columns + a) if kind.startswith("indicators") else [a + 1]
+            match kind:
+                case "count":
+                    matrices[:, 0, 0] = part[:, 0]
+                case "number":
+                    matrices[:, 0, a + 1] = matrices[:, a + 1, 0] = part[:, 0] + sums[:, 0] * _middle(feature)
+                case "product":
+                    product = part[:, 0] + sums[:, 0] * _middle(feature)
+                    matrices[:, a + 1, b + 1] = matrices[:, b + 1, a + 1] = product
+                case "indicators":
+                    counts[a] = part
+                    matrices[:, 0, left] = matrices[:, left, 0] = matrices[:, left, left] = part
+                case "number by indicators":
+                    right = self._rows_of(self._columns + b)
+                    total = part + counts[b] * _middle(feature)
+                    matrices[:, a + 1, right] = matrices[:, right, a + 1] = total
+                case _:
+                    right = self._rows_of(self._columns + b)
+                    table = part.reshape(len(sums), len(left), len(right))
+                    matrices[np.ix_(range(len(sums)), left, right)] = table
+                    matrices[np.ix_(range(len(sums)), right, left)] = table.transpose(0, 2, 1)
+        return matrices
+
+    def _quotient(self, a: Statistic, b: Statistic, bounds: tuple[float, float]) -> IntervalArrays:
+        """The quotient of two functions of the matrices, each of shape (cells,)."""
+        with np.errstate(all="ignore"):
+            matrices = self._matrices(self._sums)
+            top, bottom = a(matrices), b(matrices)
+            va, vb, covariance = np.zeros_like(top), np.zeros_like(top), np.zeros_like(top)
+            for place in range(self._sums.shape[1]):
+                step = np.zeros_like(self._sums)
+                step[:, place] = self._scales[:, place]
+                up, down = self._matrices(self._sums + step), self._matrices(self._sums - step)
+                da, db = (a(up) - a(down)) / 2, (b(up) - b(down)) / 2
+                va, vb, covariance = va + da**2, vb + db**2, covariance + da * db
+        told = self._clear & np.isfinite(top + bottom + va + vb)
+        # Where nothing can be told, a quotient of 0 by 0.
+        parts = (np.where(told, part, other) for part, other in ((top, 0.0), (bottom, 0.0), (va, 1.0), (vb, 1.0)))
+        top, bottom, va, vb = parts
+        return quotient(top, bottom, (va, vb), np.where(told, covariance, 0.0), self._z, bounds)
+
+    def count(self) -> IntervalArrays:
+        """Rows."""
+        value, scale = self._sums[:, 0], self._scales[:, 0]
+        reach = self._z * scale
+        return IntervalArrays.of(value, value - reach, value + reach, scale).cut(0.0, np.inf, value=False)
+
+    def mean(self, column: int) -> IntervalArrays:
+        """Mean of a column."""
+        off = _middle(self._features[1 + column])
+        variances = self._scales[:, 1 + column] ** 2, self._scales[:, 0] ** 2
+        z = quotient(self._sums[:, 1 + column], self._sums[:, 0], variances, 0.0, self._z, (-1 - off, 1 - off))
+        return z.moved(self._reach[column], self._middle[column] + off * self._reach[column])
+
+    def var(self, column: int, *, root: bool = False) -> IntervalArrays:
+        """Variance of a column, or its root; that of numbers between -1 and 1 is at most 1."""
+        found = self._quotient(lambda m: _about_means(m, column, column), _count, (0.0, 1.0))
+        if not root:
+            return found.moved(self._reach[column] ** 2)
+        with np.errstate(all="ignore"):
+            value, low, high = (np.sqrt(end) for end in (found.value, found.low, found.high))
+            scale = found.noise_scale / (2 * value)
+            first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in found.uncut)
+        return IntervalArrays(value, low, high, scale, (first, second, third)).moved(self._reach[column])
+
+    def cov(self, i: int, j: int) -> IntervalArrays:
+        """Covariance of two columns."""
+        found = self._quotient(lambda m: _about_means(m, i, j), _count, (-1.0, 1.0))
+        return found.moved(self._reach[i] * self._reach[j])
+
+    def corr(self, i: int, j: int) -> IntervalArrays:
+        """Correlation of two columns."""
+
+        def deviations(matrices: Matrix) -> Cells:
+            one, other = _about_means(matrices, i, i), _about_means(matrices, j, j)
+            return np.sqrt(np.where((one > 0) & (other > 0), one * other, 0.0))
+
+        return self._quotient(lambda m: _about_means(m, i, j), deviations, (-1.0, 1.0))
+
+    def regression(self, outcome: int, *predictors: int) -> IntervalArrays:
+        """Least squares of one column on others: intercept, then slopes, in the columns' own units."""
+        terms = [row for place in predictors for row in self._rows_of(place)]
+        rows, others = [0, *terms], [row - 1 for row in terms]
+        size = np.abs(self._sums[:, :1, None])  # brings determinants to the order of 1
+
+        def determinant(matrices: Matrix, replaced: int | None = None) -> Cells:
+            normal = matrices[:, rows][:, :, rows] / size
+            if replaced is not None:
+                normal[:, :, replaced] = matrices[:, rows, outcome + 1] / size[:, :, 0]
+            return np.asarray(np.linalg.det(normal))
+
+        ratios = [self._reach[outcome] / self._reach[other] for other in others]
+
+        def intercept(matrices: Matrix) -> Cells:
+            start = self._reach[outcome] * determinant(matrices, 0)
+            shifts = (
+                ratio * self._middle[other] * determinant(matrices, place)
+                for place, (ratio, other) in enumerate(zip(ratios, others, strict=True), start=1)
+            )
+            return np.asarray(start - sum(shifts))
+
+        everything = (-np.inf, np.inf)
+        found = [self._quotient(intercept, determinant, everything).moved(shift=self._middle[outcome])]
+        for place, ratio in enumerate(ratios, start=1):
+            slope = self._quotient(partial(determinant, replaced=place), determinant, everything)
+            found.append(slope.moved(ratio))
+        return IntervalArrays.side_by_side(found)
+
+
+def _middle(feature: Feature) -> float:
+    """What was taken off each row."""
+    return feature.middle if isinstance(feature, ValueFeature) else 0.0
+
+
+def _count(matrices: Matrix) -> Cells:
+    return np.asarray(matrices[:, 0, 0])
+
+
+def _about_means(matrices: Matrix, i: int, j: int) -> Cells:
+    """Sum of the products of two columns' distances from their means."""
+    return np.asarray(matrices[:, i + 1, j + 1] - matrices[:, 0, i + 1] * matrices[:, 0, j + 1] / matrices[:, 0, 0])

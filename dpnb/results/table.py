@@ -1,0 +1,321 @@
+"""Numbers with intervals, by group: what an answer shows, and what arithmetic between answers gives.
+
+Arithmetic between answers is post-processing and free; see `dpnb.results.arithmetic` for its intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from dpnb._plan.schema import Key, plain
+from dpnb.errors import RequestError
+from dpnb.results.arithmetic import difference, negative, ratio, scaled
+from dpnb.results.display import Displayed, to_picture
+from dpnb.results.estimates.noisy import IntervalArrays
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MeasurementIds = tuple[frozenset[tuple[int, int]], ...]
+"""For each group which measurements it rests on: row of the ledger, and cell."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Estimates(Displayed):
+    """Estimates with intervals.
+
+    Parameters
+    ----------
+    words : str
+        What they are of.
+    names : tuple of str
+        Of the levels of groups; empty without groups.
+    keys : tuple of tuple
+        Of the groups, one value a level; one empty key without groups.
+    outputs : (str, tuple) or None
+        Name and labels of several numbers a group.
+    cells : Estimate
+        Arrays of shape (groups, outputs).
+    confidence : float
+    simultaneous : bool
+        Whether all intervals hold at once with that confidence, or each by itself.
+    notice : str or None
+        Says loudly if the answer is not real or not private.
+    about : str or None
+        Whom it is about, if that may not be everybody.
+    given : str or None
+        The condition under which its intervals hold, if any.
+    sources : tuple of frozenset
+        For each group, the measurements that it rests on.
+    anytime : Estimate or None
+        The same with intervals that hold for all looks at once; None where `cells` has these.
+    refined : bool
+        Whether anything in it was looked at more than once.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    outputs: tuple[str, tuple[Key, ...]] | None
+    cells: IntervalArrays
+    confidence: float
+    simultaneous: bool = False
+    notice: str | None = None
+    about: str | None = None
+    given: str | None = None
+    sources: MeasurementIds = field(default=(), repr=False)
+    anytime: IntervalArrays | None = field(default=None, repr=False)
+    refined: bool = False
+
+    __array_ufunc__ = None  # numpy's arrays leave arithmetic with an answer to the answer
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one number."""
+        return not self.names and self.outputs is None
+
+    @property
+    def estimate(self) -> float | pd.Series | pd.DataFrame:
+        """A float, a pandas Series, or for several statistics of groups a DataFrame with one column each."""
+        return self._shaped("estimate")  # type: ignore[no-any-return]
+
+    @property
+    def noise_scale(self) -> float | pd.Series | pd.DataFrame:
+        """Standard deviation of the noise, in the estimate's units and shape; approximate where it is not linear."""
+        return self._shaped("noise_scale")  # type: ignore[no-any-return]
+
+    @property
+    def interval(self) -> tuple[float, float] | pd.DataFrame:
+        """``(low, high)``, or a pandas DataFrame with these columns."""
+        if self.single:
+            return float(self.cells.low[0, 0]), float(self.cells.high[0, 0])
+        return self.to_pandas()[["low", "high"]]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Estimate, low, high and noise_scale; one row for each number."""
+        import pandas as pd  # imported when first used
+
+        columns = {
+            "estimate": self.cells.value,
+            "low": self.cells.low,
+            "high": self.cells.high,
+            "noise_scale": self.cells.noise_scale,
+        }
+        labels = [(*key, *output) for key in self.keys for output in self._labels]
+        names = [*self.names, *([self.outputs[0]] if self.outputs else [])]
+        index: Any = pd.RangeIndex(1)
+        if len(names) == 1:
+            index = pd.Index([label[0] for label in labels], name=names[0])
+        elif names:
+            index = pd.MultiIndex.from_tuples(labels, names=names)
+        return pd.DataFrame({name: values.ravel().copy() for name, values in columns.items()}, index=index)
+
+    @property
+    def _labels(self) -> list[tuple[Key, ...]]:
+        return [()] if self.outputs is None else [(label,) for label in self.outputs[1]]
+
+    def _shaped(self, column: str) -> Any:
+        if self.single:
+            return float(getattr(self.cells, {"estimate": "value"}.get(column, column))[0, 0])
+        series = self.to_pandas()[column]
+        return series.unstack(sort=False) if self.names and self.outputs else series
+
+    def __float__(self) -> float:
+        if not self.single:
+            raise RequestError(f"{self.words}: is not one number; use .estimate, or pick one by [key]")
+        return float(self.cells.value[0, 0])
+
+    def __round__(self, digits: int = 0) -> Any:
+        return round(float(self), digits) if self.single else self.estimate.round(digits)  # type: ignore[union-attr]
+
+    def __getitem__(self, key: Any) -> Estimates:
+        """One of several statistics by its name, or one group by its key (a tuple for several levels)."""
+        wanted = plain(key)
+        if not isinstance(wanted, bool | int | float | str | tuple):
+            raise RequestError(
+                f"[{type(key).__name__}]: takes the name of a statistic or the key of a group; use .to_pandas()"
+            )
+        if self.outputs is not None and not isinstance(wanted, tuple) and wanted in self.outputs[1]:
+            at = self.outputs[1].index(wanted)
+            return self._part(f"{wanted} of {self.words}", slice(None), slice(at, at + 1), outputs=None)
+        group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
+        if self.names and group in self.keys:
+            place = self.keys.index(group)
+            said = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
+            words = self.words.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
+            return self._part(f"{words}, {said}", slice(place, place + 1), slice(None), names=(), keys=((),))
+        known = [
+            *(self.outputs[1] if self.outputs else ()),
+            *(key if len(key) > 1 else key[0] for key in self.keys if key),
+        ]
+        raise RequestError(f"[{key!r}]: is not in this answer; it has {', '.join(map(repr, known)) or 'one number'}")
+
+    def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
+        kept = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
+        return Estimates(
+            words=words,
+            cells=self.cells.picked(rows, columns),
+            anytime=None if self.anytime is None else self.anytime.picked(rows, columns),
+            refined=self.refined,
+            sources=self.sources[rows],
+            confidence=self.confidence,
+            simultaneous=self.simultaneous,
+            notice=self.notice,
+            about=self.about,
+            given=self.given,
+            **{**kept, **changes},
+        )
+
+    # --- arithmetic --------------------------------------------------------------------------------------------
+
+    def __sub__(self, other: object) -> Estimates:
+        return self._combine("-", other, difference)
+
+    def __rsub__(self, other: object) -> Estimates:
+        return self._negative() + other
+
+    def __add__(self, other: object) -> Estimates:
+        return self._combine("+", other, lambda a, b: difference(a, negative(b)))
+
+    __radd__ = __add__
+
+    def __truediv__(self, other: object) -> Estimates:
+        return self._combine("/", other, ratio)
+
+    def __rtruediv__(self, other: object) -> Estimates:
+        return self._combine("divided into", other, lambda a, b: ratio(b, a))
+
+    def __mul__(self, other: object) -> Estimates:
+        if isinstance(other, Estimates):
+            raise RequestError("*: answers are multiplied by numbers only; ask for the product of columns instead")
+        return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Estimates:
+        return self._negative()
+
+    def _negative(self) -> Estimates:
+        return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(negative)
+
+    def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Self:
+        with np.errstate(all="ignore"):  # beyond the range of doubles a number is infinite or unknown
+            anytime = None if self.anytime is None else function(self.anytime)
+            return replace(self, cells=function(self.cells), anytime=anytime)
+
+    def _combine(
+        self, operator: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
+    ) -> Estimates:
+        if not isinstance(other, Estimates):
+            number = plain(other)
+            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+                raise RequestError(f"{operator}: an answer is combined with another answer or a number; got {other!r}")
+            if operator == "/" and not number:
+                raise RequestError("/: an answer cannot be divided by 0")
+            sure = np.full((1, 1), float(number))
+            words = f"[{self.words}] {operator} {number:g}"
+            constant = IntervalArrays(sure, sure, sure, np.zeros((1, 1)))
+            whole = self._part(words, slice(None), slice(None))
+            if operator in "+-":  # only shifted, and limits that were cut stay cut
+                shift = float(number) if operator == "+" else -float(number)
+                return whole._mapped(lambda cells: cells.moved(shift=shift))
+            if operator == "/":
+                return whole._mapped(lambda cells: scaled(cells, 1 / number))
+            return whole._mapped(lambda cells: combine(cells, constant))
+        if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
+            raise RequestError(
+                f"{operator}: both answers must have the same groups, or one of them be a single number; got "
+                f"{self.words} and {other.words}; pick one group by [key]"
+            )
+        if other.confidence != self.confidence:
+            raise RequestError(
+                f"{operator}: both answers must have one confidence; got {self.confidence:g} and {other.confidence:g}"
+            )
+        theirs = other.sources * len(self.sources) if other.single else other.sources
+        if any(mine & yours for mine, yours in zip(self.sources, theirs, strict=True)):
+            raise RequestError(
+                f"{operator}: {self.words} and {other.words} rest on the same noise, so their errors are not "
+                "independent; ask for it as one question, such as .share() of an answer or .ratio() of columns"
+            )
+        together = tuple(mine | yours for mine, yours in zip(self.sources, theirs, strict=True))
+        whole = self._part(f"[{self.words}] {operator} [{other.words}]", slice(None), slice(None))
+        anytime = combine(self.anytime or self.cells, other.anytime or other.cells)
+        refined = self.refined or other.refined
+        return replace(
+            whole,
+            cells=anytime if refined else combine(self.cells, other.cells),
+            anytime=anytime,
+            refined=refined,
+            sources=together,
+            notice=self.notice or other.notice,
+            about=self.about or other.about,
+            given=self.given or other.given,
+        )
+
+    # --- showing -----------------------------------------------------------------------------------------------
+
+    def plot(self, *, history: bool = False) -> Any:
+        """The numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
+
+        Parameters
+        ----------
+        history : bool
+            What was known after each look, instead of what is known now; for released answers only.
+
+        Raises
+        ------
+        RequestError
+            plotly is missing, or there is no history.
+        """
+        if not isinstance(history, bool | np.bool_):
+            raise RequestError(f"history: must be True or False; got {history!r}")
+        return to_picture(self, bool(history))
+
+    @property
+    def history(self) -> Any:
+        """What was known after each look; only a released answer can tell.
+
+        Raises
+        ------
+        RequestError
+        """
+        raise RequestError(
+            f"history: belongs to a released answer, and {self.words} was computed from answers or is a part of one; "
+            "take the .history of the answers that it was made from"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        arrays = (getattr(self.cells, name).tobytes() for name in _ARRAYS)
+        return self.words, self.names, self.keys, self.outputs, self.confidence, self.simultaneous, *arrays
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """What an analyst may wonder about: the id of its explanation, and the text."""
+        found = []
+        if np.isnan(self.cells.value).any():
+            found.append(("unknown", "unknown: drowned by the noise, or not defined"))
+        with np.errstate(invalid="ignore"):
+            outside = (self.cells.value < self.cells.low) | (self.cells.value > self.cells.high)
+        if outside.any():
+            found.append(("outside", "an estimate outside its interval is noise: the truth cannot be there"))
+        if self.given is not None:
+            found.append(("named", f"intervals {self.given}"))
+        if self.about is not None:
+            found.append(("excluded-units", self.about))
+        return found
+
+
+_ARRAYS = ("value", "low", "high", "noise_scale")

@@ -1,0 +1,334 @@
+"""A session as one snapshot, which text, static HTML, live gauges and panel all show.
+
+Made of schema, plan, budget and ledger; nothing in it was computed from rows but what was released: that there is an
+answer, and how wide its intervals are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from dpnb._core.accountant import participation
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.comparison import OF_EPSILONS, FilterComparison, FilterState
+from dpnb._core.core import SessionCore
+from dpnb._core.explain import next_steps
+from dpnb._core.history.log import CellCost, LogEntry, RequestLog
+from dpnb._core.ledger_metadata import MOCK_DATA
+from dpnb._protocol import snapshot as protocol
+from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
+from dpnb.accounting.budget import Budget
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up
+from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
+from dpnb.accounting.guarantee import FILTERS, AnyFilter, display_bound
+from dpnb.accounting.individual import WorstCaseFilter
+from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
+from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
+from dpnb.errors import DpnbError
+from dpnb.ledger import MEMORY
+from dpnb.render.explanations import explanation_for
+from dpnb.render.numbers import format_cost_up, format_percent_down, format_percent_up
+
+RELEASES_SHOWN = 50
+POINTS_SHOWN = 120
+QUESTIONS_NAMED = 3
+"""Of a cell, before "and others"."""
+FULL_GAUGE_NOTE = "The dial is full at what it reads when all of the budget is spent."
+ODOMETER_NOTE = "an odometer may read more, since it is true at whatever moment you look"
+MECHANISM_STATES = {"used up": "exhausted", "elsewhere": "unavailable"}
+"""In the protocol, where they differ from a mechanism's own."""
+ODOMETERS = {
+    "mixture": "Mixture",
+    "filter": "Filter (line)",
+    "stitched": "Stitched",
+    "rogers": "Rogers",
+    "renyi": "Renyi",
+    "basic": "Basic",
+    "gdp-accumulator": "GDP accumulator",
+    "zcdp-accumulator": "zCDP accumulator",
+    "rdp-accumulator": "RDP accumulator",
+    "approx-dp-accumulator": "approx. DP accumulator",
+}
+
+
+class Observed(Protocol):
+    """What a snapshot needs of a session, a sub-session or a part."""
+
+    @property
+    def _core(self) -> SessionCore: ...
+
+    @property
+    def _mechanisms(self) -> Any: ...
+
+
+def snapshot(session: Observed) -> protocol.Session:
+    """The state of a session, a sub-session or a part.
+
+    Raises
+    ------
+    DpnbError
+        The ledger cannot be read; see `unreadable_snapshot`.
+    """
+    core = session._core
+    account, log = core.account, core.releases.log
+    filter_, odometer, comparison = account.filter, account.odometer, account.comparison
+    left = participation.remaining_description(account) or f"{format_percent_down(filter_.headroom)} left"
+    who, spent = participation.participation_description(account), describe_spent(filter_, account.budget)
+    paused = account.paused
+    label, theorem = FILTERS[account.promise.name]
+    headroom = protocol.Gauge(
+        id="headroom",
+        label=participation.WORST_CASE if account.individual else "Headroom",
+        kind="remaining",
+        value=filter_.headroom,
+        text=left,
+        description=who
+        or (
+            f"The {label} filter has {format_percent_down(filter_.headroom)} of the budget left and refuses what "
+            f"does not fit. {theorem}."
+        ),
+    )
+    return protocol.Session(
+        id=core.id,
+        name=core.name,
+        privacy_unit=core.tables.words,
+        notice=core.notice,
+        notice_explanation=_notice_explanation(core.notice),
+        guarantee=core.promise,
+        headlines=_headlines(left, spent, comparison, odometer),
+        filter=account.promise.name,
+        gauges=[headroom, _odometer_gauge(odometer, account, core.statement_prefix)],
+        filters=[_filter(standing, comparison) for standing in comparison.standings.values()],
+        odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
+        odometers_paused=paused,
+        participation=who,
+        mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
+        spent=spent,
+        ledger=_ledger_name(core.account.ledger.path),
+        next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
+        timeline=_timeline(account, log, comparison),
+        n_requests=log.count,
+        log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
+        cell_costs=[_cell(cell, cost, log, core.name) for cell, cost in log.cells().items() if cost.loss != GDP(0)],
+        refusals=[_refusal(**asdict(refusal)) for refusal in list(log.refusals)],
+    )
+
+
+def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> protocol.Mechanism:
+    return protocol.Mechanism(
+        state=MECHANISM_STATES.get(state, state), parts=[protocol.Part(**part) for part in parts], **fields
+    )
+
+
+def _refusal(*, question: str, cell: str | None, **fields: Any) -> protocol.Refusal:
+    return protocol.Refusal(query=question, cell_id=cell, **fields)
+
+
+def _filter(standing: FilterState, comparison: FilterComparison) -> protocol.Filter:
+    """One filter: what it has left, and how many questions like the last one it would still admit."""
+    label, source = FILTERS[standing.promise.name]
+    enforced = standing.promise.name == comparison.enforced
+    if standing.refused is not None:
+        words = f"would have refused question {standing.refused}"
+        value, text, description = 0.0, words, f"{source}. It {words}."
+    else:
+        value, text = standing.filter.headroom, _remaining(standing, comparison)
+        description = f"{source}. It {'keeps' if enforced else 'could keep'} this promise, {standing.promise.words}."
+    return protocol.Filter(
+        id=standing.promise.name, label=label, enforced=enforced, value=value, text=text, description=description
+    )
+
+
+def _remaining(standing: FilterState, comparison: FilterComparison) -> str:
+    """What a filter has left, in words."""
+    each = standing.filter if isinstance(standing.filter, WorstCaseFilter) else None
+    if each is not None and each.full:
+        return "used up in the worst case; questions go on"
+    text = f"{format_percent_down(standing.filter.headroom)} left{' in the worst case' if each else ''}"
+    if comparison.last is None:
+        return text
+    more = "more for everybody like the last" if each else "more like the last"
+    return f"{text}; {standing.times(comparison.last):,} {more}"
+
+
+def _odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> protocol.Gauge:
+    """The odometer that can be read now, on a dial that is full when all of the budget is spent."""
+    full = odometer.bound_at(account.promise.mu0_squared) if isinstance(odometer, MixtureOdometer) else math.inf
+    used = 1 - account.filter.headroom
+    return protocol.Gauge(
+        id="mixture" if isinstance(odometer, MixtureOdometer) else "accumulator",
+        label="Mixture odometer" if isinstance(odometer, MixtureOdometer) else "Accumulator",
+        kind="used",
+        value=min(1.0, odometer.bound / full) if math.isfinite(full) else used,
+        text=_bound(odometer),
+        description=f"{scope}{odometer.statement()} {FULL_GAUGE_NOTE}",
+    )
+
+
+def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.Odometer:
+    label, kind = ODOMETERS[name], odometer.reading
+    if paused is not None and kind == "time-uniform":
+        return protocol.Odometer(id=name, label=label, kind=kind, text="paused", description=paused)
+    description = f"{scope}{odometer.statement()}"
+    return protocol.Odometer(id=name, label=label, kind=kind, text=_bound(odometer), description=description)
+
+
+def _bound(odometer: Odometer) -> str:
+    """The reading in few words; `statement` has them all."""
+    if not math.isfinite(odometer.bound):
+        return "unbounded"
+    if isinstance(odometer, SpentAccumulator):
+        return odometer.words
+    bound = display_up(odometer.bound)
+    return f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
+
+
+def unreadable_snapshot(session: Observed, error: DpnbError) -> protocol.Session:
+    """The state of a session whose ledger cannot be read: that, and no figure."""
+    core = session._core
+    return protocol.Session(
+        id=core.id,
+        name=core.name,
+        privacy_unit=core.tables.words,
+        notice=f"NOT KNOWN: {error}",
+        notice_explanation=explanation_for(error).id,
+        guarantee=core.promise,
+        headlines=[protocol.Headline(id="remaining", text="not known")],
+        filter=core.account.promise.name,
+        gauges=[],
+        filters=[],
+        odometers=[],
+        odometers_paused=None,
+        participation=None,
+        mechanisms=[],
+        spent="not known",
+        ledger=_ledger_name(core.account.ledger.path),
+        next_steps=[],
+        timeline=Timeline(
+            budget=BudgetAxis(label="Share of the budget spent", text=""),
+            odometers=OdometerAxis(label="Odometers", limit=None, text=""),
+            curves=[],
+            points=[],
+        ),
+        n_requests=0,
+        log=[],
+        cell_costs=[],
+        refusals=[],
+    )
+
+
+def _ledger_name(path: str) -> str:
+    return "memory" if path == MEMORY else Path(path).name
+
+
+def describe_spent(filter_: AnyFilter, promised: Budget) -> str:
+    """What is spent and of how much, in the filter's own measure, rounded against us but never past the budget."""
+    words = _spent(filter_)
+    if not promised.discovery_delta:
+        return words
+    return f"{words}, and " + of_budget("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
+
+
+def _spent(filter_: AnyFilter) -> str:
+    spent, budget = filter_.spent, filter_.budget
+    if isinstance(spent, GDP) and isinstance(budget, GDP):
+        return of_budget("mu", spent.mu, decimal_sqrt_down(budget.mu_squared))
+    if isinstance(filter_, ApproxDPFilter):
+        return of_budget("V", decimal_up(2 * spent.parts[0]), decimal_down(2 * budget.parts[0]))
+    name = "K" if isinstance(filter_, RogersFilter) else "epsilon" if isinstance(budget, EpsilonLoss) else "rho"
+    words = of_budget(name, decimal_up(spent.parts[0]), decimal_down(budget.parts[0]))
+    return f"{words} at order {decimal_up(budget.orders[0]):g}" if isinstance(budget, RDP) else words
+
+
+def of_budget(name: str, spent: float, budget: float) -> str:
+    """What is spent, rounded up, of a budget, rounded down, in as many digits as it takes not to seem beyond it.
+
+    Where no number of digits does, all of it is spent, and what is spent is still rounded up.
+    """
+    for digits in range(4, 18):
+        used, whole = display_up(spent, digits), display_down(budget, digits)
+        if float(used) <= float(whole):
+            return f"{name} {used} of {whole}"
+    return f"{name} {display_up(spent)}, all of it"
+
+
+def log_entry(one: LogEntry) -> protocol.LogEntry:
+    """One request of the log."""
+    return protocol.LogEntry(
+        id=one.id,
+        query=one.question,
+        cost=one.cost,
+        mu=one.mu,
+        budget_fraction=one.share_words,
+        error=one.error,
+        time=one.time,
+        status=one.status,
+        cell_id=one.cell,
+    )
+
+
+def _cell(cell: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellCost:
+    """What one cell of a notebook was charged."""
+    asked = list(dict.fromkeys(one.question for one in log.named(cost.ids[-QUESTIONS_NAMED:])))
+    words = "; ".join(asked) + ("; and others" if len(cost.ids) > QUESTIONS_NAMED else "")
+    share = f"{format_percent_up(cost.share)} of the budget of {name}"
+    text = share if cost.loss is None else format_cost_up(cost.loss)
+    description = f"The questions of this cell cost {text}, {share}: {words}."
+    return protocol.CellCost(cell_id=cell, text=text, description=description)
+
+
+def _notice_explanation(notice: str | None) -> str | None:
+    """Which explanation a notice has."""
+    return None if notice is None else "rehearsal" if notice == MOCK_DATA else "not-private"
+
+
+def _headlines(left: str, spent: str, comparison: FilterComparison, odometer: Odometer) -> list[protocol.Headline]:
+    """What the status bar may show; the reader chooses."""
+    words = {"remaining": left, "spent": spent, "odometer": _bound(odometer)}
+    if comparison.last is not None:
+        times = comparison.standings[comparison.enforced].times(comparison.last)
+        words["max_repetitions"] = f"{times:,} more like the last"
+    return [protocol.Headline(id=name, text=text) for name, text in words.items()]
+
+
+def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison) -> Timeline:
+    """Budget and odometers after each request, and what was promised."""
+    points = account.timeline.thinned(POINTS_SHOWN)
+    own = comparison.enforced
+    # Those of epsilons are far above the others: they are drawn only under such a filter.
+    names = [
+        name
+        for name, odometer in comparison.odometers.items()
+        if odometer.reading == "time-uniform" and (name not in OF_EPSILONS or name == own)
+    ]
+    asked = {one.id: one for one in log.named(point.id for point in points if point.id)}
+    budget = account.budget
+    promised = ""
+    if budget.epsilon is not None:
+        promised = (
+            f"the epsilon of the promise: {display_bound(budget.epsilon)}; the filter keeps it, and {ODOMETER_NOTE}"
+        )
+    limit = None if budget.epsilon is None or budget.delta is None else decimal_up(budget.epsilon)
+    return Timeline(
+        budget=BudgetAxis(label="Share of the budget spent", text=f"the promise: {account.promise.words}"),
+        odometers=OdometerAxis(label="Odometers, time-uniform: loss so far at most", limit=limit, text=promised),
+        curves=[Curve(id=name, label=ODOMETERS[name]) for name in names],
+        points=[
+            TimelinePoint(
+                id=point.id,
+                spent=point.spent,
+                bounds=[point.bounds.get(name) for name in names],
+                text=_moment(asked.get(point.id)),
+            )
+            for point in points
+        ],
+    )
+
+
+def _moment(one: LogEntry | None) -> str:
+    if one is None:
+        return "before the first question"
+    return f"{one.id}. {one.question}: {one.cost}{'' if one.status == 'released' else f', {one.status}'}"

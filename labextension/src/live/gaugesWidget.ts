@@ -1,0 +1,28 @@
+import type { RenderProps } from '@anywidget/types';
+
+import { SessionView } from '../panel/sessionView';
+import { isSession } from '../protocol/read';
+
+interface IState {
+  /** One session of the snapshot. */
+  state: unknown;
+}
+
+/** Show the gauges of one session below a cell, and keep them up to date for as long as they are there. */
+export function renderGauges({ model, el }: RenderProps<IState>): () => void {
+  const view = new SessionView(null);
+  const update = (): void => {
+    const session = model.get('state');
+    if (isSession(session)) {
+      view.update(session);
+      if (view.node.parentNode !== el) {
+        el.replaceChildren(view.node); // only once: an element that is put back loses the keyboard
+      }
+    } else {
+      el.replaceChildren('These gauges were made by another version of dpnb: run the cell again.');
+    }
+  };
+  update();
+  model.on('change:state', update);
+  return () => model.off('change:state', update);
+}

@@ -1,0 +1,94 @@
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import { Panel, Widget } from '@lumino/widgets';
+
+import { renderGauges } from './gaugesWidget';
+import { isFields, isText } from '../protocol/guards';
+import type { LiveModel } from './liveModel';
+import type { LiveWidgets } from './liveWidgets';
+import { renderPicker } from '../picker/pickerWidget';
+
+/** What the kernel displays beside the widget that other front ends show: which one it is. */
+export const LIVE = 'application/vnd.dpnb.widget+json';
+
+/** Before `text/html`, and before Jupyter's own view of widgets, which is at -10. */
+const RANK = -20;
+
+type Render = (props: { model: LiveModel; el: HTMLElement }) => () => void;
+
+const VIEWS: Partial<Record<string, Render>> = {
+  gauges: renderGauges as unknown as Render,
+  picker: renderPicker as unknown as Render
+};
+
+/** An output with a widget of ours: its view once the kernel has sent a state, and its still face until then. */
+export class LiveOutput extends Panel implements IRenderMime.IRenderer {
+  private _model: LiveModel | null = null;
+  private _close: (() => void) | null = null;
+  private _render: Render | undefined;
+
+  constructor(
+    private readonly _widgets: LiveWidgets,
+    private readonly _rendermime: IRenderMimeRegistry
+  ) {
+    super();
+    this.addClass('dpnb-output');
+  }
+
+  /** Called again whenever the kernel replaces the output. */
+  async renderModel(output: IRenderMime.IMimeModel): Promise<void> {
+    const about = output.data[LIVE];
+    const [id, view] = isFields(about) ? [about.model_id, about.view] : [];
+    if (this._close && this._model?.id === id) {
+      return; // the view follows its model, and what is in the reader's hands stays there
+    }
+    this._clear();
+    this._render = isText(view) ? VIEWS[view] : undefined;
+    this._model = this._render && isText(id) ? this._widgets.model(id) : null;
+    if (this._model?.kernel) {
+      this._showView();
+      return;
+    }
+    this._model?.on('kernelAttached', this._showView);
+    await this._showStatic(output);
+  }
+
+  dispose(): void {
+    if (!this.isDisposed) {
+      this._clear();
+      super.dispose();
+    }
+  }
+
+  private _clear(): void {
+    this._model?.off('kernelAttached', this._showView);
+    this._close?.();
+    this._close = null;
+    this._model = null;
+    [...this.widgets].forEach(widget => widget.dispose());
+  }
+
+  private readonly _showView = (): void => {
+    const model = this._model;
+    if (!model || !this._render) {
+      return;
+    }
+    this._clear();
+    this._model = model;
+    const view = new Widget();
+    this.addWidget(view);
+    this._close = this._render({ model, el: view.node });
+  };
+
+  private async _showStatic(output: IRenderMime.IMimeModel): Promise<void> {
+    const still = this._rendermime.createRenderer('text/html');
+    this.addWidget(still); // before it is drawn: what comes meanwhile takes it away again
+    await still.renderModel(output);
+  }
+}
+
+/** Show our widgets in every output of the page. */
+export function addLiveOutputs(rendermime: IRenderMimeRegistry, widgets: LiveWidgets): void {
+  const createRenderer = (): LiveOutput => new LiveOutput(widgets, rendermime);
+  rendermime.addFactory({ safe: false, mimeTypes: [LIVE], createRenderer }, RANK);
+}

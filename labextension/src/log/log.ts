@@ -1,0 +1,164 @@
+import { arrange, button, element, type IView, setText } from '../dom/dom';
+import { isOrder, matches, type Order, ORDERS, sorted } from './logOrder';
+import { logRow } from './logRow';
+import { RefusalsView } from '../panel/refusals';
+import type { ILogEntry, ISession } from '../protocol/snapshot';
+import type { ISessionActions } from '../panel/sessionActions';
+
+/** Rows that are drawn until the reader wants all: thousands would keep the page busy while a cell releases quickly. */
+export const DRAWN = 50;
+
+/**
+ * The log of one session's releases, to be filtered, sorted, completed and exported; below it what was refused.
+ *
+ * What the reader filters and sorts by belongs to the reader: no update changes it.
+ */
+export class LogView implements IView<ISession> {
+  readonly node = element('section', 'dpnb-log');
+  private readonly _title = element('h4', 'dpnb-heading');
+  private readonly _filter = element('input', 'dpnb-log-filter');
+  private readonly _sort = element('select', 'dpnb-log-sort');
+  private readonly _export = button('dpnb-log-export', 'Export as CSV', () => this._onExport());
+  private readonly _bar = element('div', 'dpnb-log-bar', this._filter, this._sort, this._export);
+  private readonly _oneCell = button('dpnb-log-cell', 'Only one cell’s releases: show the others too', () =>
+    this._only(null)
+  );
+  private readonly _matchCount = element('p', 'dpnb-log-matches');
+  private readonly _list = element('ol', 'dpnb-releases');
+  private readonly _empty = element('p', 'dpnb-log-empty');
+  private readonly _all = button('dpnb-log-all', '', () => this._onAll());
+  private readonly _refusals: RefusalsView;
+  private readonly _rows = new Map<number, IView<ILogEntry>>();
+  private _session: ISession | null = null;
+  private _order: Order = 'newest';
+  private _cell: string | null = null;
+  private _wantsAll = false;
+
+  constructor(private readonly _actions: ISessionActions) {
+    this._refusals = new RefusalsView(_actions);
+    this._filter.type = 'search';
+    this._filter.placeholder = 'Filter: words or #3';
+    this._filter.setAttribute('aria-label', 'Filter the releases by words, or by number as in #3');
+    this._filter.addEventListener('input', () => this._draw());
+    this._sort.setAttribute('aria-label', 'Sort the releases');
+    this._sort.append(...Object.entries(ORDERS).map(([order, [name]]) => new Option(name, order)));
+    this._sort.addEventListener('change', () => this._onSort());
+    this._matchCount.setAttribute('role', 'status');
+    this._list.tabIndex = 0; // it scrolls, so the keyboard must reach it
+    this.node.setAttribute('aria-label', 'Log of releases');
+    this.node.append(this._title, this._bar, this._oneCell, this._matchCount);
+    this.node.append(this._list, this._empty, this._all, this._refusals.node);
+  }
+
+  update(session: ISession): void {
+    this._session = session;
+    this._refusals.update(session.refusals);
+    this._draw();
+  }
+
+  /** Show only the releases of one cell; false, and nothing changes, when this session has none. */
+  showCell(cell: string): boolean {
+    const session = this._session;
+    const isKnown = this._knownRows.some(row => row.cell_id === cell);
+    if (!session || !(isKnown || session.cell_costs.some(cost => cost.cell_id === cell))) {
+      return false;
+    }
+    if (!isKnown) {
+      this._actions.requestLog(session.id); // they are older than the rows that are here
+    }
+    this._filter.value = '';
+    this._only(cell);
+    return true;
+  }
+
+  /** Move eye and keyboard to the log. */
+  focus(): void {
+    this.node.scrollIntoView({ block: 'nearest' });
+    (this._oneCell.hidden ? this._list : this._oneCell).focus({ preventScroll: true });
+  }
+
+  /** Every row that is there, before filtering. */
+  private get _knownRows(): readonly ILogEntry[] {
+    if (!this._session) {
+      return [];
+    }
+    const { rows } = this._actions.log(this._session.id);
+    return rows.length > 0 ? rows : this._session.log;
+  }
+
+  private _draw(): void {
+    const session = this._session;
+    if (!session) {
+      return;
+    }
+    const filter = this._filter.value.trim();
+    const known = this._knownRows;
+    const shown = known.filter(row => matches(row, filter) && (this._cell === null || row.cell_id === this._cell));
+    setText(this._title, session.n_requests > 0 ? `Log of releases (${session.n_requests})` : 'Log of releases');
+    this._bar.hidden = known.length === 0;
+    this._oneCell.hidden = this._cell === null;
+    const isFiltered = filter !== '' || this._cell !== null;
+    setText(this._matchCount, isFiltered ? `${shown.length} of ${known.length} shown` : '');
+    setText(this._empty, known.length === 0 ? 'No release yet.' : 'No release matches.');
+    this._empty.hidden = shown.length > 0;
+    this._list.hidden = shown.length === 0;
+    this._list.setAttribute('aria-label', `Releases, ${ORDERS[this._order][0].toLowerCase()}`);
+    const ordered = sorted(shown, this._order);
+    this._drawRows(this._wantsAll ? ordered : ordered.slice(0, DRAWN));
+    this._drawAll(session, known.length < session.n_requests || (!this._wantsAll && shown.length > DRAWN));
+  }
+
+  private _drawRows(shown: ILogEntry[]): void {
+    const ids = new Set(shown.map(row => row.id));
+    [...this._rows.keys()].filter(id => !ids.has(id)).forEach(id => this._rows.delete(id));
+    const nodes = shown.map(release => {
+      const row = this._rows.get(release.id) ?? logRow(this._actions);
+      this._rows.set(release.id, row);
+      row.update(release);
+      return row.node;
+    });
+    arrange(this._list, nodes);
+  }
+
+  private _drawAll(session: ISession, isMore: boolean): void {
+    const { isPending } = this._actions.log(session.id);
+    this._all.hidden = !isMore;
+    // Not disabled: that would take the keyboard away from it.
+    this._all.setAttribute('aria-disabled', String(isPending));
+    setText(this._all, isPending ? 'Waiting for the kernel…' : `Show all ${session.n_requests}`);
+  }
+
+  private _only(cell: string | null): void {
+    const hadFocus = document.activeElement === this._oneCell;
+    this._cell = cell;
+    this._draw();
+    if (hadFocus && this._oneCell.hidden) {
+      this._list.focus({ preventScroll: true });
+    }
+  }
+
+  private _onSort(): void {
+    if (isOrder(this._sort.value)) {
+      this._order = this._sort.value;
+      this._draw();
+    }
+  }
+
+  private _onAll(): void {
+    const session = this._session;
+    if (session && !this._actions.log(session.id).isPending) {
+      this._wantsAll = true;
+      if (!this._actions.log(session.id).isComplete) {
+        this._actions.requestLog(session.id);
+      }
+      this._draw();
+    }
+  }
+
+  private _onExport(): void {
+    if (this._session) {
+      this._actions.exportLog(this._session);
+      this._draw();
+    }
+  }
+}

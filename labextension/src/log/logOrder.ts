@@ -1,0 +1,44 @@
+import type { ILogEntry } from '../protocol/snapshot';
+
+type Compare = (a: ILogEntry, b: ILogEntry) => number;
+
+const newestFirst: Compare = (a, b) => b.id - a.id;
+
+const oldestFirst: Compare = (a, b) => a.id - b.id;
+const mostExpensiveFirst: Compare = (a, b) => b.mu - a.mu;
+
+const words = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
+const byQuery: Compare = (a, b) => words.compare(a.query, b.query);
+const byStatus: Compare = (a, b) => words.compare(a.status, b.status);
+
+export type Order = 'newest' | 'oldest' | 'mostExpensive' | 'question' | 'status';
+
+/** The ways to sort a log, each with its name; what is equal stays newest first. */
+export const ORDERS: Record<Order, [name: string, compare: Compare]> = {
+  newest: ['Newest first', newestFirst],
+  oldest: ['Oldest first', oldestFirst],
+  mostExpensive: ['Most expensive first', mostExpensiveFirst],
+  question: ['Question A–Z', byQuery],
+  status: ['Status', byStatus]
+};
+
+export const isOrder = (value: string): value is Order => value in ORDERS;
+
+/** A sorted copy. */
+export function sorted(rows: readonly ILogEntry[], order: Order): ILogEntry[] {
+  const [, compare] = ORDERS[order];
+  return [...rows].sort((a, b) => compare(a, b) || newestFirst(a, b));
+}
+
+/**
+ * Whether a release is meant by what stands in the filter box.
+ *
+ * Every word must occur in its question, status or cost; "#3" means the release with this number.
+ */
+export function matches(row: ILogEntry, filter: string): boolean {
+  const text = [row.query, row.status, row.cost].join('\n').toLowerCase();
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every(word => (/^#\d+$/.test(word) ? row.id === Number(word.slice(1)) : text.includes(word)));
+}

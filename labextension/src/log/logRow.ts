@@ -1,0 +1,48 @@
+import { button, element, type IView, setText, setTime } from '../dom/dom';
+import type { ILogEntry } from '../protocol/snapshot';
+import type { ISessionActions } from '../panel/sessionActions';
+
+/** One release: what was asked, what it cost, how good the answer is, and the way to the cell that asked. */
+export function logRow(actions: ISessionActions): IView<ILogEntry> {
+  const question = element('div', 'dpnb-release-question');
+  const cost = element('span', 'dpnb-release-cost');
+  const error = element('span', 'dpnb-release-error');
+  const time = element('time', 'dpnb-release-time');
+  const status = element('span', 'dpnb-release-status');
+  const jump = new CellButton(actions);
+  const facts = element('div', 'dpnb-release-facts', cost, error, ' · ', time, ' · ', status);
+  const node = element('li', 'dpnb-release', question, facts, jump.node);
+  return {
+    node,
+    update: (release): void => {
+      node.dataset.release = String(release.id);
+      node.dataset.status = release.status;
+      setText(question, `${release.id}. ${release.query}`);
+      setText(cost, `${release.cost} (${release.budget_fraction})`);
+      setText(error, release.error === null ? '' : ` · ${release.error}`);
+      error.hidden = release.error === null;
+      setTime(time, release.time);
+      setText(status, release.status);
+      jump.update(release.cell_id, `of release ${release.id}`);
+    }
+  };
+}
+
+/** A button that goes to a cell, and is not there when no open notebook has the cell. */
+export class CellButton {
+  readonly node = button('dpnb-release-jump', 'Go to cell', () => {
+    if (this._cell !== null) {
+      this._actions.goToCell(this._cell);
+    }
+  });
+  private _cell: string | null = null;
+
+  constructor(private readonly _actions: ISessionActions) {}
+
+  /** @param whose Whose cell it is, for those who hear the button by itself. */
+  update(cell: string | null, whose: string): void {
+    this._cell = cell;
+    this.node.hidden = cell === null || !this._actions.hasCell(cell);
+    this.node.setAttribute('aria-label', `Go to cell ${whose}`);
+  }
+}

@@ -1,0 +1,98 @@
+import { element, type IView, setText, Views } from '../dom/dom';
+import { Fold } from '../dom/fold';
+import { type IExplanation, type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
+import { explanationNodeId } from './explanationLink';
+
+/** How long an explanation that was asked for stands out, in milliseconds. */
+export const HIGHLIGHT_MS = 2500;
+
+/** One explanation, and whether something on show refers to it. */
+type Entry = IExplanation & { isUsed: boolean };
+
+/** One sentence for everything that was refused or warned of. */
+export class ExplanationsView {
+  readonly fold = new Fold('dpnb-explanations', 'What refusals and warnings mean');
+  private readonly _missing = element(
+    'p',
+    'dpnb-explanations-missing',
+    'The kernel in use has not told any explanation yet: they come with its first dpnb session.'
+  );
+  private readonly _list = element('dl', 'dpnb-explanation-list');
+  private readonly _entries = new Views(this._list, explanationEntry);
+  private _shown = new Set<string>();
+  private _highlightTimer: number | undefined;
+
+  constructor() {
+    this.fold.body.append(this._missing, this._list);
+    this.node.hidden = true;
+  }
+
+  get node(): HTMLElement {
+    return this.fold.node;
+  }
+
+  /** @param explanations null while the kernel has not told any: then there is nothing here until it is asked for. */
+  update(explanations: IExplanation[] | null, sessions: ISession[]): void {
+    const used = new Set(sessions.flatMap(named));
+    const entries = (explanations ?? []).map(entry => ({ ...entry, isUsed: used.has(entry.id) }));
+    this._shown = new Set(entries.map(entry => entry.id));
+    this._missing.hidden = entries.length > 0;
+    this._list.hidden = entries.length === 0;
+    this.node.hidden = entries.length === 0 && !this.fold.node.open;
+    this._entries.update(entries);
+  }
+
+  /** Unfold, and move eye and keyboard to an explanation; to the whole when it is not there, or none is named. */
+  show(explanation: string | null): void {
+    this.node.hidden = false;
+    this.fold.open();
+    const found =
+      explanation !== null && this._shown.has(explanation) ? this._find(explanation) : this.fold.node.firstElementChild;
+    if (!(found instanceof HTMLElement)) {
+      return;
+    }
+    found.scrollIntoView({ block: 'nearest' });
+    found.focus({ preventScroll: true });
+    this._highlight(found);
+  }
+
+  private _find(explanation: string): HTMLElement | undefined {
+    const entries = this._list.querySelectorAll<HTMLElement>('.dpnb-explanation');
+    return [...entries].find(entry => entry.dataset.explanation === explanation);
+  }
+
+  private _highlight(node: HTMLElement): void {
+    window.clearTimeout(this._highlightTimer);
+    this.node.querySelectorAll('.dpnb-mod-asked').forEach(other => other.classList.remove('dpnb-mod-asked'));
+    node.classList.add('dpnb-mod-asked');
+    this._highlightTimer = window.setTimeout(() => node.classList.remove('dpnb-mod-asked'), HIGHLIGHT_MS);
+  }
+}
+
+/** The explanations that something about a session links to. */
+function named(session: ISession): (string | null)[] {
+  const said = [
+    session.odometers_paused === null ? null : ODOMETERS_PAUSED,
+    session.participation === null ? null : EXCLUDED_UNITS
+  ];
+  return [session.notice_explanation, ...said, ...session.refusals.map(refusal => refusal.explanation)];
+}
+
+function explanationEntry(): IView<Entry> {
+  const title = element('span', 'dpnb-explanation-title');
+  const used = element('span', 'dpnb-explanation-used', 'met above');
+  const text = element('dd', 'dpnb-explanation-text');
+  const node = element('div', 'dpnb-explanation', element('dt', '', title, ' ', used), text);
+  node.tabIndex = -1; // so that a link to it can move the keyboard here
+  return {
+    node,
+    update: (entry): void => {
+      node.id = explanationNodeId(entry.id);
+      node.dataset.explanation = entry.id;
+      node.classList.toggle('dpnb-mod-used', entry.isUsed);
+      used.hidden = !entry.isUsed;
+      setText(title, entry.title);
+      setText(text, entry.text);
+    }
+  };
+}

@@ -1,0 +1,63 @@
+import { element, type IView, setText, Views } from '../dom/dom';
+import { Fold } from '../dom/fold';
+import { levelOf } from './gauge';
+import type { IFilter } from '../protocol/snapshot';
+
+const TITLE = 'Same promise, each filter';
+
+/** What each filter would have left after the same history: a table, the enforced one first. */
+export class FiltersView implements IView<IFilter[]> {
+  readonly fold = new Fold('dpnb-filters', TITLE);
+  private readonly _rows: Views<IFilter>;
+
+  constructor() {
+    const rows = element('tbody', '');
+    const header = element('tr', '', columnHeader('Filter'), columnHeader('What it has left'));
+    const table = element('table', 'dpnb-filter-table', element('thead', '', header), rows);
+    table.setAttribute('aria-label', TITLE);
+    this.fold.body.append(table);
+    this._rows = new Views(rows, filterRow);
+  }
+
+  get node(): HTMLElement {
+    return this.fold.node;
+  }
+
+  update(filters: IFilter[]): void {
+    this.node.hidden = filters.length === 0;
+    this._rows.update([...filters].sort((a, b) => Number(b.enforced) - Number(a.enforced)));
+  }
+}
+
+function filterRow(): IView<IFilter> {
+  const name = element('span', 'dpnb-filter-name');
+  const enforced = element('span', 'dpnb-filter-enforced', 'enforced');
+  const fill = element('div', 'dpnb-bar-fill');
+  const text = element('div', 'dpnb-filter-text');
+  const sentence = element('div', 'dpnb-visually-hidden');
+  const bar = element('div', 'dpnb-bar', fill);
+  bar.setAttribute('aria-hidden', 'true'); // the text says the same
+  const label = element('th', 'dpnb-filter-label', name, ' ', enforced);
+  label.scope = 'row';
+  const node = element('tr', 'dpnb-filter', label, element('td', 'dpnb-filter-left', text, bar, sentence));
+  return {
+    node,
+    update: (filter): void => {
+      node.dataset.filter = filter.id;
+      node.dataset.enforced = String(filter.enforced);
+      node.dataset.level = levelOf(filter.value);
+      node.title = filter.description;
+      setText(name, filter.label);
+      enforced.hidden = !filter.enforced;
+      setText(text, filter.text);
+      fill.style.width = `${100 * filter.value}%`;
+      setText(sentence, filter.description);
+    }
+  };
+}
+
+function columnHeader(text: string): HTMLElement {
+  const header = element('th', '', element('span', 'dpnb-visually-hidden', text));
+  header.scope = 'col';
+  return header;
+}

@@ -1,0 +1,50 @@
+import { button, element, type IView, setText, Views } from '../dom/dom';
+import type { INextStep } from '../protocol/snapshot';
+import type { ISessionActions } from './sessionActions';
+
+/** How long a button says that it has copied, in milliseconds. */
+const SAID = 2000;
+
+/** What an analyst can do next in a session that has released nothing; empty, and not there, afterwards. */
+export class NextSteps implements IView<INextStep[]> {
+  readonly node = element('section', 'dpnb-next');
+  private readonly _list = element('ol', 'dpnb-next-steps');
+  private readonly _steps: Views<INextStep>;
+
+  /** @param actions What copies a line; null leaves the buttons away. */
+  constructor(actions: Pick<ISessionActions, 'copy'> | null) {
+    this.node.setAttribute('aria-label', 'What to do next');
+    this.node.append(element('h4', 'dpnb-heading', 'What to do next'), this._list);
+    this._steps = new Views(this._list, () => stepItem(actions));
+  }
+
+  update(steps: INextStep[]): void {
+    this.node.hidden = steps.length === 0;
+    this._steps.update(steps);
+  }
+}
+
+function stepItem(actions: Pick<ISessionActions, 'copy'> | null): IView<INextStep> {
+  const text = element('div', 'dpnb-next-text');
+  const code = element('code', 'dpnb-next-code');
+  const line = element('div', 'dpnb-next-line', code);
+  const copy = button('dpnb-next-copy', 'Copy');
+  if (actions) {
+    let timer: number | undefined;
+    copy.addEventListener('click', () => {
+      actions.copy(code.textContent ?? '');
+      setText(copy, 'Copied');
+      window.clearTimeout(timer);
+      timer = window.setTimeout(() => setText(copy, 'Copy'), SAID);
+    });
+    line.append(copy);
+  }
+  return {
+    node: element('li', 'dpnb-next-step', text, line),
+    update: (step): void => {
+      setText(text, step.text);
+      setText(code, step.code);
+      copy.setAttribute('aria-label', `Copy: ${step.code}`);
+    }
+  };
+}

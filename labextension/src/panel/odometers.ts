@@ -1,0 +1,66 @@
+import { element, type IView, setText, Views } from '../dom/dom';
+import { Fold } from '../dom/fold';
+import type { IOdometer } from '../protocol/snapshot';
+
+/** How the figures of one reading may be used. */
+const READINGS = new Map([
+  ['time-uniform', "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand"],
+  ['accumulator', 'inside every budget fixed beforehand that is at least this']
+]);
+
+/** The odometers of one reading. */
+type Group = [reading: string, odometers: IOdometer[]];
+
+/** What each odometer says about the loss so far, with the sentence that says what its figure proves. */
+export class OdometersView implements IView<IOdometer[]> {
+  readonly fold = new Fold('dpnb-odometers', 'Odometers');
+  private readonly _groups = new Views(this.fold.body, odometerGroup);
+
+  get node(): HTMLElement {
+    return this.fold.node;
+  }
+
+  update(odometers: IOdometer[]): void {
+    this.node.hidden = odometers.length === 0;
+    const groups = new Map<string, IOdometer[]>();
+    for (const odometer of odometers) {
+      groups.set(odometer.kind, [...(groups.get(odometer.kind) ?? []), odometer]);
+    }
+    this._groups.update([...groups]);
+  }
+}
+
+function odometerGroup(): IView<Group> {
+  const reading = element('span', 'dpnb-reading-name');
+  const meaning = element('span', 'dpnb-reading-meaning');
+  const list = element('ul', 'dpnb-odometer-list');
+  const node = element('div', 'dpnb-reading', element('p', 'dpnb-reading-note', reading, meaning), list);
+  const items = new Views(list, odometerItem);
+  return {
+    node,
+    update: ([name, odometers]): void => {
+      const note = READINGS.get(name);
+      node.dataset.reading = name;
+      list.setAttribute('aria-label', `Odometers, ${name}`);
+      setText(reading, name);
+      setText(meaning, note === undefined ? '' : `: ${note}`);
+      items.update(odometers);
+    }
+  };
+}
+
+function odometerItem(): IView<IOdometer> {
+  const label = element('span', 'dpnb-odometer-label');
+  const text = element('span', 'dpnb-odometer-text');
+  const sentence = element('div', 'dpnb-odometer-sentence');
+  const node = element('li', 'dpnb-odometer', element('div', 'dpnb-odometer-line', label, ' ', text), sentence);
+  return {
+    node,
+    update: (odometer): void => {
+      node.dataset.odometer = odometer.id;
+      setText(label, odometer.label);
+      setText(text, odometer.text);
+      setText(sentence, odometer.description);
+    }
+  };
+}

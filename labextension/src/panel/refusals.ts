@@ -1,0 +1,44 @@
+import { element, type IView, setText, setTime, Views } from '../dom/dom';
+import { CellButton } from '../log/logRow';
+import type { IRefusal } from '../protocol/snapshot';
+import type { ISessionActions } from './sessionActions';
+import { ExplanationLink } from './explanationLink';
+
+/** What the filter refused, newest first. */
+export class RefusalsView implements IView<IRefusal[]> {
+  readonly node = element('section', 'dpnb-refusals');
+  private readonly _list = element('ul', 'dpnb-refusal-list');
+  private readonly _items: Views<IRefusal>;
+
+  constructor(actions: ISessionActions) {
+    this.node.setAttribute('aria-label', 'Refused');
+    this.node.append(element('h4', 'dpnb-heading', 'Refused'), this._list);
+    this._items = new Views(this._list, () => refusalItem(actions));
+  }
+
+  update(refusals: IRefusal[]): void {
+    this.node.hidden = refusals.length === 0;
+    this._items.update(refusals);
+  }
+}
+
+function refusalItem(actions: ISessionActions): IView<IRefusal> {
+  const question = element('div', 'dpnb-refusal-question');
+  const message = element('div', 'dpnb-refusal-message');
+  const time = element('time', 'dpnb-refusal-time');
+  const why = new ExplanationLink();
+  const jump = new CellButton(actions);
+  const facts = element('div', 'dpnb-refusal-facts', 'nothing was charged · ', time, ' ', why.node);
+  const node = element('li', 'dpnb-refusal', question, message, facts, jump.node);
+  return {
+    node,
+    update: (refusal): void => {
+      node.dataset.refusal = String(refusal.id);
+      setText(question, refusal.query);
+      setText(message, refusal.message);
+      setTime(time, refusal.time);
+      why.update(refusal.explanation, `was this refused: ${refusal.query}`);
+      jump.update(refusal.cell_id, `of the refused question ${refusal.query}`);
+    }
+  };
+}

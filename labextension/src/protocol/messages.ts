@@ -1,0 +1,61 @@
+// Generated from dpnb/_protocol/messages.py by .ci/protocol.py: edit that file.
+
+import { isCount, isFields, isText, listOf, oneOf } from './guards';
+import { type ILogEntry, isLogEntry } from './snapshot';
+
+export const TARGET = 'dpnb.snapshot';
+
+/** A part of a session's log. */
+export interface ILogChunk {
+  /** Of the snapshot. */
+  version: 5;
+  /** As in the snapshot. */
+  process_id: string;
+  /** Id of the session. */
+  session: string;
+  /** Number of rows of the log before these. */
+  start: number;
+  /** Number of rows of the log. */
+  total: number;
+  /** Oldest first. */
+  rows: ILogEntry[];
+}
+
+/** The browser requests a broadcast of the snapshot. */
+export interface IRequestSnapshot {
+  method: 'request_snapshot';
+}
+
+/** The browser requests the whole log of a session. */
+export interface IRequestLog {
+  method: 'request_log';
+  /** Id of the session. */
+  session: string;
+}
+
+/** A picker requests a new state. */
+export interface IRefresh {
+  method: 'refresh';
+}
+
+/** A picker requests a release. */
+export interface IRelease {
+  method: 'release';
+  /** That of an option; another one is refused in the picker's state. */
+  target: Record<string, unknown>;
+  /** Returned as `completed_request` in the state that shows the outcome. */
+  id: string;
+}
+
+export const isLogChunk = (value: unknown): value is ILogChunk =>
+  isFields(value) &&
+  oneOf(5)(value.version) &&
+  isText(value.process_id) &&
+  isText(value.session) &&
+  isCount(value.start) &&
+  isCount(value.total) &&
+  listOf(isLogEntry)(value.rows);
+
+export type PanelRequest = IRequestSnapshot | IRequestLog;
+
+export type PickerRequest = IRefresh | IRelease;

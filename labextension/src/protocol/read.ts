@@ -1,0 +1,35 @@
+import { isFields } from './guards';
+import { type ILogChunk, isLogChunk } from './messages';
+import * as shape from './snapshot';
+import type { ITimeline } from './timeline';
+
+/** Whether a value received from a kernel is a session that can be shown. */
+export const isSession = (value: unknown): value is shape.ISession =>
+  shape.isSession(value) && isDrawable(value.timeline);
+
+/** Whether a value received from a kernel is a snapshot that can be shown. */
+export const isSnapshot = (value: unknown): value is shape.ISnapshot =>
+  shape.isSnapshot(value) && value.sessions.every(session => isDrawable(session.timeline));
+
+/** Whether every point has one bound for each curve: otherwise one curve would be drawn as another. */
+const isDrawable = ({ curves, points }: ITimeline): boolean =>
+  points.every(point => point.bounds.length === curves.length);
+
+/**
+ * The snapshot inside the data of a comm message.
+ *
+ * @returns null when the message is not ours, and "unreadable" when it is but does not follow the protocol: a
+ * half-understood budget is worse than none.
+ */
+export function readSnapshot(data: unknown): shape.ISnapshot | 'unreadable' | null {
+  if (!isFields(data) || data.dpnb === undefined) {
+    return null;
+  }
+  return isSnapshot(data.dpnb) ? data.dpnb : 'unreadable';
+}
+
+/** The part of a log inside the data of a comm message; null when there is none, or none that can be read. */
+export function readLogChunk(data: unknown): ILogChunk | null {
+  const chunk: unknown = isFields(data) ? data.dpnb_log : undefined;
+  return isLogChunk(chunk) ? chunk : null;
+}

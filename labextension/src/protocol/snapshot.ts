@@ -1,0 +1,309 @@
+// Generated from dpnb/_protocol/snapshot.py by .ci/protocol.py: edit that file.
+
+import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
+import { type ITimeline, isTimeline } from './timeline';
+
+export const VERSION = 5;
+
+export const ODOMETERS_PAUSED = 'odometers-paused';
+
+export const EXCLUDED_UNITS = 'excluded-units';
+
+/** One dial: a fraction between 0 and 1, and the words that say what it means. */
+export interface IGauge {
+  /** Stable name, unique within a session. */
+  id: string;
+  label: string;
+  /** "remaining": a full dial is good. "used": a full dial is bad. Others are drawn without colour. */
+  kind: string;
+  value: number;
+  /** What the dial shows in words, for example "83.0% left". */
+  text: string;
+  /** A full sentence, for hovering and for screen readers. */
+  description: string;
+}
+
+/** What one filter would have left, had it enforced the session's guarantee through the same history. */
+export interface IFilter {
+  /** Stable name, unique within a session. */
+  id: string;
+  label: string;
+  /** Whether this is the filter that decides; the others only compare. */
+  enforced: boolean;
+  /** Fraction of its budget that is left; 0 after it would have refused. */
+  value: number;
+  /** What is left in words, for example "83.3% left; 12 more like the last". */
+  text: string;
+  /** A full sentence, for hovering and for screen readers. */
+  description: string;
+}
+
+/** What one odometer reports about the loss so far. */
+export interface IOdometer {
+  /** Stable name, unique within a session. */
+  id: string;
+  label: string;
+  /** How its figure may be used: "time-uniform" or "accumulator". Others are shown by their name alone. */
+  kind: string;
+  /** The figure in words, for example "mu 0.2117". */
+  text: string;
+  /** A full sentence that says what the figure proves. */
+  description: string;
+}
+
+/** One part of an interactive mechanism. */
+export interface IPart {
+  name: string;
+  /** What it has spent, relative to the part that has spent most. */
+  value: number;
+  /** What it has spent in words, for example "mu=0.2". */
+  text: string;
+}
+
+/** An interactive mechanism: a partition, a sub-session and so on. */
+export interface IMechanism {
+  /** Stable name, unique within a session. */
+  id: string;
+  name: string;
+  /** What it is in words, for example "partition". */
+  kind: string;
+  /**
+   * "open", "exhausted", "closed" or "unavailable" (its hidden noise is in another kernel, or gone). Others are shown
+   * by their name alone.
+   */
+  state: string;
+  /** Its state and its cost, in words. */
+  text: string;
+  /** Full sentences, for hovering and for screen readers. */
+  description: string;
+  /** Empty where the mechanism has no parts. */
+  parts: IPart[];
+}
+
+/** A session's state in a few words, for the status bar. */
+export interface IHeadline {
+  /** "remaining", "spent", "odometer" or "max_repetitions"; a session may lack any of them. */
+  id: string;
+  text: string;
+}
+
+/** Something that an analyst can do next in a session that has released nothing. */
+export interface INextStep {
+  text: string;
+  /** A line of Python. */
+  code: string;
+}
+
+/** One request of the ledger. */
+export interface ILogEntry {
+  id: number;
+  /** In words. */
+  query: string;
+  /** In words, for example "mu 0.05". */
+  cost: string;
+  /** The cost as a number, to sort by. */
+  mu: number;
+  /** The cost as a fraction of the whole budget, in words. */
+  budget_fraction: string;
+  /** How far off the answer may be, in words; null when there is no answer, or nothing simple to say. */
+  error: string | null;
+  /** ISO 8601, UTC. */
+  time: string;
+  status: string;
+  /** Id of the notebook cell that made the request; null when none did. */
+  cell_id: string | null;
+}
+
+/** What one notebook cell cost. */
+export interface ICellCost {
+  cell_id: string;
+  text: string;
+  /** A full sentence, for hovering and for screen readers. */
+  description: string;
+}
+
+/** A request that was refused; nothing was charged for it. */
+export interface IRefusal {
+  id: number;
+  /** In words. */
+  query: string;
+  message: string;
+  /** Id of the explanation. */
+  explanation: string;
+  /** ISO 8601, UTC. */
+  time: string;
+  /** Id of the notebook cell that made the request; null when none did. */
+  cell_id: string | null;
+}
+
+/** What a refusal or a warning means. */
+export interface IExplanation {
+  /** Stable name, used in links. */
+  id: string;
+  title: string;
+  text: string;
+}
+
+/** The public state of one session. */
+export interface ISession {
+  id: string;
+  name: string;
+  /** In words. */
+  privacy_unit: string;
+  /** Why the answers must not be taken for real or for private; null when they are both. */
+  notice: string | null;
+  /** Id of the explanation of `notice`; null when there is no notice. */
+  notice_explanation: string | null;
+  /** In words. */
+  guarantee: string;
+  /** The first is shown in place of one that is selected and absent. */
+  headlines: IHeadline[];
+  /** Id of the filter that is enforced. */
+  filter: string;
+  gauges: IGauge[];
+  filters: IFilter[];
+  odometers: IOdometer[];
+  /** Why the time-uniform odometers pause; null while they do not. */
+  odometers_paused: string | null;
+  /** Which units take part, under individual accounting; null under worst-case accounting. */
+  participation: string | null;
+  /** Shown in this order, but for the open ones, which come first. */
+  mechanisms: IMechanism[];
+  /** In words. */
+  spent: string;
+  /** Name of the ledger's file. */
+  ledger: string;
+  /** Empty as soon as something was released. */
+  next_steps: INextStep[];
+  timeline: ITimeline;
+  /** Number of requests in the ledger; `log` may hold only the newest of them. */
+  n_requests: number;
+  /** Newest first. */
+  log: ILogEntry[];
+  /** Cells that cost nothing are left out. */
+  cell_costs: ICellCost[];
+  /** Newest first. */
+  refusals: IRefusal[];
+}
+
+/** Everything that one kernel process shows. */
+export interface ISnapshot {
+  /** Of the protocol; the browser shows no other. */
+  version: 5;
+  /** Opaque; another value means that the kernel process was replaced. */
+  process_id: string;
+  /** Grows with every message of one process. */
+  seq: number;
+  /** ISO 8601, UTC. */
+  time: string;
+  /** The most recently used first. */
+  sessions: ISession[];
+  /** Of refusals and warnings. */
+  explanations: IExplanation[];
+}
+
+export const isGauge = (value: unknown): value is IGauge =>
+  isFields(value) &&
+  isText(value.id) &&
+  isText(value.label) &&
+  isText(value.kind) &&
+  isProportion(value.value) &&
+  isText(value.text) &&
+  isText(value.description);
+
+export const isFilter = (value: unknown): value is IFilter =>
+  isFields(value) &&
+  isText(value.id) &&
+  isText(value.label) &&
+  isBoolean(value.enforced) &&
+  isProportion(value.value) &&
+  isText(value.text) &&
+  isText(value.description);
+
+export const isOdometer = (value: unknown): value is IOdometer =>
+  isFields(value) &&
+  isText(value.id) &&
+  isText(value.label) &&
+  isText(value.kind) &&
+  isText(value.text) &&
+  isText(value.description);
+
+export const isPart = (value: unknown): value is IPart =>
+  isFields(value) && isText(value.name) && isProportion(value.value) && isText(value.text);
+
+export const isMechanism = (value: unknown): value is IMechanism =>
+  isFields(value) &&
+  isText(value.id) &&
+  isText(value.name) &&
+  isText(value.kind) &&
+  isText(value.state) &&
+  isText(value.text) &&
+  isText(value.description) &&
+  listOf(isPart)(value.parts);
+
+export const isHeadline = (value: unknown): value is IHeadline =>
+  isFields(value) && isText(value.id) && isText(value.text);
+
+export const isNextStep = (value: unknown): value is INextStep =>
+  isFields(value) && isText(value.text) && isText(value.code);
+
+export const isLogEntry = (value: unknown): value is ILogEntry =>
+  isFields(value) &&
+  isCount(value.id) &&
+  isText(value.query) &&
+  isText(value.cost) &&
+  isNumber(value.mu) &&
+  isText(value.budget_fraction) &&
+  orNull(isText)(value.error) &&
+  isText(value.time) &&
+  isText(value.status) &&
+  orNull(isText)(value.cell_id);
+
+export const isCellCost = (value: unknown): value is ICellCost =>
+  isFields(value) && isText(value.cell_id) && isText(value.text) && isText(value.description);
+
+export const isRefusal = (value: unknown): value is IRefusal =>
+  isFields(value) &&
+  isCount(value.id) &&
+  isText(value.query) &&
+  isText(value.message) &&
+  isText(value.explanation) &&
+  isText(value.time) &&
+  orNull(isText)(value.cell_id);
+
+export const isExplanation = (value: unknown): value is IExplanation =>
+  isFields(value) && isText(value.id) && isText(value.title) && isText(value.text);
+
+export const isSession = (value: unknown): value is ISession =>
+  isFields(value) &&
+  isText(value.id) &&
+  isText(value.name) &&
+  isText(value.privacy_unit) &&
+  orNull(isText)(value.notice) &&
+  orNull(isText)(value.notice_explanation) &&
+  isText(value.guarantee) &&
+  listOf(isHeadline)(value.headlines) &&
+  isText(value.filter) &&
+  listOf(isGauge)(value.gauges) &&
+  listOf(isFilter)(value.filters) &&
+  listOf(isOdometer)(value.odometers) &&
+  orNull(isText)(value.odometers_paused) &&
+  orNull(isText)(value.participation) &&
+  listOf(isMechanism)(value.mechanisms) &&
+  isText(value.spent) &&
+  isText(value.ledger) &&
+  listOf(isNextStep)(value.next_steps) &&
+  isTimeline(value.timeline) &&
+  isCount(value.n_requests) &&
+  listOf(isLogEntry)(value.log) &&
+  listOf(isCellCost)(value.cell_costs) &&
+  listOf(isRefusal)(value.refusals);
+
+export const isSnapshot = (value: unknown): value is ISnapshot =>
+  isFields(value) &&
+  oneOf(5)(value.version) &&
+  isText(value.process_id) &&
+  isCount(value.seq) &&
+  isText(value.time) &&
+  listOf(isSession)(value.sessions) &&
+  listOf(isExplanation)(value.explanations);

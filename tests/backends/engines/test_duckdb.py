@@ -1,0 +1,49 @@
+"""Relations of DuckDB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpnb
+from contracts.engines import SortingEngineContract
+from dpnb._backends import evaluation
+from dpnb._backends.lazy.engines import DuckDB
+
+duckdb = pytest.importorskip("duckdb")
+
+
+class TestDuckDB(SortingEngineContract):
+    engine = DuckDB
+    every_unit = False
+    connection = duckdb.connect()
+
+    def native(self, table: pd.DataFrame) -> Any:
+        name = f"table_{id(table)}"
+        self.connection.register("given", table)
+        self.connection.execute(f"create or replace table {name} as select * from given")
+        return self.connection.table(name)
+
+
+def near_the_end(native: Any) -> int:
+    """The sum of a logarithm whose argument is above 0 by its bounds, for rows at the end of them.
+
+    Python rounds 1.115 to 1.11, and arithmetic of doubles to 1.12.
+    """
+    table = native(pd.DataFrame({"x": [0.5, 1.115]}))
+    bounds = {"x": dpnb.Bounded(0, 1.115)}
+    session = dpnb.Session(table, name="near", budget=dpnb.Budget.gdp(1), schema=bounds, ledger=":memory:")
+    asked = np.log1p(0.115 - session.frame["x"].round(2)).sum()
+    return int(session._core.tables.opened.sums(session._core.tables.compile(asked.plan))[0])
+
+
+def test_no_value_leaves_its_bounds_by_a_rounding() -> None:
+    assert abs(near_the_end(duckdb.from_df) - near_the_end(lambda table: table)) <= 2
+
+
+def test_without_its_bounds_a_value_would_count_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "is_rounded", lambda node: False)
+    assert abs(near_the_end(duckdb.from_df) - near_the_end(lambda table: table)) > 2

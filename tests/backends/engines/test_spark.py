@@ -1,0 +1,122 @@
+"""Data frames of Spark, on a cluster of two executors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from contracts.engines import TypedEngineContract
+from contracts.plans import TABLE, Plans, judged, opened
+from dpnb._backends.lazy.engines import Spark
+from dpnb.errors import InvalidValueError
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
+]
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A driver, a master, and two workers with one core each, all of them processes of their own."""
+    from pyspark.sql import SparkSession
+
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_WORKER_DIR"] = str(tmp_path_factory.mktemp("workers"))
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("dpnb tests")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
+    yield session
+    session.stop()
+
+
+def active() -> Any:
+    """The session that `cluster` has started."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
+class TestSpark(TypedEngineContract):
+    """A question takes Spark a second or more, so here there are fewer, of every kind."""
+
+    engine = Spark
+    every_unit = False
+    modes = ("skip",)
+    last = 5
+    asked = (
+        "mean",
+        "by two",
+        "units by category",
+        "standard deviation",
+        "by given texts",
+        "or",
+        "found pairs",
+        "by year",
+        "cut",
+        "lookup",
+    )
+
+    def native(self, table: pd.DataFrame) -> Any:
+        return active().createDataFrame(table)
+
+
+def spark_plans() -> Plans:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as spark
+
+    session = active()
+    frame = session.createDataFrame([(1.0, "a"), (2.0, "b")], "x double, s string")
+    unstable = {
+        "random": (frame.filter("s <> 'secret'").withColumn("r", spark.rand(1)), "something random"),
+        "sequence": (frame.withColumn("n", spark.monotonically_increasing_id()), "something random"),
+        "sample": (frame.sample(0.5), "something random"),
+        "limit": (frame.limit(1), "a limit"),
+        "deep": (frame.limit(1).union(frame).sort("x"), "a limit"),
+        "offset": (frame.offset(1), "a limit"),
+        "any of several": (frame.dropDuplicates(["s"]), "one row kept"),
+        "now": (frame.withColumn("n", spark.current_timestamp()), "the present time"),
+    }
+    stable = {
+        "in order": frame.sort("x").select("x").limit(1),
+        "distinct": frame.distinct(),
+        "row number": frame.withColumn("n", spark.row_number().over(Window.partitionBy("s").orderBy("x"))),
+    }
+    return unstable, stable
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_unstable_plan_is_refused_and_a_stable_one_is_not(tmp_path: Path) -> None:
+    judged(spark_plans(), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_changed_file_needs_a_new_version(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a b.parquet", tmp_path / "files.dpnb"
+    TABLE.to_parquet(file)
+    session = opened(active().read.parquet(str(file)), ledger)
+    session.frame.count().release(mu=0.1)
+    before = session.spent
+    os.utime(file)
+    with pytest.raises(InvalidValueError, match="nothing was charged"):
+        session.frame["x"].sum().release(mu=0.1)
+    assert session.spent == before

@@ -1,0 +1,94 @@
+"""Work of an engine in a thread of its own, and what an interrupt does to it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from dpnb._backends import worker_thread
+from dpnb._backends.worker_thread import BackgroundRunner
+from threads import joined
+from waiting import LIMIT, wait_until
+
+
+@pytest.mark.waits
+def test_work_whose_thread_was_only_beginning_when_the_interrupt_came_is_never_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would have met the next request on the same connection."""
+    begun: list[threading.Thread] = []
+
+    class Beginning(threading.Thread):
+        def start(self) -> None:
+            begun.append(self)
+            raise KeyboardInterrupt
+
+    def beginning(run: Callable[[], object]) -> threading.Thread:
+        return Beginning(target=run, daemon=True)
+
+    done: list[str] = []
+    engine = BackgroundRunner()
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_thread, "_thread", beginning)
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(lambda: done.append("what was interrupted"))
+    (thread,) = begun
+    engine.settle()
+    engine.run(lambda: done.append("the next request"))
+    threading.Thread.start(thread)
+    joined(thread)
+    assert done == ["the next request"]
+
+
+def test_an_interrupt_stays_one_if_another_thread_settles_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = BackgroundRunner()
+    stop = worker_thread._BackgroundTask.stop
+
+    def stopped_and_settled(piece: worker_thread._BackgroundTask) -> None:
+        stop(piece)
+        engine.settle()
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    def beginning(run: Callable[[], object]) -> threading.Thread:
+        thread = threading.Thread(target=run)
+        thread.start = interrupted  # type: ignore[method-assign]
+        return thread
+
+    monkeypatch.setattr(worker_thread._BackgroundTask, "stop", stopped_and_settled)
+    monkeypatch.setattr(worker_thread, "_thread", beginning)
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(lambda: None)
+
+
+@pytest.mark.waits
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_does_not_wait_for_a_thread_that_it_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, at_work, may_end = BackgroundRunner(), threading.Event(), threading.Event()
+
+    def long() -> None:
+        at_work.set()
+        may_end.wait(LIMIT)
+
+    def interrupted(*_: object, **__: object) -> None:
+        at_work.wait(LIMIT)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_thread, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(long)
+    if child := os.fork():
+        assert wait_until(lambda: os.waitpid(child, os.WNOHANG)[0], "the fork's end") == child
+    else:
+        engine.settle()
+        engine.run(lambda: None)
+        os._exit(0)
+    may_end.set()
+    engine.settle()

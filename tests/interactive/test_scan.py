@@ -1,0 +1,213 @@
+"""Above-threshold in a session: which questions, what they cost, and what becomes of the hidden noise."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpnb
+from contracts.interactive import opened
+from dpnb.accounting.conversions import mu_from_pure
+from dpnb.accounting.losses import GDP, PureDP
+from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
+from dpnb.interactive import threshold_scan as module
+from waiting import wait_until
+
+PLENTY = dpnb.Budget.gdp(300)
+SURE = 200
+"""An epsilon with which answers are right."""
+
+
+def above(session: dpnb.Session, number: float) -> Any:
+    return session.frame[session.frame["x"] > number].count()
+
+
+def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=PLENTY)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=2)
+    spent = session.spent
+    assert [bool(scan.ask(above(session, number))) for number in (3.5, 2.5, 1.5, 0.5)] == [False, False, True, True]
+    assert session.spent == spent
+    assert scan.state == "used up"
+    with pytest.raises(MechanismClosed, match="used up: 2 of 2 hits, 4 questions"):
+        scan.ask(above(session, 3))
+    assert [answer.above for answer in scan.answers] == [False, False, True, True]
+    assert session.odometer.reading == "time-uniform"  # it has ended by itself
+
+
+@pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic", "rogers"])
+def test_costs_its_epsilon_as_pure_dp_converted_for_the_filter(tmp_path: Path, filter_: str) -> None:
+    session = opened(tmp_path, budget=dpnb.Budget(8, 1e-6), filter=filter_)
+    scan = session.above_threshold(0, name="scan", epsilon="0.5")
+    assert scan.cost == PureDP("0.5")
+    assert session.spent == session._core.account.promise.start.step(PureDP("0.5")).spent
+    if filter_ == "gdp":
+        assert session.spent == GDP(mu_from_pure(PureDP("0.5").epsilon))
+
+
+def test_the_gaussian_kind_is_for_a_declared_number_of_questions(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=PLENTY)
+    scan = session.above_threshold(120, name="scan", mu=100, questions=3)
+    assert session.spent == GDP(100)
+    answers = [scan.ask(above(session, number)) for number in (0.5, 1.5, 3.5)]
+    assert [answer.above for answer in answers] == [True, True, False]
+    for answer, truth in zip(answers, (200, 150, 50), strict=True):
+        low, high = answer.interval
+        assert low < high
+        assert answer.value == pytest.approx(truth, abs=1)
+    assert scan.state == "used up"
+    with pytest.raises(MechanismClosed):
+        scan.ask(above(session, 2))
+
+
+def test_hits_come_with_values_if_these_were_paid_for(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=PLENTY)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=3, values=True)
+    assert scan.ask(above(session, 3.5)).value is None
+    hit = scan.ask(session.frame["x"].sum())
+    assert hit.value == pytest.approx(500, abs=5)
+    assert hit.interval[0] <= 500.5
+    assert "about" in repr(hit)
+    plain = session.above_threshold(120, name="plain", epsilon=SURE)
+    assert plain.ask(above(session, 0.5)).value is None
+
+
+def test_a_question_may_bring_its_own_threshold(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=PLENTY)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=9)
+    assert scan.ask(above(session, 2.5), threshold=80).above
+    assert not scan.ask(above(session, 2.5)).above
+    # whether a mean is above 2 is whether what exceeds 2 adds up to more than 0
+    assert scan.ask((session.frame["x"] - 2).sum(), threshold=0).above
+    assert not scan.ask((session.frame["x"] - 3).sum(), threshold=0).above
+
+
+def test_the_same_question_again_is_no_new_question(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    answers = set()
+    for again in (session, opened(tmp_path)):
+        scan = again.above_threshold(100, name="scan", epsilon="0.1")
+        answers |= {scan.ask(above(again, 2.5)) for _ in range(20)}
+    assert len(answers) == len(scan.answers) == 1
+
+
+def test_a_session_that_was_made_anew_goes_on_with_the_same_noise(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=PLENTY)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=2)
+    scan.ask(above(session, 0.5))
+    again = opened(tmp_path, budget=PLENTY)
+    other = again.above_threshold(120, name="scan", epsilon=SURE, hits=2)
+    assert other.state == "open"
+    assert other.ask(above(again, 1.5)).above
+    assert scan.state == other.state == "used up"
+    assert again.spent == session.spent
+
+
+def test_without_its_noise_it_answers_nothing_new_and_can_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened(tmp_path)
+    scan = session.above_threshold(100, name="scan", epsilon="0.1", hits=5)
+    known = scan.ask(above(session, 2.5))
+    monkeypatch.setattr(module, "_hidden", {})
+    later = opened(tmp_path)
+    dead = later.mechanisms["scan"]
+    assert dead.state == "elsewhere"
+    assert dead.answers == [known]
+    assert dead.ask(above(later, 2.5)) == known
+    with pytest.raises(MechanismClosed, match="drawn in another kernel"):
+        dead.ask(above(later, 3))
+    assert later.odometer.reading == "accumulator"
+    dead.close()
+    assert later.odometer.reading == "time-uniform"
+
+
+@pytest.mark.waits
+def test_a_fork_has_no_noise(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    session.above_threshold(100, name="scan", epsilon="0.1", hits=5)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            there = opened(tmp_path)
+            state = there.above_threshold(100, name="scan", epsilon="0.1", hits=5).state
+            os.write(writer, state.encode())
+        finally:
+            os._exit(0)
+    wait_until(lambda: os.waitpid(child, os.WNOHANG)[0], "the fork ends")
+    assert os.read(reader, 100) == b"elsewhere"
+
+
+def test_counts_only_takes_no_sums(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    scan = session.above_threshold(100, name="scan", epsilon="0.1", counts_only=True)
+    with pytest.raises(RequestError, match="counts_only"):
+        scan.ask(session.frame["x"].sum())
+    scan.ask(above(session, 1))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda frame: frame["x"].mean(),
+        lambda frame: frame.groupby("site").count(),
+        lambda frame: frame["x"].quantile(0.5),
+        lambda frame: frame["x"].std(),
+    ],
+)
+def test_only_one_count_or_sum_can_be_compared(tmp_path: Path, ask: Any) -> None:
+    session = opened(tmp_path)
+    scan = session.above_threshold(100, name="scan", epsilon="0.1")
+    with pytest.raises(PlanError, match="only one count"):
+        scan.ask(ask(session.frame))
+    assert not scan.answers
+
+
+def test_questions_of_others_and_other_things_are_refused(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    scan = session.above_threshold(100, name="scan", epsilon="0.1")
+    sub = session.delegate(mu="0.1", name="colleague")
+    with pytest.raises(RequestError, match="another session"):
+        scan.ask(sub.frame.count())
+    for thing in (7, None, session.frame, "count"):
+        with pytest.raises(RequestError, match="must be one"):
+            scan.ask(thing)
+    assert not scan.answers
+
+
+def test_dry_run_says_what_it_costs_and_how_reliable_it_is(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    for given in ({"epsilon": "0.5", "hits": 2}, {"mu": "0.5", "questions": 10}):
+        said = repr(session.above_threshold(100, name="scan", dry_run=True, **given))
+        assert "Nothing was charged" in said
+        assert "are right with 95%" in said
+    assert session.ledger.count == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({}, RequestError),
+        ({"epsilon": 1, "mu": 1}, RequestError),
+        ({"mu": 1}, RequestError),
+        ({"epsilon": 1, "questions": 5}, RequestError),
+        ({"epsilon": 0}, InvalidValueError),
+        ({"epsilon": 1, "hits": 0}, InvalidValueError),
+        ({"epsilon": 1, "hits": 1.5}, InvalidValueError),
+        ({"mu": 1, "questions": 0}, InvalidValueError),
+        ({"epsilon": 1, "values": 1}, InvalidValueError),
+        ({"epsilon": 1, "threshold": "many"}, InvalidValueError),
+        ({"epsilon": 1, "threshold": float("nan")}, InvalidValueError),
+    ],
+)
+def test_bad_terms_are_refused_before_anything_is_charged(
+    tmp_path: Path, given: dict[str, Any], error: type[Exception]
+) -> None:
+    session = opened(tmp_path)
+    with pytest.raises(error):
+        session.above_threshold(**{"threshold": 100, "name": "scan", **given})
+    assert session.ledger.count == 0

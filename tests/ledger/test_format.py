@@ -1,0 +1,249 @@
+"""What a ledger of this format holds, to the letter: it must not change without another format number.
+
+The files that these tests read were written once and are not to be written again: what differs needs another `FORMAT`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb._core.source_files import TableFileCheck
+from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal
+from dpnb._plan.identity import query_key
+from dpnb._plan.measurements import (
+    Count,
+    CountActiveUnits,
+    CountUnits,
+    Discovery,
+    Gradient,
+    JointAggregation,
+    Mean,
+    Measured,
+    ModelLoss,
+    Moments,
+    QuantileTree,
+    Ratio,
+    RegressionModel,
+    Sum,
+    WeightedAggregation,
+)
+from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan
+from dpnb._plan.privacy_unit import ContributionBounds
+from dpnb.errors import LedgerError
+from dpnb.ledger import Ledger
+from dpnb.ledger.charge import COLUMNS, KINDS, RESERVED_FOR_LATER, chained_hash, result_hash
+from dpnb.ledger.ledger import FORMAT
+from ledger.rows import PROMISE, filled, opened, refused_unchanged, reserve, tamper
+
+STORED: dict[str, Any] = json.loads((Path(__file__).parent / f"format_{FORMAT}.json").read_text())
+X, Y = Column("x"), Column("y")
+MODEL = RegressionModel("logistic", Compare(">", Y, Literal(2.0)), (X,), (Column("town"),))
+AGGREGATIONS: dict[str, Measured] = {
+    "rows": Count(),
+    "rows with a value": Count(X),
+    "units": CountUnits(),
+    "units that can pay": CountActiveUnits("before lunch"),
+    "sum": Sum(X),
+    "mean": Mean(X),
+    "ratio": Ratio(X, Y),
+    "moments": Moments((X, Y), (Column("town"),)),
+    "tree": QuantileTree(X),
+    "gradient": Gradient(MODEL, ((0.0, 1.0, -0.5),), 1.5),
+    "model loss": ModelLoss(MODEL, (0.0, 1.0, -0.5)),
+    "joint": JointAggregation((WeightedAggregation(Count(), 2.0), WeightedAggregation(Mean(X)))),
+    "discovery": Discovery("1/1000000"),
+}
+
+
+def whole_plan() -> Plan:
+    """One of every expression, and everything else that a plan may have."""
+    from dpnb._plan.expressions import nodes as n
+
+    number: Expression = n.Round(n.Clip(n.Arithmetic("+", Y, n.Apply("abs", X)), 0.0, None), 1)
+    condition: Expression = n.And(
+        n.Or(n.Not(n.IsNull(X)), n.Compare("<", Literal(3.0), X)), n.IsIn(Column("town"), ("s", "n"))
+    )
+    value = n.Where(condition, n.FillNull(number, 0), n.AsNumber(condition))
+    level = n.Cut(value, (0.0, 1.0, 2.5), ("low", "high"), right=False)
+    looked_up = n.Lookup("region", (Column("town"),), (("n",), ("s",)), (1, None), 0.0, 1.0)
+    return Plan(
+        Sum(value),
+        where=condition,
+        by=(
+            GroupLevel("level", level),
+            GroupLevel("hour", n.ExtractDatePart("hour", Column("time"))),
+            GroupLevel("region", looked_up),
+        ),
+        keys=(("low", 1, 1), ("high", 2.0, 1)),
+        limits=ContributionBounds(2, 3, 4, 0.5),
+        source=Join(PartSource("left", GroupLevel("town", Column("town")), "n", 2), "right"),
+    )
+
+
+@pytest.mark.parametrize("name", AGGREGATIONS)
+def test_the_query_key_of_an_aggregation_is_part_of_the_format(name: str) -> None:
+    assert query_key(Plan(AGGREGATIONS[name])) == STORED["query_keys"][name]
+
+
+def test_the_query_key_and_the_json_of_a_whole_plan_are_part_of_the_format() -> None:
+    assert query_key(whole_plan()) == STORED["query_keys"]["whole plan"]
+    assert json.loads(whole_plan().to_json()) == STORED["plan"]
+    assert Plan.from_json(json.dumps(STORED["plan"])) == whole_plan()
+
+
+def asked(path: Path) -> None:
+    """A ledger with every kind of event and every mechanism."""
+    table = pd.DataFrame(
+        {"person": [1, 1, 2], "town": ["n", "s", "n"], "x": [1, 2, 3], "y": [0.5, 1.5, 2.5], "note": ["a", "b", "a"]}
+    )
+    session = dpnb.Session(
+        table,
+        name="clinic",
+        privacy_unit="person",
+        max_rows_per_unit=2,
+        budget=dpnb.Budget(epsilon=4, delta="1e-6", discovery_delta="1e-7"),
+        schema={
+            "x": dpnb.Bounded(0, 4, whole=True),
+            "y": dpnb.Bounded(0, 4),
+            "town": dpnb.Categories(["n", "s"]),
+            "note": dpnb.Text(),
+        },
+        public_size=3,
+        ledger=path,
+        not_private_test_seed=1,
+    )
+    TableFileCheck(session.ledger, "1", lambda: "a" * 64)
+    frame = session.frame
+    frame[frame["x"] > 1].groupby("town")["y"].mean().release(mu="0.1", simultaneous=True)
+    frame.agg(rows="count", mean=("y", "mean")).release(rho="0.01", confidence="0.9")
+    frame.discover("note").release(mu="0.1")
+    session.delegate(share="0.1", name="team").frame.count().release(mu="0.01")
+    session.partition("town", name="towns", max_parts_per_unit=1)["n"].frame.count().release(mu="0.01")
+    scan = session.above_threshold(3, name="line", epsilon="0.01", values=True)
+    scan.ask(frame.count(), threshold=-(10**9))
+    scan.close()
+    session.above_threshold(3, name="Gaussian line", mu="0.01", questions=2)
+    session.noise_reduction(frame["x"].sum(), first="0.01", most="0.05")
+    frame.fit("y", on=["x"], family="linear", mu="0.01", steps=2, check_every=1, name="fit")
+    session.ledger.close()
+
+
+def rows_of(path: Path) -> dict[str, Any]:
+    """What a ledger holds, but for what differs from run to run or between versions of a library."""
+    with closing(sqlite3.connect(path)) as file:
+        layout = sorted(str(sql) for (sql,) in file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"))
+        metadata = dict(file.execute("SELECT key, value FROM metadata"))
+        parameters = dict(file.execute("SELECT key, value FROM parameters"))
+        file.row_factory = sqlite3.Row
+        events = [dict(row) for row in file.execute("SELECT * FROM events ORDER BY id")]
+    for name in ("plan", "arguments", "loss", "details", "result"):
+        for event in events:
+            event[name] = json.loads(event[name]) if event[name] else event[name]
+    for event in events:
+        for name in ("time", "hash", "result_hash", "total_mu_squared", "tau", "request_key"):
+            del event[name]
+        for name in ("loss", "sigma"):
+            event[name] = event[name] and "..."
+        for content in (event["result"], event["details"] and event["details"].get("resolved")):
+            for key in content or ():
+                if key in ("values", "value", "half_width", "sigma", "exponent", "noise_token", "budget", "parameters"):
+                    content[key] = "..."
+    return {
+        "layout": layout,
+        "metadata": metadata,
+        "parameters": sorted(parameters),
+        "delta_split": parameters.get("delta_split"),
+        "events": events,
+    }
+
+
+def test_what_a_ledger_holds_is_part_of_the_format(tmp_path: Path) -> None:
+    asked(tmp_path / "clinic.dpnb")
+    found = rows_of(tmp_path / "clinic.dpnb")
+    assert {event["kind"] for event in found["events"]} == set(KINDS)
+    for name, content in found.items():
+        assert content == STORED["ledger"][name], name
+
+
+def test_the_hashes_of_a_row_are_part_of_the_format() -> None:
+    row = dict.fromkeys(COLUMNS) | {"id": 1, "kind": "release", "loss": '{"kind": "gdp"}'}
+    chained = chained_hash("0" * 64, row)
+    assert [chained, result_hash(chained, "released", '{"above": true}')] == STORED["hashes"]
+
+
+@pytest.mark.parametrize("older", range(1, FORMAT))
+def test_a_ledger_of_an_older_format_is_refused(path: Path, older: int) -> None:
+    filled(path)
+    tamper(path, f"PRAGMA user_version = {older}")
+    match = f"must be a dpnb ledger of format {FORMAT}; it is one of format {older}, written by a development version"
+    with refused_unchanged(path.parent, f"{match}; start a new ledger"):
+        Ledger(path, PROMISE)
+    with pytest.raises(LedgerError, match=match):
+        Ledger.copied(path)
+
+
+def of_later(path: Path, column: str, value: str) -> None:
+    """A row that a later version wrote, with all hashes as they should be."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute(f"UPDATE events SET {column} = ? WHERE id = 5", (value,))
+        ((previous,),) = file.execute("SELECT hash FROM events WHERE id = 4")
+        ((*values,),) = file.execute(f"SELECT {', '.join(COLUMNS)} FROM events WHERE id = 5")
+        row = dict(zip(COLUMNS, values, strict=True))
+        chained = chained_hash(previous, row)
+        result = result_hash(chained, row["status"], row["result"])
+        file.execute("UPDATE events SET hash = ?, result_hash = ? WHERE id = 5", (chained, result))
+        file.execute("UPDATE head SET hash = ?", (chained,))
+
+
+LATER = [
+    *((column, "0") for column in RESERVED_FOR_LATER),
+    ("kind", "create_node"),
+    *(("node", name) for name in (" later", " files", "x", "07", "7 a", "-1")),  # charges that nobody would count
+]
+
+
+@pytest.mark.parametrize(("column", "value"), LATER)
+def test_what_only_a_later_version_can_have_written_is_refused(path: Path, column: str, value: str) -> None:
+    filled(path)
+    of_later(path, "cell_id", "x")
+    with opened(path) as ledger:
+        assert len(ledger.charges()) == 5
+    of_later(path, column, value)
+    with refused_unchanged(path.parent, "row 5 must be one that this version of dpnb understands"):
+        Ledger(path, PROMISE)
+    with pytest.raises(LedgerError, match="use the version that wrote it"):
+        Ledger.copied(path)
+
+
+def test_a_charge_that_a_later_version_adds_meanwhile_stops_every_charge(path: Path) -> None:
+    filled(path)
+    with opened(path) as ledger:
+        of_later(path, "charged_mu_squared", str(Fraction(1, 3)))
+        with pytest.raises(LedgerError, match="row 5"):
+            ledger.entries()
+    filled(path.parent / "other.dpnb")
+    with opened(path.parent / "other.dpnb") as ledger:
+        with closing(sqlite3.connect(ledger.path)) as file, file:
+            names = [name for name in COLUMNS if name not in ("id", "request_key")]
+            copied = f"INSERT INTO events (id, request_key, {', '.join(names)}) SELECT 6, 'f', {', '.join(names)}"
+            file.execute(f"{copied} FROM events WHERE id = 5")
+            file.execute("UPDATE events SET charged_epsilon = '1' WHERE id = 6")
+        with pytest.raises(LedgerError):
+            reserve(ledger, "g")
+
+
+def test_a_client_s_request_is_unique_within_its_node(path: Path) -> None:
+    filled(path)
+    tamper(path, "UPDATE events SET request_id = '7' WHERE id = 1")
+    tamper(path, "UPDATE events SET request_id = '7', node = '3' WHERE id = 2")
+    with pytest.raises(sqlite3.IntegrityError):
+        tamper(path, "UPDATE events SET request_id = '7' WHERE id = 3")

@@ -1,0 +1,173 @@
+"""What the picker is told: for every budget on its slider the figures of the preview at that budget."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb._core.query import Query
+from dpnb._protocol.picker import PickerState
+from dpnb.notebook.picker_state import DECADES, PRESETS, make_state
+from dpnb.render.numbers import format_percent_down
+
+TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 200, "g": ["a", "b", "c"] * 200})
+SCHEMA = {"x": dpnb.Bounded(0, 5), "g": dpnb.Categories(["a", "b", "c"])}
+FILTERS = ["gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> dpnb.Session:
+    return made(tmp_path)
+
+
+def made(folder: Path, **arguments: object) -> dpnb.Session:
+    given = {"public_size": 600, "ledger": folder / "s.dpnb", "budget": dpnb.Budget(epsilon=2, delta=1e-6), **arguments}
+    return dpnb.Session(TABLE, name="s", schema=SCHEMA, **given)
+
+
+def state_of(query: Query) -> dict:
+    """What the picker shows, as JSON, and that it is as the protocol says."""
+    state = make_state(query)
+    built = json.loads(json.dumps(msgspec.to_builtins(state), allow_nan=False))
+    assert msgspec.convert(built, PickerState) == state
+    return built
+
+
+def questions(session: dpnb.Session) -> list[Query]:
+    frame = session.frame
+    return [
+        frame.count(),
+        frame["x"].mean(),
+        frame.groupby("g")["x"].mean(),
+        frame["x"].median(),
+        frame["x"].quantile([0.25, 0.75]),
+        frame["x"].describe(),
+        frame.groupby("g").agg(n="count", mean=("x", "mean")),
+        frame["x"].std(),
+        frame["g"].value_counts(normalize=True),
+    ]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_every_place_of_the_slider_says_what_its_preview_says(session: dpnb.Session, number: int) -> None:
+    query = questions(session)[number]
+    told = state_of(query)
+    assert len(told["options"]) > 20
+    for option in told["options"][:-1:7]:
+        preview = query.preview(mu=float(option["target"]["mu"]))
+        assert preview.fits
+        assert option["remaining"] == preview.headroom_after
+        assert option["after"] == f"{format_percent_down(preview.headroom_after)} left"
+        assert option["max_repetitions"] == f"{preview.times - 1:,}"
+        assert option["error_value"] == preview.expected_error
+        assert f"{preview.cost.mu:.3g}"[:4] in option["cost"]
+        assert repr(preview).partition("expected error:")[2].strip().startswith(option["error"].split(":")[0])
+
+
+@pytest.mark.parametrize("filter_", FILTERS)
+def test_every_place_of_the_slider_can_be_released(tmp_path: Path, filter_: str) -> None:
+    session = made(tmp_path, filter=filter_)
+    told = state_of(session.frame.count())
+    assert [float(option["target"]["mu"]) for option in told["options"][:-1]] == sorted(
+        {float(option["target"]["mu"]) for option in told["options"][:-1]}
+    )
+    assert all(session.frame.count().preview(mu=float(option["target"]["mu"])).fits for option in told["options"][:-1])
+    assert told["options"][-1]["target"] == {"share": "1"}
+    session.frame.count().release(share=1)
+    assert session.frame["x"].sum().preview(mu=0.05).fits is False
+
+
+def test_slider_goes_from_little_to_all_evenly_on_a_log_scale(session: dpnb.Session) -> None:
+    mus = [float(option["target"]["mu"]) for option in state_of(session.frame.count())["options"][:-1]]
+    most = session.frame.count().preview(share=1).cost.mu
+    assert mus[0] == pytest.approx(most / 10**DECADES, rel=0.1)
+    assert mus[-1] > 0.8 * most
+    steps = [math.log(b / a) for a, b in pairwise(mus)]
+    assert max(steps) < 3 * math.log(10**DECADES) / len(mus)
+
+
+def test_presets_take_at_most_what_their_meaning_says(session: dpnb.Session) -> None:
+    query = session.frame["x"].mean()
+    session.frame.count().release(mu=0.2)
+    told = state_of(query)
+    for (name, label, share), preset in zip(PRESETS, told["presets"], strict=True):
+        assert (preset["id"], preset["label"]) == (name, label)
+        assert preset["meaning"] == f"at most {100 * share:g}% of what is left"
+        mu = float(told["options"][preset["option"]]["target"]["mu"])
+        taken = query.preview(mu=mu).cost_share / session.headroom
+        assert 0.5 * share < taken <= share * (1 + 1e-6)
+
+
+def test_known_answer_is_shown_and_every_budget_refines_it(session: dpnb.Session) -> None:
+    query = session.frame["x"].mean()
+    answer = query.release(mu=0.1)
+    told = state_of(query)
+    assert told["current"] == "known at mu 0.1 already"
+    assert f"{answer.estimate:.2f}" in told["answer"]["html"]
+    assert all(float(option["target"]["mu"]) > 0.1 for option in told["options"][:-1])
+    for option in told["options"][:-1:9]:
+        preview = query.preview(mu=float(option["target"]["mu"]))
+        share = preview.expected_error / abs(answer.estimate)
+        assert option["relative_error"] == f"{100 * share:.2g}% of the answer known by now"
+
+
+def test_error_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
+    told = state_of(made(tmp_path, public_size=None).frame["x"].mean())
+    assert all(option["error"].startswith("unknown: it rests on the number of rows") for option in told["options"])
+    assert {option["error_value"] for option in told["options"]} == {None}
+
+
+def test_spent_budget_leaves_the_reason_and_the_answer(session: dpnb.Session) -> None:
+    query = session.frame.count()
+    query.release(share=1)
+    told = state_of(query)
+    assert told["options"] == []
+    assert told["refusal"]["explanation"] == "budget-exceeded"
+    assert "nothing is left" in told["refusal"]["message"]
+    assert told["answer"] is not None
+
+
+def test_looking_at_a_picker_spends_nothing_and_reads_no_rows(
+    session: dpnb.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session._core.tables.opened, "rows", lambda *_: pytest.fail("rows were read"))
+    for query in questions(session):
+        state_of(query)
+    assert session.headroom == 1
+    assert len(session.log()) == 0
+
+
+def test_a_refinement_that_does_not_narrow_is_not_offered(session: dpnb.Session) -> None:
+    for query in questions(session):
+        query.release(mu=0.02)
+        known = query.best
+        assert known is not None
+        told = state_of(query)
+        assert len(told["options"]) > 5
+        for option in told["options"]:
+            ((kind, amount),) = option["target"].items()
+            preview = query.preview(**{kind: float(amount)})
+            assert preview.narrows
+            assert "no narrower" not in option["error"]
+        # A little more than is known costs, and narrows nothing: the control, which the slider would begin with.
+        small = query.preview(mu=0.0205)
+        assert small.cost.mu_squared
+        if query.words in ("count of rows", "median of x"):  # whose error depends on the noise alone
+            assert not small.narrows
+            assert "no narrower than known already" in repr(small)
+            assert "no narrower" in small._repr_html_()
+
+
+def test_refinements_of_which_none_narrows_are_not_offered_at_all(session: dpnb.Session) -> None:
+    query = session.frame["x"].sum()
+    query.release(share="0.97")
+    told = state_of(query)
+    assert told["options"] == []
+    assert "would not narrow" in told["refusal"]["message"]

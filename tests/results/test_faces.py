@@ -1,0 +1,98 @@
+"""Figures are shown with the digits their error leaves, and never to our advantage."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb.accounting.losses import GDP
+from dpnb.render.answers import footer
+from dpnb.render.numbers import describe_error, format_cost, format_number
+from dpnb.results.estimates import IntervalArrays
+from dpnb.results.table import Estimates
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (1234.567, 100, "1,235"),
+        (1234.567, 0.5, "1,234.57"),
+        (0.00123456, 0.0001, "0.00123"),
+        (math.nan, 1, "unknown"),
+        (math.inf, 1, "∞"),
+        (5.0, 0, "5"),
+        (5.0, math.inf, "5"),
+    ],
+)
+def test_a_figure_has_the_digits_that_its_error_leaves(value: float, error: float, text: str) -> None:
+    assert format_number(value, error) == text
+
+
+def test_a_price_is_rounded_up() -> None:
+    assert format_cost(GDP("0.123449"), 0.10001) == "mu 0.1235, 10.01% of the budget"
+    assert format_cost(GDP(0), 0).startswith("free")
+
+
+# --- why ---
+
+
+def number(value: float, low: float, high: float) -> Estimates:
+    cells = IntervalArrays.of(*(np.array([x]) for x in (value, low, high, 1.0)))
+    return Estimates(words="x < y", names=(), keys=((),), outputs=None, cells=cells, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("figures", "explained"),
+    [
+        (number(1, 0, 2), []),
+        (number(math.nan, 0, 2), ["unknown"]),
+        (number(-1, 0, 2), ["outside"]),
+    ],
+)
+def test_what_looks_odd_is_said_and_linked_to_its_explanation(figures: Estimates, explained: list[str]) -> None:
+    assert [name for name, _ in figures.warnings] == explained
+    assert [text for _, text in figures.warnings] == footer(figures)
+    page = figures._repr_html_()
+    assert page.count("Why?") == len(explained)
+    for name, text in figures.warnings:
+        assert f'{text} <a href="#dpnb-explain-{name}">Why?</a>' in page
+        assert text in repr(figures)
+    assert "Why?" not in repr(figures)
+
+
+@pytest.mark.parametrize(
+    ("target", "explained"),
+    [
+        ({"mu": 0.5}, []),
+        ({"mu": 2}, ["budget-exceeded"]),
+    ],
+)
+def test_a_preview_links_to_why_it_does_not_fit(target: dict[str, float], explained: list[str]) -> None:
+    session = dpnb.Session(
+        pd.DataFrame({"x": [1.0]}),
+        name="faces",
+        budget=dpnb.Budget.gdp(1),
+        schema={"x": dpnb.Bounded(0, 10)},
+        ledger=":memory:",
+    )
+    for query, more in ((session.frame.count(), []), (session.frame["x"].mean(), ["error-estimate-unavailable"])):
+        preview = query.preview(**target)
+        ids = sorted([*more, *explained])
+        for shown in (preview, query.preview(**{name: [amount] for name, amount in target.items()})):
+            page = shown._repr_html_()
+            assert sorted(re.findall(r'<a href="#dpnb-explain-([\w-]+)">Why\?</a>', page)) == ids
+            assert "Why?" not in repr(shown)
+
+
+def test_errors_of_statistics_are_told_each_by_itself_also_beside_an_unknown_one() -> None:
+    errors = np.array([[1.0, np.nan], [2.0, np.inf]])
+    said = describe_error(errors, ("statistic", ("mean", "std")), 0.95)
+    assert said == "mean ± 2.0, std unknown at 95%"
+    assert describe_error(errors[:, :1], None, 0.95, "visits") == "± 2.0 visits at 95% or better"
+    assert describe_error(np.array([[1.0], [np.inf]]), None, 0.95) == "± 1.0 at 95%, unknown for some"
+    assert describe_error(np.array([[np.nan]]), None, 0.95) == "unknown"
