@@ -11,17 +11,16 @@ import contextvars
 import os
 import threading
 import weakref
-from collections.abc import Callable
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from dpnb.progress import Stage, at
+from dpnb.threads import POLL_SECONDS, ThreadTask
 
 T = TypeVar("T")
-
-LOOKS = 0.1
-"""Seconds after which an interrupt is noticed at the latest, and between two attempts to cancel."""
 
 _here = threading.local()
 _all: weakref.WeakSet[BackgroundRunner] = weakref.WeakSet()
@@ -33,8 +32,8 @@ class Cancelled(Exception):  # noqa: N818
 
 def is_stopped() -> bool:
     """Whether this thread does work that was left behind."""
-    piece: _BackgroundTask | None = getattr(_here, "piece", None)
-    return piece is not None and piece.stopped
+    task: _BackgroundTask | None = getattr(_here, "task", None)
+    return task is not None and task.stopped
 
 
 def refuse_stopped() -> None:
@@ -44,9 +43,9 @@ def refuse_stopped() -> None:
 
 
 class BackgroundRunner:
-    """The thread in which the work of one engine is done.
+    """The threads in which the work of one engine is done.
 
-    One piece at a time, even if several threads ask: a connection of DuckDB refuses a second call, and an interrupt
+    One task at a time, even if several threads ask: a connection of DuckDB refuses a second call, and an interrupt
     reaches everything that polars is doing in the process.
     """
 
@@ -55,11 +54,10 @@ class BackgroundRunner:
         _all.add(self)
 
     def _begin(self) -> None:
-        self._turn = threading.RLock()
-        self._left: list[_BackgroundTask] = []
+        self._tasks: list[_BackgroundTask] = []  # in the order in which they are done; those that ended may remain
 
     def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None) -> T:
-        """The result of `work`, done in a thread of its own after what an interrupt has left behind has ended.
+        """The result of `work`, done in a thread of its own after all work that was given before has ended.
 
         Parameters
         ----------
@@ -72,38 +70,39 @@ class BackgroundRunner:
         KeyboardInterrupt
             The work was left behind.
         """
-        if getattr(_here, "piece", None) is not None:
+        if getattr(_here, "task", None) is not None:
             return work()  # a part of work that is in the background already
-        while not self._turn.acquire(timeout=LOOKS):
-            pass
+        task = _BackgroundTask(work, cancel)
         try:
-            self._settle(list(self._left))
-            piece = _BackgroundTask(work, cancel)
-            self._left.append(piece)  # before it begins: an interrupt may come at any moment
-            try:
-                found: T = piece.result()
-                return found
-            finally:
-                if not piece.ended:
-                    piece.stop()
-                if piece.ended:
-                    with suppress(ValueError):  # another thread that settles was quicker
-                        self._left.remove(piece)
+            self._tasks.append(task)  # before it begins: an interrupt may come at any moment
+            self._wait_for(takewhile(lambda earlier: earlier is not task, list(self._tasks)))
+            found: T = task.result()
+            return found
         finally:
-            self._turn.release()
+            if not task.ended:
+                task.stop()
+            if task.ended:
+                self._remove(task)
 
     def settle(self) -> None:
         """Wait until what an interrupt left behind has ended; at once if there is nothing."""
-        self._settle([piece for piece in self._left if piece.stopped])
+        self._wait_for(task for task in list(self._tasks) if task.stopped)
 
-    def _settle(self, pieces: list[_BackgroundTask]) -> None:
-        for piece in pieces:
-            if not piece.ended:
-                with at(Stage.WAITING):
-                    piece.stop()
-                    piece.wait()
-            with suppress(ValueError):  # another thread was quicker
-                self._left.remove(piece)
+    def _wait_for(self, tasks: Iterable[_BackgroundTask]) -> None:
+        for task in tasks:
+            if task.stopped:
+                task.stop()  # once more: a second interrupt may have come before it was cancelled
+            while not task.ended:
+                if task.stopped:
+                    with at(Stage.WAITING):
+                        task.wait(POLL_SECONDS)
+                else:
+                    task.wait(POLL_SECONDS)
+            self._remove(task)
+
+    def _remove(self, task: _BackgroundTask) -> None:
+        with suppress(ValueError):  # another thread was quicker
+            self._tasks.remove(task)
 
 
 class _BackgroundTask:
@@ -111,69 +110,61 @@ class _BackgroundTask:
 
     def __init__(self, work: Callable[[], Any], cancel: Callable[[], object] | None) -> None:
         self.stopped = False
+        self._begun = False
+        self._lock = threading.Lock()  # for these two
         self._work, self._cancel = work, cancel
-        self._found: Future[Any] = Future()
-        context = contextvars.copy_context()
-        self._thread = _thread(lambda: context.run(self._run))
-        self._canceller: threading.Thread | None = None
+        self._task = ThreadTask(partial(contextvars.copy_context().run, self._run))
+        self._cancellers: list[ThreadTask[None]] = []
 
     def result(self) -> Any:
         """Do it and wait for it."""
-        self._thread.start()
-        while not self._found.done():  # a signal may go to another thread, and does not wake this one
-            wait([self._found], timeout=LOOKS)
-        return self._found.result()
+        self._task.start()
+        return self._task.result()
 
     def stop(self) -> None:
         """Leave it behind; if it has not begun, it never will, even if its thread begins yet."""
-        self.stopped = True
-        if self._found.cancel():
-            return
-        if self._cancel is not None and self._canceller is None:
-            self._canceller = _thread(self._cancelled)
-            self._canceller.start()
+        with self._lock:
+            self.stopped = True
+        if self._begun and self._cancel is not None and not any(one.has_begun for one in self._cancellers):
+            canceller = ThreadTask(self._cancelled)
+            self._cancellers.append(canceller)
+            canceller.start()
 
-    def wait(self) -> None:
-        """Wait until it has ended."""
-        while not self.ended:
-            wait([self._found], timeout=LOOKS)
-            if self._canceller is not None:
-                with suppress(RuntimeError):  # it was interrupted before it had started
-                    self._canceller.join(LOOKS)
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended, at most so many seconds for the work and for each attempt to cancel it."""
+        self._task.wait(seconds)
+        for canceller in self._cancellers:
+            if canceller.has_begun:
+                canceller.wait(seconds)
 
     @property
     def ended(self) -> bool:
-        """Whether the engine is free and nobody is cancelling: a late attempt to cancel would hit the next piece."""
-        return self._work_ended and not (self._canceller is not None and self._canceller.is_alive())
+        """Whether the engine is free and nobody is cancelling: a late attempt to cancel would hit the next task."""
+        return self._work_ended and not any(one.has_begun and not one.has_ended for one in self._cancellers)
 
     @property
     def _work_ended(self) -> bool:
-        return self._found.done()  # whether its thread is alive would not tell: an interrupt may come while it begins
+        return self._task.has_ended or (self.stopped and not self._begun)
 
-    def _run(self) -> None:
-        if not self._found.set_running_or_notify_cancel():
-            return
-        _here.piece = self
-        try:
-            self._found.set_result(self._work())
-        except BaseException as error:  # noqa: BLE001  (for the thread that waits for it)
-            self._found.set_exception(error)
+    def _run(self) -> Any:
+        with self._lock:
+            if self.stopped:
+                return None  # nobody waits for it
+            self._begun = True
+        _here.task = self
+        return self._work()
 
     def _cancelled(self) -> None:
         while not self._work_ended:
             with suppress(Exception):
                 self._cancel()  # type: ignore[misc]  # there is one
-            wait([self._found], timeout=LOOKS)
-
-
-def _thread(run: Callable[[], object]) -> threading.Thread:
-    return threading.Thread(target=run, daemon=True, name="dpnb engine")
+            self._task.wait(POLL_SECONDS)
 
 
 def _forget() -> None:
     """In a fork there are no threads, and nobody ends what they were doing."""
-    for background in _all:
-        background._begin()
+    for runner in _all:
+        runner._begin()
 
 
 if hasattr(os, "register_at_fork"):

@@ -119,7 +119,7 @@ class ReleasePipeline(NotCopyable):
         also a look that would stand alone.
         """
         with work(Stage.CHARGING):
-            with self._individuals.lock if self._individuals is not None else nullcontext():
+            with self._individuals.lock.checked() if self._individuals is not None else nullcontext():
                 self._make_ready(plan, view, target)
                 charge = self._charge(plan, view, target, inside, combined)
                 if charge.sigma is not None and charge.measurement is None:
@@ -232,7 +232,7 @@ class ReleasePipeline(NotCopyable):
 
     def asked_before(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
         """The row of the identical request, if it was made before, in any kernel; nothing is charged or read."""
-        with self.account.ledger.lock:  # not while another thread writes a row that may yet be undone
+        with self.account.ledger.lock.checked():  # not while another thread writes a row that may yet be undone
             return self.account.ledger.find(self._key(plan.to_json(), target.to_json(view)))
 
     def _key(self, plan: str, request: str) -> str:

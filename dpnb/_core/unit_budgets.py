@@ -140,7 +140,7 @@ class IndividualAccounting(NotCopyable):
     # --- one row after the other --------------------------------------------------------------------------------
 
     def _answered(self, charge: Charge, query: LinearQuery) -> Any:
-        with self.lock:
+        with self.lock.checked():
             state = self._state
             with at(Stage.REPLAYING):
                 if state is None or state.seen >= charge.id:  # first in this kernel, or a row left unanswered

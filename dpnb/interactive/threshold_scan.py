@@ -115,7 +115,7 @@ class ThresholdScan(SessionMechanism):
     def _so_far(self) -> tuple[int, int]:
         """How many questions were answered, and how many of them were above."""
         ledger = self._account.ledger
-        with ledger.lock:
+        with ledger.lock.checked():
             for row in ledger.on_branch(self._branch, after=self._counted[0]):
                 _, asked, hits = self._counted
                 self._counted = row.id, asked + 1, hits + bool(row.said and row.said["above"])

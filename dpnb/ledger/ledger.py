@@ -158,7 +158,7 @@ class Ledger(NotCopyable):
 
         A row that is being written may yet be undone, and whoever has counted it would be ahead of the ledger for ever.
         """
-        with self.lock:
+        with self.lock.checked():
             clause, arguments = self._written(len(self._entries))
             rows = self._file.run(f"SELECT {row.ENTRY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
             self._entries += [entry_of(values) for values in rows]
@@ -166,7 +166,7 @@ class Ledger(NotCopyable):
 
     def charges(self, after: int = 0) -> list[Charge]:
         """Rows with a larger id than `after`, in order; only such as are on disk, as in `entries`."""
-        with self.lock:
+        with self.lock.checked():
             clause, arguments = self._written(after)
             return self._select(clause, *arguments)
 
@@ -218,7 +218,7 @@ class Ledger(NotCopyable):
 
         On leaving the block what it wrote is on disk.
         """
-        with self.lock:
+        with self.lock.checked():
             try:
                 with self._file.transaction():
                     if self._followed is not None:  # else the file is being made
@@ -312,5 +312,5 @@ class Ledger(NotCopyable):
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  A ledger that is no longer used closes itself."""
         if self.lock.is_ours:  # a fork has nothing to close
-            with self.lock:
+            with self.lock.checked():
                 self._file.close()

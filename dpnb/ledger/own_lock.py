@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from types import TracebackType
 
 from dpnb.errors import LedgerError
 
@@ -19,11 +18,6 @@ class ProcessLock:
     ----------
     path : str
         Of the ledger that it guards, for the error.
-
-    Raises
-    ------
-    LedgerError
-        On entering, in a fork of the process that made it.
     """
 
     def __init__(self, path: str) -> None:
@@ -34,24 +28,20 @@ class ProcessLock:
         """Whether this is the process that made it."""
         return os.getpid() == self._process
 
-    def __enter__(self) -> None:
-        self.acquire()
+    def checked(self) -> threading.RLock:
+        """The lock, for a `with` statement.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.release()
+        It is not entered here: an interrupt in a method that had acquired it would leave it to this thread for ever.
 
-    def acquire(self, timeout: float = -1) -> bool:
-        """Wait for it, without limit or for so many seconds; return whether it was acquired."""
+        Raises
+        ------
+        LedgerError
+            This is a fork of the process that made it.
+        """
         if not self.is_ours:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
             raise LedgerError(
                 f"ledger {self._path!r}: serves the process that opened it, got a fork of that process; make the "
                 "session again in this process, or ask the question in the first one"
             )
-        return self._lock.acquire(timeout=timeout)
-
-    def release(self) -> None:
-        """Let the next thread have it."""
-        self._lock.release()
+        return self._lock

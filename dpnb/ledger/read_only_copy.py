@@ -7,6 +7,7 @@ which then belong to the reader and may keep sessions out.  So a file that nobod
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +20,9 @@ WAL = 2
 
 PAGES_AT_ONCE = 5_000
 """Pages copied between two moments at which Python handles an interrupt."""
+
+ATTEMPTS, PAUSE_SECONDS = 40, 0.05
+"""Before a journal is taken for one that a crash has left, and seconds between two of them."""
 
 
 def read_only_copy(path: str) -> sqlite3.Connection:
@@ -47,16 +51,29 @@ def read_only_copy(path: str) -> sqlite3.Connection:
 def _copied(path: str, alone: bool) -> sqlite3.Connection:
     place = f"{Path(path).absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
     copied = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
+    attempts = 1
     try:
-        with closing(sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS)) as source:
-            source.execute("BEGIN")  # one state of the file, also if a session charges meanwhile
-            # Waits until another session's charge is written, at most so many seconds; `backup` would wait for ever.
-            source.execute("PRAGMA page_count").fetchone()
-            source.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_: None)
+        while True:
+            try:
+                _copy(place, copied)
+                return copied
+            except sqlite3.OperationalError as error:
+                # The journal of a charge that is just being written looks for a moment like one that a crash has left.
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY or attempts == ATTEMPTS:
+                    raise
+            attempts += 1
+            time.sleep(PAUSE_SECONDS)
     except BaseException:
         copied.close()
         raise
-    return copied
+
+
+def _copy(uri: str, copied: sqlite3.Connection) -> None:
+    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as source:
+        source.execute("BEGIN")  # one state of the file, also if a session charges meanwhile
+        # Waits until another session's charge is written, at most so many seconds; `backup` would wait for ever.
+        source.execute("PRAGMA page_count").fetchone()
+        source.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_: None)
 
 
 def _wal_mode(path: str) -> bool:

@@ -146,7 +146,7 @@ class SqliteFile:
 
     def run(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
         """Run one statement and give its rows."""
-        with self.lock, self._translated():
+        with self.lock.checked(), self._translated():
             self._check_still_ours()
             return self._connection.execute(statement, arguments).fetchall()
 
@@ -161,7 +161,7 @@ class SqliteFile:
 
         On leaving the block what it wrote is on disk, in the file that the path leads to.
         """
-        with self.lock, self._translated():
+        with self.lock.checked(), self._translated():
             self._check_still_ours()
             try:  # BEGIN is inside: an interrupt just after it must not leave the file locked
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -266,7 +266,7 @@ def _close(connection: sqlite3.Connection, lock: ProcessLock) -> None:
 
     Not while another thread uses the connection, as one may still do when the interpreter ends.
     """
-    if lock.is_ours and lock.acquire(timeout=CLOSING_SECONDS):
+    if lock.is_ours and (held := lock.checked()).acquire(timeout=CLOSING_SECONDS):
         try:
             # Another kernel may be writing, or the folder cannot be written any more: then the journal stays.
             with suppress(sqlite3.Error, UnicodeDecodeError):
@@ -275,7 +275,7 @@ def _close(connection: sqlite3.Connection, lock: ProcessLock) -> None:
                     connection.execute("PRAGMA journal_mode = DELETE")
             connection.close()
         finally:
-            lock.release()
+            held.release()
 
 
 _open: weakref.WeakSet[SqliteFile] = weakref.WeakSet()

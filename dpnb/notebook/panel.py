@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ from dpnb._protocol.messages import TARGET, LogChunk, PanelRequest, RequestLog, 
 from dpnb._protocol.snapshot import VERSION, Explanation, LogEntry, Session, Snapshot
 from dpnb.errors import DpnbError
 from dpnb.render.explanations import EXPLANATIONS
+from dpnb.threads import ThreadTask
 
 Sessions = list[Session]
 """The most recently used first."""
@@ -70,8 +72,9 @@ class Panel:
         self._last = -interval
         self._is_flushing = False
         self._is_dirty = False
-        self._trailing = threading.Event()
-        self._worker: threading.Thread | None = None
+        self._is_late = False
+        self._worker: ThreadTask[None] | None = None
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def install(self, snapshot: Callable[[], Sessions], log: Log | None = None) -> None:
         """Tell the browser what `snapshot` returns, now and after every `publish`.
@@ -102,23 +105,26 @@ class Panel:
             self.flush()
         else:
             self._start_worker()
-            self._trailing.set()
+            self._is_late = True
+            self._wake.put(None)
 
     def flush(self) -> None:
         """Send the state without waiting.  If another thread is just doing so, it sends once more before it stops."""
         if not self._is_live():
             return
-        with self._lock:
-            self._is_dirty = True
-            if self._is_flushing:
-                return
-            self._is_flushing = True
+        is_ours = False
         try:
+            with self._lock:
+                self._is_dirty = True
+                if self._is_flushing:
+                    return
+                is_ours = self._is_flushing = True
             while (seq := self._next()) is not None:
                 self._send_once(seq)
         except BaseException:  # an interrupt, say: the next caller must not wait for us for ever
-            with self._lock:
-                self._is_flushing = False
+            if is_ours:
+                with self._lock:
+                    self._is_flushing = False
             raise
 
     def _answer(self, message: object) -> None:
@@ -192,22 +198,23 @@ class Panel:
             if now < self._last + self._interval:
                 return False
             self._last = now
-            self._trailing.clear()  # before the snapshot: what is published during it asks for another
+            self._is_late = False  # before the snapshot: what is published during it asks for another
             return True
 
     def _start_worker(self) -> None:
         # One thread for good: a kernel keeps a socket for every thread that ever sent something.
         with self._lock:
             if self._worker is None:
-                self._worker = threading.Thread(target=self._flush_late, name="dpnb-panel", daemon=True)
-                self._worker.start()
+                worker = ThreadTask(self._flush_late)
+                worker.start()
+                self._worker = worker
 
     def _flush_late(self) -> None:
         """Send, one interval after the last message, whatever came too early for a message of its own."""
         while True:
-            self._trailing.wait()
+            self._wake.get()
             time.sleep(max(0.0, self._last + self._interval - time.monotonic()))
-            if self._trailing.is_set() and self._take_turn():
+            if self._is_late and self._take_turn():
                 self.flush()
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from dpnb.progress import terminal
 from dpnb.progress.stage import Stage
+from dpnb.threads import ThreadTask
 
 REPORT_AFTER_SECONDS = 1.0
 """Seconds that work may last before anything is said of it."""
@@ -128,31 +131,39 @@ class _Clock:
 
     def __init__(self, watched: ProgressTask, tell: Tell) -> None:
         self._watched, self._tell = watched, tell
-        self._ended = threading.Event()
-        context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._run,), name="dpnb clock", daemon=True)
+        self._end: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._task = ThreadTask(partial(contextvars.copy_context().run, self._run))
+        self._started = False
 
     def start(self) -> None:
-        _harmless(self._thread.start)
+        _harmless(self._task.start)
+        self._started = True
 
     def stop(self) -> None:
         """End the line, and wait until it is."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join(FINAL_MESSAGE_SECONDS)
+        self._end.put(None)
+        if self._started:
+            self._task.wait(FINAL_MESSAGE_SECONDS)
 
     def _run(self) -> None:
         _harmless(self._told)
 
     def _told(self) -> None:
         shown = ""
-        while not self._ended.wait(TICK):
+        while not self._has_to_end():
             text = self._watched.text()
             if text != shown:
                 self._tell(text, False)
                 shown = text
         if shown or self._watched.last:
             self._tell(self._watched.last, True)
+
+    def _has_to_end(self) -> bool:
+        try:
+            self._end.get(timeout=TICK)
+        except queue.Empty:
+            return False
+        return True
 
 
 def _clock(watched: ProgressTask) -> _Clock | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
 
 import pytest
 
 from dpnb._backends import worker_thread
 from dpnb._backends.worker_thread import BackgroundRunner
-from threads import joined
+from dpnb.threads import ThreadTask
 from waiting import LIMIT, wait_until
 
 
@@ -20,27 +19,24 @@ def test_work_whose_thread_was_only_beginning_when_the_interrupt_came_is_never_d
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It would have met the next request on the same connection."""
-    begun: list[threading.Thread] = []
+    begun: list[ThreadTask[object]] = []
+    start = ThreadTask.start
 
-    class Beginning(threading.Thread):
-        def start(self) -> None:
-            begun.append(self)
-            raise KeyboardInterrupt
-
-    def beginning(run: Callable[[], object]) -> threading.Thread:
-        return Beginning(target=run, daemon=True)
+    def beginning(task: ThreadTask[object]) -> None:
+        begun.append(task)
+        raise KeyboardInterrupt
 
     done: list[str] = []
     engine = BackgroundRunner()
     with monkeypatch.context() as patch:
-        patch.setattr(worker_thread, "_thread", beginning)
+        patch.setattr(ThreadTask, "start", beginning)
         with pytest.raises(KeyboardInterrupt):
             engine.run(lambda: done.append("what was interrupted"))
-    (thread,) = begun
+    (task,) = begun
     engine.settle()
     engine.run(lambda: done.append("the next request"))
-    threading.Thread.start(thread)
-    joined(thread)
+    start(task)
+    assert task.wait(LIMIT)
     assert done == ["the next request"]
 
 
@@ -48,20 +44,16 @@ def test_an_interrupt_stays_one_if_another_thread_settles_at_the_same_time(monke
     engine = BackgroundRunner()
     stop = worker_thread._BackgroundTask.stop
 
-    def stopped_and_settled(piece: worker_thread._BackgroundTask) -> None:
-        stop(piece)
+    def stopped_and_settled(task: worker_thread._BackgroundTask) -> None:
+        monkeypatch.undo()
+        stop(task)
         engine.settle()
 
-    def interrupted() -> None:
+    def interrupted(task: ThreadTask[object]) -> None:
         raise KeyboardInterrupt
 
-    def beginning(run: Callable[[], object]) -> threading.Thread:
-        thread = threading.Thread(target=run)
-        thread.start = interrupted  # type: ignore[method-assign]
-        return thread
-
     monkeypatch.setattr(worker_thread._BackgroundTask, "stop", stopped_and_settled)
-    monkeypatch.setattr(worker_thread, "_thread", beginning)
+    monkeypatch.setattr(ThreadTask, "start", interrupted)
     with pytest.raises(KeyboardInterrupt):
         engine.run(lambda: None)
 
@@ -81,7 +73,7 @@ def test_a_fork_does_not_wait_for_a_thread_that_it_does_not_have(monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker_thread, "wait", interrupted)
+        patch.setattr(ThreadTask, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.run(long)
     if child := os.fork():

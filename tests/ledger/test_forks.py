@@ -68,7 +68,7 @@ def outcome(act: Callable[[], object]) -> int:
 
 
 @contextmanager
-def held(lock: ProcessLock) -> Iterator[None]:
+def held(lock: threading.RLock) -> Iterator[None]:
     """Another thread holds a lock."""
     got, done = threading.Event(), threading.Event()
 
@@ -124,25 +124,26 @@ ACTS: dict[str, Callable[[Ledger], object]] = {
     "charge": lambda ledger: reserve(ledger, "b"),
     "read": lambda ledger: ledger.charges(),
     "count": lambda ledger: ledger.count,
-    "lock": lambda ledger: ledger.lock.__enter__(),
+    "lock": lambda ledger: ledger.lock.checked(),
     "transaction": in_a_transaction,
 }
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 def test_a_fork_does_not_wait_for_a_thread_that_it_has_not(path: Path, act: Callable[[Ledger], object]) -> None:
-    with opened(path) as ledger, held(ledger.lock):
+    with opened(path) as ledger, held(ledger.lock.checked()):
         assert outcome(lambda: act(ledger)) == REFUSED
 
 
 def test_with_the_lock_first_it_would_wait_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def first(lock: ProcessLock, timeout: float = -1) -> bool:
+    def unchecked(lock: ProcessLock) -> threading.RLock:
         if not lock._lock.acquire(blocking=False):
             os._exit(WAITS)  # for a thread that the fork has not: there is nobody who would ever release it
-        return True
+        lock._lock.release()
+        return lock._lock
 
-    monkeypatch.setattr(ProcessLock, "acquire", first)
-    with opened(path) as ledger, held(ledger.lock):
+    monkeypatch.setattr(ProcessLock, "checked", unchecked)
+    with opened(path) as ledger, held(ledger.lock.checked()):
         assert outcome(lambda: reserve(ledger, "b")) == WAITS
 
 
@@ -198,8 +199,8 @@ def session(path: Path | str, accounting: str) -> dpnb.Session:
 
 def test_a_session_with_individual_accounting_does_not_wait_either(path: Path) -> None:
     made = session(path, "individual")
-    lock = made._core.individuals.lock  # type: ignore[union-attr]
-    with held(lock), held(made.ledger.lock):
+    lock = made._core.individuals.lock.checked()  # type: ignore[union-attr]
+    with held(lock), held(made.ledger.lock.checked()):
         for act in (made.frame.count().release, lambda **_: made.spent, lambda **_: made.log()):
             assert outcome(lambda act=act: act(mu="0.1")) == REFUSED  # type: ignore[misc]
     made.ledger.close()
@@ -207,6 +208,6 @@ def test_a_session_with_individual_accounting_does_not_wait_either(path: Path) -
 
 def test_a_fork_can_make_a_session_of_its_own(path: Path) -> None:
     made = session(path, "worst-case")
-    with held(registry._lock[0]), held(made.ledger.lock):  # type: ignore[arg-type]
+    with held(registry._lock[0]), held(made.ledger.lock.checked()):  # type: ignore[arg-type]
         assert outcome(lambda: session(":memory:", "worst-case").frame.count().release(mu="0.1")) == ANSWERED
     made.ledger.close()

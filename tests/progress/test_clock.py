@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from traceback import walk_stack
 
 import pytest
 
 from dpnb import progress
 from dpnb.progress import Stage, at
 from dpnb.progress import work as begin
-from dpnb.progress.clock import ProgressTask
+from dpnb.progress.clock import ProgressTask, _Clock
 from dpnb.progress.terminal import Line, line
 from threads import joined
-from waiting import LIMIT
+from waiting import LIMIT, wait_until
 
 
 class Onlooker:
@@ -52,8 +54,10 @@ def onlooker() -> Iterator[Onlooker]:
     assert not clocks()
 
 
-def clocks() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "dpnb clock"]
+def clocks() -> list[int]:
+    """Threads that tell what some work is doing."""
+    running = sys._current_frames().items()
+    return [one for one, frame in running if any(at.f_code is _Clock._run.__code__ for at, _ in walk_stack(frame))]
 
 
 def test_short_work_tells_nothing(onlooker: Onlooker) -> None:
@@ -200,9 +204,9 @@ def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyP
             made.say("step 1")
     finally:
         progress.show_by(None)
-        (clock,) = clocks()
+        wait_until(clocks, "the clock")
         hanging.set()
-        joined(clock)
+        wait_until(lambda: not clocks(), "the end of the clock")
 
 
 # --- in a terminal ----------------------------------------------------------------------------------------------------

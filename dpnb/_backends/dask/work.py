@@ -9,11 +9,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from dpnb._backends.quiet import run_silently
-from dpnb._backends.worker_thread import LOOKS, BackgroundRunner, is_stopped, refuse_stopped
+from dpnb._backends.worker_thread import BackgroundRunner, is_stopped, refuse_stopped
+from dpnb.threads import POLL_SECONDS
 
 T = TypeVar("T")
 
-PAUSE = 5 * LOOKS
+PAUSE = 5 * POLL_SECONDS
 """Seconds between two checks whether the workers are done with what was cancelled."""
 
 _background = BackgroundRunner()

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpnb.threads import ThreadTask
 
 B = TypeVar("B")
 D = TypeVar("D", bound=np.generic)
@@ -62,12 +63,14 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
             todo.clear()
             raise
 
-    helpers = [_pool().submit(some) for _ in range(min(cores(), len(blocks)) - 1)]
+    _keep_freed_memory()
+    helpers = [ThreadTask(some) for _ in range(min(cores(), len(blocks)) - 1)]
     try:
+        for helper in helpers:
+            helper.start()
         some()
         for helper in helpers:
-            if not helper.cancel():  # begun: others may keep the pool busy, and need not be waited for
-                helper.result()
+            helper.result()
     except BaseException:
         todo.clear()
         raise
@@ -91,12 +94,7 @@ def cores() -> int:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def _keep_freed_memory() -> None:
     # The C library of Linux gives freed memory of more than some size back to the system, which clears every page of it
     # before it is used again: several times the work of a block.  It raises that size to the largest piece ever freed.
     np.empty(KEPT_BYTES, np.uint8)
-    return ThreadPoolExecutor(max(cores() - 1, 1), "dpnb")
-
-
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_pool.cache_clear)

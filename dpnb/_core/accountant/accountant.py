@@ -160,7 +160,7 @@ class Accountant:
         That of a part has what the part was charged, what it may still be charged at no cost outside, and what is left
         outside: see :mod:`dpnb.accounting.parallel`.
         """
-        with self.ledger.lock:
+        with self.ledger.lock.checked():
             own = self.sync().filter
             if self._around is None or self._place is None or isinstance(own, RogersFilter):
                 return own
@@ -174,7 +174,7 @@ class Accountant:
     @property
     def odometer(self) -> Odometer:
         """The odometer that can be read now: the mixture odometer, or an accumulator while that one pauses."""
-        with self.ledger.lock:
+        with self.ledger.lock.checked():
             state = self.sync()
             if state.odometer is not None and not self.tree.alive(self.trunk):
                 return state.odometer
@@ -214,7 +214,7 @@ class Accountant:
     @property
     def comparison(self) -> FilterComparison:
         """What every filter and odometer makes of the same history, as it stands now; to be read at once."""
-        with self.ledger.lock:
+        with self.ledger.lock.checked():
             fresh = self.ledger.entries(after=self._comparison.seen)
             if fresh:
                 self.tree.sync()
@@ -250,13 +250,13 @@ class Accountant:
     @property
     def timeline(self) -> Timeline:
         """How filter and odometers stood after each row of the ledger."""
-        with self.ledger.lock:
+        with self.ledger.lock.checked():
             _ = self.comparison  # brings both up to date
             return self._timeline
 
     def sync(self) -> AccountantState:
         """Take in what any kernel has charged since we last looked."""
-        with self.ledger.lock:
+        with self.ledger.lock.checked():
             for charge in self.ledger.entries(after=self._state.seen):
                 with refuse_unreadable(f"row {charge.id}"):
                     self._take_in(charge)

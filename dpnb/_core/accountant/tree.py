@@ -83,7 +83,7 @@ class BudgetTree:
 
     def sync(self) -> Mapping[int, Launch]:
         """All launches by their rows, as they stand now."""
-        with self._ledger.lock:
+        with self._ledger.lock.checked():
             for charge in self._ledger.entries(after=self._seen):
                 with refuse_unreadable(f"row {charge.id}"):
                     self._note(charge)
@@ -107,7 +107,7 @@ class BudgetTree:
         return self._inside(trunk)
 
     def _inside(self, trunk: str) -> list[Launch]:
-        with self._ledger.lock:
+        with self._ledger.lock.checked():
             launches = list(self._launches.values())
         return [launch for launch in launches if self.path(launch.branch, trunk) is not None]
 

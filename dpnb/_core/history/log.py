@@ -189,7 +189,7 @@ class RequestLog:
 
     def asked(self, charge: Charge, cell: str | None) -> None:
         """Note which cell asked for a row just now, be it for the first time or again."""
-        with self._account.ledger.lock:
+        with self._account.ledger.lock.checked():
             self._sync()
             if cell is not None and cell != self._cell.get(charge.id):
                 self._move(charge, cell)
@@ -213,7 +213,7 @@ class RequestLog:
 
         Of this session and of what was launched in it, but not of its sub-sessions, which have logs of their own.
         """
-        with self._account.ledger.lock:
+        with self._account.ledger.lock.checked():
             self._sync()
             return self._ids
 
@@ -224,7 +224,7 @@ class RequestLog:
     def named(self, ids: Iterable[int]) -> list[LogEntry]:
         """The requests with these ids, in this order."""
         wanted = list(ids)
-        with self._account.ledger.lock:
+        with self._account.ledger.lock.checked():
             self._sync()
             missing = [one for one in wanted if one not in self._settled]
             parts = (tuple(missing[start : start + ROWS_PER_QUERY]) for start in range(0, len(missing), ROWS_PER_QUERY))
@@ -233,7 +233,7 @@ class RequestLog:
 
     def cells(self) -> dict[str, CellCost]:
         """What each notebook cell was charged, over everything that it ever asked."""
-        with self._account.ledger.lock:
+        with self._account.ledger.lock.checked():
             self._sync()
             for cell, rows in self._rows.items():
                 if cell not in self._costs:

@@ -31,7 +31,7 @@ from dpnb.results.preview import Preview
 def preview(questions: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
     """What a release would cost and give."""
     account = questions.account
-    with account.ledger.lock:
+    with account.ledger.lock.checked():
         question = questions.question(plan, view, target.groups)
         rows = questions.rows(question)
         question, total, cost = questions.priced(question, target, rows)
