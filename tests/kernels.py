@@ -63,7 +63,7 @@ def ask(session: dpnb.Session, number: int, mu: object) -> Answer:
 
 def figures(answer: Answer) -> tuple[Any, ...]:
     """What an analyst sees of a total; equal exactly if it is the very same answer."""
-    return answer.estimate, answer.interval, answer.noise_scale, answer.cost, answer.known, answer.time
+    return answer.estimate, answer.interval, answer.noise_scale, answer.cost, answer.total_loss, answer.time
 
 
 def _begun(work: Callable[..., None], stacks: str, *arguments: Any) -> None:

@@ -148,7 +148,7 @@ def compare(place: dpnb.Session, chance: random.Random) -> None:
 
 
 def look(place: dpnb.Session, chance: random.Random) -> None:
-    seen = place.noise_reduction(count(place, chance.randrange(3)), first="0.04", most="0.1")
+    seen = place.noise_reduction(count(place, chance.randrange(3)), initial_mu="0.04", max_mu="0.1")
     with suppress(RequestError):  # the most has been reached
         seen.step()
 

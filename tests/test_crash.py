@@ -92,7 +92,7 @@ def check_run_all_is_free(path: Path, answers: dict[str, tuple[Any, ...]], what:
     assert {mu: figures(ask(session, 0, mu)) for mu in answers} == answers, what
     charges = session.ledger.charges()
     assert session.spent == GDP(TIGHTER), what
-    assert [charge.state for charge in charges] == ["released", "released"], what
+    assert [charge.status for charge in charges] == ["released", "released"], what
     session.ledger.close()
 
 

@@ -84,8 +84,8 @@ CASES = {
 
 QUESTIONS: dict[str, Callable[[dpnb.Session], Any]] = {
     "count": lambda s: s.table("visits").count(),
-    "clipped": lambda s: s.table("visits").limit(max_norm_per_unit=1.5)["cost"].sum(),
-    "discovery": lambda s: s.table("visits").discover("town", delta="1e-7"),
+    "clipped": lambda s: s.table("visits").bound_contributions(max_norm_per_unit=1.5)["cost"].sum(),
+    "discovery": lambda s: s.table("visits").discover("town", discovery_delta="1e-7"),
     "join": lambda s: s.table("visits").merge(s.table("homes"), on="person").count(),
     "part": lambda s: s.partition("site", table="visits", max_parts_per_unit=1)["a"].table("visits").count(),
 }
@@ -160,13 +160,13 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
     session = opened(path, by_unit=case.individual)
     session.table("homes").count().release(mu="0.1")
     heard: list[tuple[str, ...]] = []
-    registry.subscribe(lambda: heard.append(tuple(charge.state for charge in session.ledger.charges())))
+    registry.subscribe(lambda: heard.append(tuple(charge.status for charge in session.ledger.charges())))
     with watched(pipe, case.stage) as shown, without_end(case.place, case.name):
         try:
             ask(session).release(mu="0.2")
         except KeyboardInterrupt as error:
             said = error.args
-    told = tuple(charge.state for charge in session.ledger.charges())
+    told = tuple(charge.status for charge in session.ledger.charges())
     before = session.spent
     progress.show_by(None)
     after = {"args": said, "states": told, "heard": heard[-1:], "line": shown[-1], "threads": left_threads()}
@@ -176,7 +176,10 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
     count, spent = session.ledger.count, session.spent
     replayed = True
     if session._core.individuals is not None and session._core.individuals._state is not None:
-        units, anew = session._core.individuals._state.unit_budgets.units, opened(path, by_unit=True)._core.individuals
+        units, anew = (
+            session._core.individuals._state.unit_budgets.count_units,
+            opened(path, by_unit=True)._core.individuals,
+        )
         assert anew is not None
         replayed = all(anew.paid_by(unit)[-1].spent == units.spent[unit] for unit in (0, 1, PEOPLE - 1))
     pipe.send({**after, "free": spent == before, "same": same, "count": count, "replayed": replayed})
@@ -216,7 +219,7 @@ def interrupted_replay(pipe: Connection, path: Path) -> None:
     question.release(mu="0.2")
     assert session._core.individuals is not None
     assert session._core.individuals._state is not None
-    spent = session._core.individuals._state.unit_budgets.units.spent[0]
+    spent = session._core.individuals._state.unit_budgets.count_units.spent[0]
     other = opened(path, by_unit=True)._core.individuals
     assert other is not None
     pipe.send((session.spent == before, session.ledger.count, other.paid_by(0)[-1].spent == spent))
@@ -259,7 +262,7 @@ def test_an_interrupted_set_up_charges_nothing(tmp_path: Path) -> None:
 def interrupted_scan(pipe: Connection, path: Path) -> None:
     """Ask above-threshold without end; then again."""
     session = opened(path)
-    scan = session.above_threshold(10, name="scan", epsilon="0.2", hits=2, counts_only=True)
+    scan = session.above_threshold(10, name="scan", epsilon="0.2", max_positives=2, monotonic=True)
     before, count = session.spent, session.ledger.count
     question = session.table("visits").count()
     with watched(pipe, "adding up rows"), without_end(memory_table, "execute"), suppress(KeyboardInterrupt):
@@ -282,12 +285,14 @@ def test_an_interrupted_scan_has_answered_nothing_and_goes_on(tmp_path: Path) ->
 def interrupted_fit(pipe: Connection, path: Path) -> None:
     """Fit, with a third step without end; then go on."""
     session = opened(path)
-    fit = session.table("visits").fit("cost", on="site", family="linear", mu="0.1", steps=4, size=PEOPLE, name="fit")
+    fit = session.table("visits").fit(
+        "cost", on="site", family="linear", mu="0.1", steps=4, public_size=PEOPLE, name="fit"
+    )
     fit.step()
     fit.step()
     with watched(pipe, "fit: step 2 of 4") as shown, without_end(memory_table, "execute"), suppress(KeyboardInterrupt):
         fit.run()
-    pipe.send((shown[-1], [charge.state for charge in session.ledger.charges()], session.spent.mu_squared))
+    pipe.send((shown[-1], [charge.status for charge in session.ledger.charges()], session.spent.mu_squared))
     progress.show_by(None)
     fit.run()
     pipe.send((fit.taken, fit.state, session.spent.mu_squared, left_threads()))
@@ -330,7 +335,7 @@ def interrupted_engine(pipe: Connection, engine: str, path: Path) -> None:
             session.frame["x"].mean().release(mu="0.2")
         except KeyboardInterrupt as error:
             said = error.args
-    states = tuple(charge.state for charge in session.ledger.charges())
+    states = tuple(charge.status for charge in session.ledger.charges())
     pipe.send({"args": said, "states": states, "line": shown[-1]})
     os._exit(0)  # an engine may take its time to notice
 

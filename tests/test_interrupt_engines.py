@@ -162,7 +162,7 @@ def interrupted_at_work(pipe: Connection, name: str, path: Path) -> None:
         patch.setattr(place.engine, "collected", endless)
         outcomes = [outcome(lambda: right(session, 1)) for _ in range(2)]
     outcomes += ["right" if right(session, low) else "wrong" for low in (1, 2, 1)]
-    pipe.send((outcomes, [charge.state for charge in session.ledger.charges()]))
+    pipe.send((outcomes, [charge.status for charge in session.ledger.charges()]))
     os._exit(0)
 
 

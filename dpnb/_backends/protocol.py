@@ -64,10 +64,10 @@ class TableBackend(Protocol):
 class UnitBudgets(Protocol):
     """What each unit has spent: one value, which a question replaces by another.  SENSITIVE: never shown."""
 
-    def asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, Self]:
+    def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, Self]:
         """What a question measures over those who can pay for it, and the unit budgets after it."""
         ...
 
-    def charged(self, loss: float) -> Self:
+    def after_charge(self, loss: float) -> Self:
         """The unit budgets after everybody was charged the same."""
         ...

@@ -23,7 +23,7 @@ def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
     """What one unit can add, in one line."""
     whose = f"one {unit.column}" if unit.column else "one row"
     said = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
-    limits = "" if unit.column is None else f" ({describe_bounds(query.limits)})"
+    limits = "" if unit.column is None else f" ({describe_bounds(query.contribution_bounds)})"
     return f"{whose} adds {said}{limits}"
 
 
@@ -34,7 +34,7 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     if any(not isinstance(feature, BY_UNIT) for feature in query.features):
         facts.append(("worst case", _worst(query, cells)))
     if any(isinstance(feature, UnitFeature) for feature in query.features):
-        many = cells_of_unit(query.limits, cells)
+        many = cells_of_unit(query.contribution_bounds, cells)
         facts.append(("worst case", f"a unit counts once in each of at most {many} groups: sqrt({many}) together"))
     if any(isinstance(feature, GradientFeature) for feature in query.features):
         facts.append(("worst case", "a gradient that is scaled down, however many rows the unit has"))
@@ -77,16 +77,16 @@ def _feature(feature: Feature) -> str:
             return f"1 a row on each of {feature.levels} levels of a tree"
         case GradientFeature():
             each = f" to each of {feature.chains}" if feature.chains > 1 else ""
-            return f"a gradient of norm at most {feature.gradient.clip:g}{each}"
+            return f"a gradient of norm at most {feature.gradient.clip_norm:g}{each}"
         case ValueFeature():
             reach = f"{float(feature.row_limit * feature.unit * feature.weight):.6g}"
             less = f" minus {feature.middle:.6g}" if feature.centre else ""
-            return f"at most {reach} to the sum of {words(feature.of)}{less} for each row"
+            return f"at most {reach} to the sum of {words(feature.expression)}{less} for each row"
 
 
 def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
     said = [
-        f"{words(feature.of)} to {feature.low:g} ... {feature.high:g}"
+        f"{words(feature.expression)} to {feature.low:g} ... {feature.high:g}"
         for feature in query.features
         if isinstance(feature, ValueFeature | TreeFeature)
         and not isinstance(feature, ModelLossFeature)
@@ -94,23 +94,23 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         if not any(isinstance(part, Moments) for part, _, _ in query.parts)
     ]
     said += [
-        f"what a unit's rows give together to a norm of {feature.gradient.clip:g}"
+        f"what a unit's rows give together to a norm of {feature.gradient.clip_norm:g}"
         for feature in query.features
         if isinstance(feature, GradientFeature)
     ]
     if unit.column is not None:
-        said.append(f"what counts of one {unit.column}: {describe_bounds(query.limits)}")
+        said.append(f"what counts of one {unit.column}: {describe_bounds(query.contribution_bounds)}")
     return "; ".join(dict.fromkeys(said)) or "nothing"
 
 
 def _worst(query: LinearQuery, cells: int) -> str:
-    limits: ContributionBounds = query.limits
+    limits: ContributionBounds = query.contribution_bounds
     counted, longest = rows_squared(limits, cells), longest_squared(limits, cells)
     if query.clip_squared is not None:
         return f"its vector is scaled down to {float(longest) ** 0.5:.4g} times the longest row"
     if counted == 1:
         return "one row at its bounds"
-    per_group = limits.rows_per_group if limits.rows_per_group is not None else limits.rows
+    per_group = limits.max_rows_per_group if limits.max_rows_per_group is not None else limits.max_rows
     return f"its rows at their bounds, {per_group} in one group: {float(longest) ** 0.5:.4g} times one row"
 
 
@@ -122,7 +122,7 @@ def _scale(feature: Feature, query: LinearQuery) -> str:
         case GradientFeature():
             return f"{scale:.4g} in each number of a gradient"
         case ValueFeature():
-            return f"{scale:.4g} in the sum of {words(feature.of)}"
+            return f"{scale:.4g} in the sum of {words(feature.expression)}"
         case TreeFeature():
             return f"{scale:.4g} in each node of the tree"
         case UnitFeature():

@@ -62,16 +62,16 @@ class SlotLayout:
 
 @dataclass(frozen=True)
 class CountFeature:
-    """1 for each row that has something in all of `given`.
+    """1 for each row that has something in all of `required`.
 
     Parameters
     ----------
-    given : tuple of expression
+    required : tuple of expression
     weight : int
     split : Split
     """
 
-    given: tuple[Expression, ...] = ()
+    required: tuple[Expression, ...] = ()
     weight: int = 1
     split: SlotLayout = SlotLayout()
 
@@ -95,25 +95,25 @@ class CountFeature:
 
 @dataclass(frozen=True)
 class ValueFeature:
-    """The grid steps of a number, less a centre, for each row that has something in all of `given`.
+    """The grid steps of a number, less a centre, for each row that has something in all of `required`.
 
     Parameters
     ----------
-    of : expression
+    expression : expression
     low, high : float
         Bounds, to which the number is clamped.
     centre : int
         In grid steps.
-    given : tuple of expression
+    required : tuple of expression
     weight : int
     split : Split
     """
 
-    of: Expression
+    expression: Expression
     low: float
     high: float
     centre: int = 0
-    given: tuple[Expression, ...] = ()
+    required: tuple[Expression, ...] = ()
     weight: int = 1
     split: SlotLayout = SlotLayout()
 
@@ -159,7 +159,7 @@ class TreeFeature:
 
     Parameters
     ----------
-    of : expression
+    expression : expression
     low, high : float
         Bounds of the number; the first leaf begins at the lower one.
     width : float
@@ -171,7 +171,7 @@ class TreeFeature:
     weight : int
     """
 
-    of: Expression
+    expression: Expression
     low: float
     high: float
     width: float
@@ -222,7 +222,7 @@ class UnitFeature:
 
 @dataclass(frozen=True)
 class ModelLossFeature(ValueFeature):
-    """A value that no expression gives: from 0 to 1 how badly a regression predicts `of` a row.
+    """A value that no expression gives: from 0 to 1 how badly a regression predicts `expression` a row.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class GradientFeature:
     weight: int = 1
 
     @property
-    def given(self) -> tuple[Expression, ...]:
+    def required(self) -> tuple[Expression, ...]:
         """What every row that counts has."""
         model = self.gradient.model
         return (model.outcome, *model.columns, *model.categories)
@@ -273,7 +273,7 @@ class GradientFeature:
     @property
     def unit(self) -> Fraction:
         """What one integer step stands for."""
-        return Fraction(self.gradient.clip) / (CLIP_STEPS * self.weight)
+        return Fraction(self.gradient.clip_norm) / (CLIP_STEPS * self.weight)
 
 
 Feature = CountFeature | ValueFeature | TreeFeature | UnitFeature | GradientFeature
@@ -317,21 +317,21 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
             return (CountFeature(needed), missed)
 
 
-def _value(node: Expression, schema: Schema, verb: str, given: tuple[Expression, ...] = ()) -> ValueFeature:
+def _value(node: Expression, schema: Schema, verb: str, required: tuple[Expression, ...] = ()) -> ValueFeature:
     number = numeric_dtype_of(node, schema, verb)
     if number.high / 2 - number.low / 2 < NARROWEST_RANGE * number.magnitude / 2 or not number.magnitude:
         raise PlanError(
             f"{verb} of {words(node)}: its bounds {number.low:g} and {number.high:g} must be at least 2**-20 of the "
             "larger one's size apart; subtract a public constant first, or ask for the count if it is a constant"
         )
-    return ValueFeature(node, number.low, number.high, given=given or (node,))
+    return ValueFeature(node, number.low, number.high, required=required or (node,))
 
 
-def _centred(node: Expression, schema: Schema, verb: str, given: tuple[Expression, ...] = ()) -> ValueFeature:
+def _centred(node: Expression, schema: Schema, verb: str, required: tuple[Expression, ...] = ()) -> ValueFeature:
     """A value less the middle of its bounds: a row adds at most half of their distance."""
-    value = _value(node, schema, verb, given)
+    value = _value(node, schema, verb, required)
     middle = (grid.steps(value.low, value) + grid.steps(value.high, value)) // 2
-    return ValueFeature(node, value.low, value.high, middle, value.given)
+    return ValueFeature(node, value.low, value.high, middle, value.required)
 
 
 def scaled(node: Expression, schema: Schema) -> tuple[Expression, float, float]:

@@ -45,11 +45,11 @@ class LinearQuery:
         Keys of the cells, one value a level; empty for one cell without a key, and where they are to be discovered.
     l2_sensitivity_squared : int
         C squared, in integer steps.
-    limits : Limits
+    contribution_bounds : Limits
         What bounds a unit.
     clip_squared : int or None
         Square of the norm to which a unit's row features are scaled down; None where nothing can be longer.
-    only : tuple of int or None
+    cell_subset : tuple of int or None
         Places of the cells that are measured, ascending; None for all.  Which rows of a unit count, and how its vector
         is scaled down, is decided as for all cells, so that a cell's exact sums are the same.
     """
@@ -59,9 +59,9 @@ class LinearQuery:
     features: tuple[Feature, ...]
     keys: tuple[tuple[Key, ...], ...]
     l2_sensitivity_squared: int
-    limits: ContributionBounds
+    contribution_bounds: ContributionBounds
     clip_squared: int | None = None
-    only: tuple[int, ...] | None = None
+    cell_subset: tuple[int, ...] | None = None
 
     @property
     def cells(self) -> int:
@@ -74,14 +74,14 @@ class LinearQuery:
         return sum(feature.slots for feature in self.features)
 
     @cached_property
-    def given(self) -> tuple[Expression, ...]:
+    def required(self) -> tuple[Expression, ...]:
         """What every row that counts has, whichever feature it is for."""
         needed = [
             ()
             if isinstance(feature, UnitFeature)
-            else (feature.of,)
+            else (feature.expression,)
             if isinstance(feature, TreeFeature)
-            else feature.given
+            else feature.required
             for feature in self.features
         ]
         return tuple(node for node in dict.fromkeys(needed[0]) if all(node in nodes for nodes in needed))
@@ -113,13 +113,13 @@ def linear_query(
         The schema gives the plan no meaning or no bound, or a figure of it is not finite, normal and positive.
     """
     check_plan(plan, schema)
-    limits = effective_bounds(unit, plan.limits)
-    keys = group_keys(plan, schema) if plan.by and not isinstance(plan.aggregation, Discovery) else ()
+    limits = effective_bounds(unit, plan.contribution_bounds)
+    keys = group_keys(plan, schema) if plan.group_by and not isinstance(plan.aggregation, Discovery) else ()
     cells = max(1, len(keys)) if not isinstance(plan.aggregation, Discovery) else ANY_NUMBER
-    if isinstance(plan.aggregation, Discovery) and limits.rows is None and limits.groups is None:
+    if isinstance(plan.aggregation, Discovery) and limits.max_rows is None and limits.max_groups is None:
         raise PlanError(
             "discover: needs a bound on the groups of one unit; give max_groups_per_unit= or max_rows_per_unit= to the "
-            "session or to .limit()"
+            "session or to .bound_contributions()"
         )
     single = plan.aggregation
     weighted = single.parts if isinstance(single, JointAggregation) else (WeightedAggregation(single),)  # type: ignore[arg-type]

@@ -31,18 +31,22 @@ def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
     cells : int
         Groups of the question.
     """
-    groups = cells if limits.groups is None else min(limits.groups, cells)
-    per_group = limits.rows_per_group if limits.rows is None else min(limits.rows, limits.rows_per_group or limits.rows)
+    groups = cells if limits.max_groups is None else min(limits.max_groups, cells)
+    per_group = (
+        limits.max_rows_per_group
+        if limits.max_rows is None
+        else min(limits.max_rows, limits.max_rows_per_group or limits.max_rows)
+    )
     if per_group is None:
         return None
-    rows = groups * per_group if limits.rows is None else min(limits.rows, groups * per_group)
+    rows = groups * per_group if limits.max_rows is None else min(limits.max_rows, groups * per_group)
     return rows // per_group * per_group**2 + (rows % per_group) ** 2
 
 
 def longest_squared(limits: ContributionBounds, cells: int) -> Fraction:
     """The square of the longest vector of one unit, as a multiple of the square of the longest single row."""
     counted = rows_squared(limits, cells)
-    clipped = None if limits.norm is None else Fraction(limits.norm) ** 2
+    clipped = None if limits.max_norm is None else Fraction(limits.max_norm) ** 2
     found = [Fraction(bound) for bound in (counted, clipped) if bound is not None]
     return min(found)
 
@@ -50,9 +54,9 @@ def longest_squared(limits: ContributionBounds, cells: int) -> Fraction:
 def clips(limits: ContributionBounds, cells: int) -> bool:
     """Whether a unit's vector can be longer than allowed, and so has to be looked at unit by unit."""
     counted = rows_squared(limits, cells)
-    return limits.norm is not None and (counted is None or Fraction(limits.norm) ** 2 < counted)
+    return limits.max_norm is not None and (counted is None or Fraction(limits.max_norm) ** 2 < counted)
 
 
 def cells_of_unit(limits: ContributionBounds, cells: int) -> int:
     """In how many groups one unit can have a row."""
-    return min(bound for bound in (limits.rows, limits.groups, cells) if bound is not None)
+    return min(bound for bound in (limits.max_rows, limits.max_groups, cells) if bound is not None)

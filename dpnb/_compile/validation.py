@@ -82,8 +82,8 @@ def _figures(feature: Feature) -> Iterator[Figure]:
         yield "range", feature.width * feature.leaves
         yield "number of leaves", feature.leaves - feature.whole * (feature.high - feature.low)
     if isinstance(feature, GradientFeature):
-        yield "clip", feature.gradient.clip
-        yield "steps of the clip", CLIP_STEPS / feature.gradient.clip if feature.gradient.clip else math.inf
+        yield "clip", feature.gradient.clip_norm
+        yield "steps of the clip", CLIP_STEPS / feature.gradient.clip_norm if feature.gradient.clip_norm else math.inf
     if isinstance(feature, GradientFeature | ModelLossFeature):
         yield from _scales(feature.design)
 

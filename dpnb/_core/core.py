@@ -113,7 +113,7 @@ class SessionCore(NotCopyable):
 
     def sub_session(self, launch: Launch) -> SessionCore:
         """The core of a sub-session that was launched here: the same tables, a budget of its own."""
-        account = self.account.of_sub_session(launch)
+        account = self.account.for_sub_session(launch)
         return SessionCore(
             id=self._id_of(node_of(launch.id)),
             name=f"{self.name}: {launch.name}",
@@ -130,19 +130,19 @@ class SessionCore(NotCopyable):
 
     def part_of(self, launch: Launch, key: Key) -> SessionCore:
         """The core of a part of a partition that was launched here: some of the rows, paid for by the largest part."""
-        label = f"{launch.about['resolved']['by']} {key}"
+        label = f"{launch.details['resolved']['by']} {key}"
         part = SessionCore(
             id=self._id_of(node_of(launch.id, (key,))),
             name=f"{self.name}: {label}",
             tables=self.tables,
-            account=self.account.of_part(launch, (key,)),
+            account=self.account.for_part(launch, (key,)),
             version=self.version,
             public=PublicSizes(),
             source=self.source,
             notice=self.notice,
             individuals=self.individuals,
             promise=f"a part of {self.name}, which pays for the largest part: {self.promise}",
-            part=part_from_json(launch.about["arguments"]["parts"], key),
+            part=part_from_json(launch.details["arguments"]["parts"], key),
             statement_prefix="Of what was asked in this part alone: ",
             label=label,
         )
@@ -216,7 +216,7 @@ class SessionCore(NotCopyable):
         groups = given.get("groups")
         if groups is None:
             return target_from(**{**given, "groups": ()})
-        if not plan.by:
+        if not plan.group_by:
             raise RequestError(f"groups: the {plan.words} has none; got {groups!r}")
-        keys = group_key_table(groups, plan.by, self.tables.schema(plan.source))
+        keys = group_key_table(groups, plan.group_by, self.tables.schema(plan.source))
         return target_from(**{**given, "groups": keys})

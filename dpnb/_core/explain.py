@@ -29,7 +29,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     """
     account = core.account
     comparison, promise, filter_ = account.comparison, account.promise, account.filter
-    label, source = FILTERS[promise.name]
+    label, source = FILTERS[promise.filter_name]
     facts = [("the promise", describe_guarantee(promise, core.tables.words))]
     kept = (
         f"Spent: {spent}; {format_percent_down(filter_.headroom)} is left. It refuses what does not fit, before "
@@ -53,7 +53,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("so far, against a budget", f"{inside} That says nothing about a moment chosen because of an answer.")
     )
     if comparison.last is not None and takes_part is None:
-        times = filter_.times(promise.enters(comparison.last))
+        times = filter_.max_repetitions(promise.to_filter_loss(comparison.last))
         more = f"{times:,} more question{'' if times == 1 else 's'} like the last one"
         facts.append(("what is left", f"{more} ({format_cost_up(comparison.last)})."))
     facts += [(f"{made['kind']} {made['name']}", f"{made['state']}: {made['text']}") for made in mechanisms]
@@ -88,7 +88,7 @@ def describe_guarantee(promise: PrivacyGuarantee, whose: str) -> str:
     return (
         f"{change} changes the probability of anything that all answers together may show by a factor of at most "
         f"{factor}, plus at most {delta} (delta), however the questions are chosen. It is kept as "
-        f"{promise.kept}."
+        f"{promise.filter_guarantee}."
     )
 
 
@@ -106,7 +106,7 @@ def next_steps(core: SessionCore) -> list[dict[str, str]]:
         (
             "Ask how many there are. As a cell's last line a question shows what each budget would buy; it is free "
             "until you release it.",
-            "frame.units()" if has_units else "frame.count()",
+            "frame.count_units()" if has_units else "frame.count()",
         ),
     ]
     if numbers and groups:

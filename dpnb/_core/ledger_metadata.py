@@ -44,7 +44,7 @@ class LedgerMetadata:
     notice: str | None
     on_exhausted: OnExhausted | None
 
-    def to_texts(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, str]:
         """As the ledger keeps it."""
         return {
             "session_name": self.name,
@@ -55,7 +55,7 @@ class LedgerMetadata:
         }
 
     @classmethod
-    def from_texts(cls, stored: Mapping[str, str], path: str) -> LedgerMetadata:
+    def from_dict(cls, stored: Mapping[str, str], path: str) -> LedgerMetadata:
         """What `to_texts` wrote.
 
         Parameters
@@ -76,12 +76,12 @@ class LedgerMetadata:
         except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError):
             pledge = None
         # What another version of dpnb wrote may hold more than is read here.
-        if pledge is None or any(stored[name] != text for name, text in pledge.to_texts().items()):
+        if pledge is None or any(stored[name] != text for name, text in pledge.to_dict().items()):
             raise LedgerError(
                 f"ledger {path!r}: its promise must read as this version of dpnb writes it; it does not; use the "
                 "version that its sessions use"
             )
-        pledge.tables.divisible = pledge.on_exhausted == "clip"
+        pledge.tables.clips_units = pledge.on_exhausted == "clip"
         return pledge
 
 

@@ -73,7 +73,7 @@ class Query(NotCopyable):
         self.runner = runner
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The question in words."""
         return describe_plan(self.plan, self.view)
 
@@ -218,4 +218,4 @@ class Query(NotCopyable):
             return written(str(error))
 
     def __repr__(self) -> str:
-        return f"<question: {self.words}; .preview() is free, .release(mu=...) is charged>"
+        return f"<question: {self.description}; .preview() is free, .release(mu=...) is charged>"

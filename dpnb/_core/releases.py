@@ -124,14 +124,14 @@ class ReleasePipeline(NotCopyable):
                 charge = self._charge(plan, view, target, inside, combined)
                 if charge.sigma is not None and charge.measurement is None:
                     charge = self._answer_charge(plan, target, charge, charge.sigma)
-            self.log.asked(charge, registry.current_cell())
+            self.log.note_request(charge, registry.current_cell())
             self.changed()
             with at(Stage.WRITING):
                 return self.answer_of(charge)
 
     def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
         """Make sure, before anything is charged, that rows can be read; not needed if there is an answer already."""
-        known = self.asked_before(plan, view, target)
+        known = self.find_request(plan, view, target)
         if known is None or (known.sigma is not None and known.measurement is None):
             self._questions.tables.ready()
 
@@ -141,31 +141,37 @@ class ReleasePipeline(NotCopyable):
         account, version = self._questions.account, self._questions.version
         key, ledger = self._key(text, request), account.ledger
         with ledger.transaction():
-            known = ledger.find(key)
+            known = ledger.by_request_key(key)
             if known is not None:
                 return known
-            account.tree.refuse_ended(inside or account.trunk, version)
+            account.tree.refuse_ended(inside or account.root_node, version)
             question = self._questions.question(plan, view, target.groups)
-            question, total, loss = self._questions.priced(question, target, self._questions.rows(question))
-            if question.alone and combined:
+            question, total, loss = self._questions.price(question, target, self._questions.rows(question))
+            if question.is_standalone and combined:
                 raise BudgetExceeded(
                     f"{question.words}: is refined only while everybody surely takes part; a further look might leave "
                     "somebody out and would stand alone; nothing was charged"
                 )
             refinement = question.combined
-            if not loss.mu_squared and not refinement.looks:
+            if not loss.mu_squared and not refinement.observations:
                 raise RequestError(f"{question.words}: {target.words} measures nothing; ask for more")
             sigma = tau = None
             if loss.mu_squared:
                 refuse_after_final(question, target)
-                account.refuse_nobody(question.words, version)
+                account.refuse_if_no_unit_left(question.words, version)
                 admit(account, question.words, loss, question.known)
-                sigma = sigma_for(question.measured.l2_sensitivity_squared, loss)
-                tau = refinement.tau if refinement.looks else None if target.final else first_tau(sigma, target.alpha)
-            looks = self._questions.looks(plan) if refinement.looks else []
+                sigma = sigma_for(question.aggregation.l2_sensitivity_squared, loss)
+                tau = (
+                    refinement.tau
+                    if refinement.observations
+                    else None
+                    if target.final
+                    else first_tau(sigma, target.alpha)
+                )
+            looks = self._questions.looks(plan) if refinement.observations else []
             return ledger.reserve(
                 key=key,
-                branch=account.trunk,
+                branch=account.root_node,
                 version=version,
                 question=query_key(plan),
                 plan=text,
@@ -218,7 +224,7 @@ class ReleasePipeline(NotCopyable):
 
     def refused(self, question: str, error: DpnbError) -> None:
         """Remember, for the panel, that a request was refused before anything was charged."""
-        self.log.refused(question, error, registry.current_cell())
+        self.log.note_refusal(question, error, registry.current_cell())
         self.changed()
 
     # --- answers ------------------------------------------------------------------------------------------------
@@ -226,23 +232,23 @@ class ReleasePipeline(NotCopyable):
     def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, StoredRequest]]:
         """What was charged for a question and not answered; the same request takes each up again, free."""
         account, version = self._questions.account, self._questions.version
-        charges = account.ledger.unanswered(version, account.trunk, query_key(plan))
+        charges = account.ledger.unanswered(version, account.root_node, query_key(plan))
         asked = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
         return [(charge, request) for charge, request in asked if request.view == view]
 
-    def asked_before(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
+    def find_request(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
         """The row of the identical request, if it was made before, in any kernel; nothing is charged or read."""
         with self.account.ledger.lock.checked():  # not while another thread writes a row that may yet be undone
-            return self.account.ledger.find(self._key(plan.to_json(), target.to_json(view)))
+            return self.account.ledger.by_request_key(self._key(plan.to_json(), target.to_json(view)))
 
     def _key(self, plan: str, request: str) -> str:
         """Identity of a request."""
-        return digest([self.version, self.account.trunk, plan, request])
+        return digest([self.version, self.account.root_node, plan, request])
 
     def known(self, plan: Plan) -> GDP:
         """How well a question is known by now: what its looks cost together."""
         query = self._questions.tables.compile(plan)
-        return self._questions.refinement(query).known(query.l2_sensitivity_squared)
+        return self._questions.refinement(query).known_loss(query.l2_sensitivity_squared)
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
         """Everything known of a question, combined, at 95%; the latest look where none can be combined."""
@@ -251,7 +257,7 @@ class ReleasePipeline(NotCopyable):
         if not looks or isinstance(plan.aggregation, Discovery):
             return None
         refinement = self._questions.refinement_of(query, looks)
-        known = refinement.known(query.l2_sensitivity_squared)
+        known = refinement.known_loss(query.l2_sensitivity_squared)
         request = StoredRequest(Fraction(95, 100), view, False, ())
         return self._shaped(query, request, looks, cost=(GDP(0), 0.0), known=known, time=looks[-1].time)
 
@@ -259,16 +265,20 @@ class ReleasePipeline(NotCopyable):
         """The answer that a released row of the ledger gave."""
         query = self._questions.tables.compile(plan_of(charge))
         request = request_of(charge)
-        cost = charge.gdp, self._questions.account.paid(charge.id)
-        looks = self._questions.account.ledger.by_id(charge.looks)
-        return self._shaped(query, request, looks, cost=cost, known=charge.target, time=charge.time)
+        cost = charge.gdp, self._questions.account.budget_fraction(charge.id)
+        looks = self._questions.account.ledger.by_id(charge.observations)
+        return self._shaped(query, request, looks, cost=cost, known=charge.total_loss, time=charge.time)
 
     def error_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> str:
         """The error of the answer that a released row of the ledger gave, in words.
 
         Which rows of the table count has no part in it, so questions that differ in that alone are compiled once.
         """
-        looks = [charge] if charge.looks == (charge.id,) else self._questions.account.ledger.by_id(charge.looks)
+        looks = (
+            [charge]
+            if charge.observations == (charge.id,)
+            else self._questions.account.ledger.by_id(charge.observations)
+        )
         return self._reading(self._everywhere(replace(plan, where=None).to_json()), request, looks).error
 
     def _shaped(
@@ -285,33 +295,33 @@ class ReleasePipeline(NotCopyable):
         reading = self._reading(query, request, looks)
         refinement = reading.refinement
         return Answer(
-            words=describe_plan(plan, view),
-            names=tuple(group.name for group in plan.by),
+            description=describe_plan(plan, view),
+            names=tuple(group.name for group in plan.group_by),
             keys=reading.keys,
             outputs=reading.outputs,
-            cells=reading.cells,
+            arrays=reading.cells,
             confidence=decimal_down(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
-            about=self._about(looks),
-            given=reading.given,
+            population=self._about(looks),
+            condition=reading.given,
             worst_case=self._questions.account.individual,
-            sources=_sources(refinement, looks, view),
-            anytime=reading.anytime,
-            refined=len(refinement.looks) > 1,
+            measurement_ids=_sources(refinement, looks, view),
+            anytime_arrays=reading.anytime,
+            is_refined=len(refinement.observations) > 1,
             plan=plan,
             view=view,
             cost=cost[0],
-            cost_share=cost[1],
-            known=known,
-            looks=len(refinement.looks),
+            cost_fraction=cost[1],
+            total_loss=known,
+            n_observations=len(refinement.observations),
             time=time,
             origin=_Origin(self, query, request, looks),
         )
 
     def _reading(self, query: LinearQuery, request: StoredRequest, looks: list[Charge]) -> EstimateReader:
         if isinstance(query.plan.aggregation, Discovery):
-            keys = looks[0].keys or ()
+            keys = looks[0].group_keys or ()
             refinement = CombinedObservations((Observation(looks[0].gdp, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
         else:
             keys, refinement = query.keys or ((),), self._questions.refinement_of(query, looks)
@@ -319,7 +329,7 @@ class ReleasePipeline(NotCopyable):
 
     def _about(self, looks: list[Charge]) -> str | None:
         """Whom an answer is about, if that may not be everybody: a function of the ledger alone."""
-        first = self._questions.account.left_out
+        first = self._questions.account.first_exclusion
         return LEFT_OUT if first is not None and any(look.id >= first for look in looks) else None
 
 
@@ -346,8 +356,8 @@ class _Origin(NotCopyable):
             self.query,
             StoredRequest(self.request.confidence, view, self.request.simultaneous, self.request.groups),
             self.looks,
-            cost=(answer.cost, answer.cost_share),
-            known=answer.known,
+            cost=(answer.cost, answer.cost_fraction),
+            known=answer.total_loss,
             time=answer.time,
         )
 
@@ -358,8 +368,8 @@ class _Origin(NotCopyable):
                 self.query,
                 self.request,
                 self.looks[:number],
-                cost=(look.gdp, self.releases.account.paid(look.id)),
-                known=look.target,
+                cost=(look.gdp, self.releases.account.budget_fraction(look.id)),
+                known=look.total_loss,
                 time=look.time,
             )
             for number, look in enumerate(self.looks, start=1)
@@ -373,7 +383,7 @@ def _sources(
     sources = tuple(
         frozenset(
             (charge.id, cell)
-            for charge, look in zip(looks, refinement.looks, strict=True)
+            for charge, look in zip(looks, refinement.observations, strict=True)
             if look.cells is None or cell in look.cells
         )
         for cell in range(refinement.count)

@@ -42,7 +42,7 @@ class TableFileCheck:
             return
         key = digest(["table_files", version])
         with ledger.transaction():
-            row = ledger.find(key)
+            row = ledger.by_request_key(key)
             if row is None:
                 ledger.reserve(
                     kind=TABLE_FILES,

@@ -49,7 +49,7 @@ class UnreadTables(NotCopyable):
         self.tables = tables if self.several else {"": tables}
 
     @classmethod
-    def of(cls, tables: Any) -> UnreadTables:
+    def with_tables(cls, tables: Any) -> UnreadTables:
         """The tables, unless they are wrapped already."""
         return tables if isinstance(tables, cls) else cls(tables)
 
@@ -68,11 +68,11 @@ class PrivateTables(NotCopyable):
 
     Attributes
     ----------
-    divisible : bool
+    clips_units : bool
         Whether a unit may add a fraction of what its rows say, as under ``on_exhausted="clip"``.
     """
 
-    divisible = False
+    clips_units = False
 
     def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
         self.schemas = schemas
@@ -167,10 +167,12 @@ class PrivateTables(NotCopyable):
         PlanError
             Nothing bounds it, or it cannot be asked where the rows are.
         """
-        written = plan.to_json(), only, self.divisible
+        written = plan.to_json(), only, self.clips_units
         query = self._compiled.get(written)
         if query is None:
-            query = linear_query(plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.divisible)
+            query = linear_query(
+                plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.clips_units
+            )
             if self._opened is not None:
                 self._opened.refuse(query)
             if len(self._compiled) >= MOST_COMPILED:

@@ -59,21 +59,21 @@ class UnitChargeRecord:
     Parameters
     ----------
     charge : Charge
-    asked : float
+    full_cost : float
         What taking part in full would have cost it, as mu squared; 0 if the question did not touch it.
     paid : Fraction
         What it was charged, as mu squared.
     spent : Fraction
         What it was charged by then in all, as mu squared.
-    took : Took
+    participation : Took
         How it took part.
     """
 
     charge: Charge
-    asked: float
+    full_cost: float
     paid: Fraction
     spent: Fraction
-    took: Participation
+    participation: Participation
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +130,7 @@ class IndividualAccounting(NotCopyable):
         for charge in self._account.ledger.charges():
             before = state.unit_budgets.spent_by(unit)  # type: ignore[attr-defined]
             state, _, touching = self._after(state, charge, None)
-            if not self._account.counts(charge.branch):
+            if not self._account.includes(charge.node):
                 continue  # no request
             after: Any = state.unit_budgets
             spent, asked = after.spent_by(unit), after.asked_of_watched if touching else 0.0
@@ -154,7 +154,7 @@ class IndividualAccounting(NotCopyable):
             return answered
 
     def _fresh(self) -> _State:
-        start = self._account.promise.start
+        start = self._account.promise.initial_filter
         if not isinstance(start, WorstCaseFilter):  # a session has seen to it
             raise TypeError(type(start).__name__)
         return _State(self._tables.opened.unit_budgets(start.unit_budget, self._mode))
@@ -163,10 +163,10 @@ class IndividualAccounting(NotCopyable):
         self, state: _State, charge: Charge, query: LinearQuery | None
     ) -> tuple[_State, Sums | Groups | None, bool]:
         """How the units stand after a row, what it measures exactly, and whether it was measured at all."""
-        if not charge.loss or not self._account.counts(charge.branch):
+        if not charge.loss or not self._account.includes(charge.node):
             return replace(state, seen=charge.id), None, False
         worst, surely = self._account.worst_case(charge.id)
-        if charge.version == self._version and charge.sigma is not None:
+        if charge.table_version == self._version and charge.sigma is not None:
             try:
                 asked = self._compiled(charge) if query is None else query
                 whole = isinstance(
@@ -174,14 +174,14 @@ class IndividualAccounting(NotCopyable):
                 )  # of which nobody can be a part
                 in_part = self._mode == "clip" and not whole
                 terms = UnitChargeTerms(charge.sigma, asked.l2_sensitivity_squared, surely, in_part)
-                answered, unit_budgets = state.unit_budgets.asked(asked, terms)
+                answered, unit_budgets = state.unit_budgets.after_query(asked, terms)
                 return _State(unit_budgets, charge.id), answered, True
             except Exception:
                 if query is not None:
                     raise
             # An earlier row that cannot be measured here, and was answered nowhere or somewhere else: nobody paid more
             # for it than the worst case, and it must not stop what comes after it.
-        return _State(state.unit_budgets.charged(binary_up(worst)), charge.id), None, False
+        return _State(state.unit_budgets.after_charge(binary_up(worst)), charge.id), None, False
 
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = plan_of(charge)

@@ -27,7 +27,7 @@ def query_key(plan: Plan) -> str:
 def _plain(value: Any) -> Any:
     match value:
         case GroupLevel():  # what it is called shows in the answer alone
-            return _plain(value.of)
+            return _plain(value.expression)
         case Not(Not(inner)):
             return _plain(inner)
         case And() | Or():

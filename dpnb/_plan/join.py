@@ -98,7 +98,9 @@ def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
             f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs of rows; {MOST_PAIRS:,} are the most; "
             "lower max_rows_per_unit of one of the tables"
         )
-    limits = left.limits.tightened(right.limits)
+    limits = left.contribution_bounds.tightened(right.contribution_bounds)
     return PrivacyUnit(
-        left.column, left.max_rows * right.max_rows, ContributionBounds(norm=limits.norm, groups=limits.groups)
+        left.column,
+        left.max_rows * right.max_rows,
+        ContributionBounds(max_norm=limits.max_norm, max_groups=limits.max_groups),
     )

@@ -34,16 +34,16 @@ class CountUnits(Aggregation, frozen=True, tag="count_units"):
     """Privacy units with at least one row."""
 
 
-class CountActiveUnits(CountUnits, frozen=True, tag="count_active_units", rename={"moment": "label"}):
+class CountActiveUnits(CountUnits, frozen=True, tag="count_active_units"):
     """Privacy units that can still pay for this count, under individual accounting.
 
     Parameters
     ----------
-    moment : str
+    label : str
         What the analyst calls the moment; another one is another question.
     """
 
-    moment: str
+    label: str
 
 
 class Sum(Aggregation, frozen=True, tag="sum"):
@@ -113,7 +113,7 @@ Coefficients = tuple[float, ...]
 """Of a model whose columns are brought to -1 to 1: class by class, and in each the intercept first."""
 
 
-class Gradient(Aggregation, frozen=True, tag="gradient", rename={"clip": "clip_norm"}):
+class Gradient(Aggregation, frozen=True, tag="gradient"):
     """Gradients of a regression's loss: of each unit the sum over its rows, scaled down to a norm.
 
     Parameters
@@ -121,13 +121,13 @@ class Gradient(Aggregation, frozen=True, tag="gradient", rename={"clip": "clip_n
     model : Model
     at : tuple of tuple of float
         The coefficients at which they are taken; each tuple gives a gradient of its own.
-    clip : float
+    clip_norm : float
         The norm to which a unit's gradient is scaled down, each by itself.
     """
 
     model: RegressionModel
     at: tuple[Coefficients, ...]
-    clip: float
+    clip_norm: float
 
 
 class ModelLoss(Aggregation, frozen=True, tag="model_loss"):

@@ -41,14 +41,14 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
     suffixes: tuple[str, str] = ("_x", "_y")
 
 
-class GroupLevel(msgspec.Struct, frozen=True, rename={"of": "expression"}):
+class GroupLevel(msgspec.Struct, frozen=True):
     """One level of groups: a name for it, and the expression whose values make the groups."""
 
     name: str
-    of: Expression
+    expression: Expression
 
 
-class PartSource(msgspec.Struct, frozen=True, tag="part", omit_defaults=True, rename={"most": "max_parts_per_unit"}):
+class PartSource(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
     """The rows of one group, as a table of their own.
 
     Parameters
@@ -57,7 +57,7 @@ class PartSource(msgspec.Struct, frozen=True, tag="part", omit_defaults=True, re
     by : Group
     key : str, int, float or bool
         Whose group.
-    most : int, optional
+    max_parts_per_unit : int, optional
         A unit's rows count in so many groups only, the first by the hash of `contribution`; left out where a unit
         cannot be in more than are paid for.
     """
@@ -65,7 +65,7 @@ class PartSource(msgspec.Struct, frozen=True, tag="part", omit_defaults=True, re
     source: TableSource
     by: GroupLevel
     key: Key
-    most: int | None = None
+    max_parts_per_unit: int | None = None
 
 
 TableSource = str | Join | PartSource
@@ -76,7 +76,6 @@ class Plan(
     msgspec.Struct,
     frozen=True,
     omit_defaults=True,
-    rename={"by": "group_by", "keys": "group_keys", "limits": "contribution_bounds"},
 ):
     """What is measured.
 
@@ -85,11 +84,11 @@ class Plan(
     aggregation : Measured
     where : expression, optional
         Only rows for which it is true count.
-    by : tuple of Group
+    group_by : tuple of Group
         Every key gets an answer, also one without rows.
-    keys : tuple of tuple, optional
+    group_keys : tuple of tuple, optional
         The groups' public keys, one value a level; left out, every combination of the levels' public values.
-    limits : Limits
+    contribution_bounds : Limits
         Tighter limits of a unit's contribution than the session's.
     source : str, Joined or PartOf
         Which table.
@@ -97,9 +96,9 @@ class Plan(
 
     aggregation: Measured
     where: Expression | None = None
-    by: tuple[GroupLevel, ...] = ()
-    keys: tuple[tuple[Key, ...], ...] | None = None
-    limits: ContributionBounds = ContributionBounds()
+    group_by: tuple[GroupLevel, ...] = ()
+    group_keys: tuple[tuple[Key, ...], ...] | None = None
+    contribution_bounds: ContributionBounds = ContributionBounds()
     source: TableSource = ""
 
     def to_json(self) -> str:
@@ -123,17 +122,17 @@ class Plan(
         return describe_plan(self, PlainView())
 
     @property
-    def scope(self) -> str:
+    def scope_description(self) -> str:
         """Groups, rows and limits in words."""
         text = ""
-        if self.by:
-            text += f" by {', '.join(group.name for group in self.by)}"
+        if self.group_by:
+            text += f" by {', '.join(group.name for group in self.group_by)}"
         if self.source:
             text += f" in {describe_source(self.source)}"
         if self.where is not None:
             text += f" where {words(self.where)}"
-        if self.limits != ContributionBounds():
-            text += f" ({describe_bounds(self.limits)})"
+        if self.contribution_bounds != ContributionBounds():
+            text += f" ({describe_bounds(self.contribution_bounds)})"
         return text
 
 
@@ -158,19 +157,19 @@ def check_plan(plan: Plan, schema: Schema) -> None:
     parts = joint.parts if isinstance(joint, JointAggregation) else (WeightedAggregation(joint),)  # type: ignore[arg-type]
     for part in parts:
         _check_aggregation(part.aggregation, schema)
-    if isinstance(plan.aggregation, Gradient) and (plan.by or plan.limits.norm is not None):
+    if isinstance(plan.aggregation, Gradient) and (plan.group_by or plan.contribution_bounds.max_norm is not None):
         raise PlanError(
-            f"{plan.words}: a gradient is of all rows together, and a unit's is scaled down to clip=; leave groups and "
+            f"{plan.words}: a gradient is of all rows together, and a unit's is scaled to clip_norm=; leave groups and "
             "max_norm_per_unit out, or filter the rows by df[...]"
         )
-    names = [group.name for group in plan.by]
+    names = [group.name for group in plan.group_by]
     for name in names:
         if names.count(name) > 1:
             raise PlanError(f"{plan.words}: groups must have different names; got {name!r} twice; .assign() one anew")
     if isinstance(plan.aggregation, Discovery):
-        for group in plan.by:
-            public_keys_of(group.of, schema)
-    elif plan.by:
+        for group in plan.group_by:
+            public_keys_of(group.expression, schema)
+    elif plan.group_by:
         group_keys(plan, schema)
     if plan.where is not None and not isinstance(dtype_of(plan.where, schema), Boolean):
         raise PlanError(f"{words(plan.where)}: rows are chosen by a condition, such as df['x'] > 1")
@@ -184,11 +183,11 @@ def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
     PlanError
         They are not public, or too many.
     """
-    listed = [public_keys_of(group.of, schema) for group in plan.by]
-    if plan.keys is not None:
-        return plan.keys
+    listed = [public_keys_of(group.expression, schema) for group in plan.group_by]
+    if plan.group_keys is not None:
+        return plan.group_keys
     total = 1
-    for group, values in zip(plan.by, listed, strict=True):
+    for group, values in zip(plan.group_by, listed, strict=True):
         if values is None:
             raise PlanError(
                 f"groups of {group.name!r}: are texts, and which there are is private; give the public ones as "
@@ -224,7 +223,7 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
 
 def describe_plan(plan: Plan, view: AnyView) -> str:
     """Plan and view in words, for example ``median of mdvis by coins``."""
-    return describe_aggregation(plan.aggregation, view) + plan.scope
+    return describe_aggregation(plan.aggregation, view) + plan.scope_description
 
 
 def describe_source(source: TableSource) -> str:

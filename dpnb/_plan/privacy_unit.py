@@ -24,41 +24,40 @@ class ContributionBounds(
     msgspec.Struct,
     frozen=True,
     omit_defaults=True,
-    rename={"rows": "max_rows", "groups": "max_groups", "rows_per_group": "max_rows_per_group", "norm": "max_norm"},
 ):
     """How much of one unit counts in one question; None where nothing is said.
 
     Parameters
     ----------
-    rows : int, optional
+    max_rows : int, optional
         Rows of a unit.
-    groups : int, optional
+    max_groups : int, optional
         Groups in which a unit counts.
-    rows_per_group : int, optional
+    max_rows_per_group : int, optional
         Rows of a unit in one group.
-    norm : float, optional
+    max_norm : float, optional
         Length (L2 norm) of the vector that a unit adds, as a multiple of the longest that one row can add; a longer
         one is scaled down.
     """
 
-    rows: int | None = None
-    groups: int | None = None
-    rows_per_group: int | None = None
-    norm: float | None = None
+    max_rows: int | None = None
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_norm: float | None = None
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            value, least = getattr(self, name), SHORTEST_NORM if name == "norm" else 1
+            value, least = getattr(self, name), SHORTEST_NORM if name == "max_norm" else 1
             if value is not None and not least <= value <= MOST:
-                raise SchemaError(f"limits: {name} must lie between {least} and 2**31; got {value!r}")
+                raise SchemaError(f"{name}: must lie between {least} and 2**31; got {value!r}")
 
     def rows_below(self, most: int | None) -> int | None:
         """The limit on rows, in a table where a unit has at most `most`; None where that changes nothing."""
-        return self.rows if most is None or (self.rows is not None and self.rows < most) else None
+        return self.max_rows if most is None or (self.max_rows is not None and self.max_rows < most) else None
 
     def by_rank(self, most: int | None) -> bool:
         """Whether it takes an order of each unit's rows to tell which of them count."""
-        return self.rows_below(most) is not None or self.rows_per_group is not None
+        return self.rows_below(most) is not None or self.max_rows_per_group is not None
 
     def tightened(self, other: ContributionBounds) -> ContributionBounds:
         """Both limits at once."""
@@ -67,7 +66,7 @@ class ContributionBounds(
         )
 
 
-class PrivacyUnit(msgspec.Struct, frozen=True, rename={"limits": "contribution_bounds"}):
+class PrivacyUnit(msgspec.Struct, frozen=True):
     """Whose presence is protected.
 
     Parameters
@@ -75,35 +74,35 @@ class PrivacyUnit(msgspec.Struct, frozen=True, rename={"limits": "contribution_b
     column : str, optional
         The column that says whose a row is; None when every row is its own unit.
     max_rows : int, optional
-        At most this many rows of a unit count; 1 for rows, None where only `limits` bound a unit.
-    limits : Limits
+        At most this many rows of a unit count; 1 for rows, None where only `contribution_bounds` bound a unit.
+    contribution_bounds : Limits
         What else bounds a unit, in every question.
     """
 
     column: str | None = None
     max_rows: int | None = 1
-    limits: ContributionBounds = ContributionBounds()
+    contribution_bounds: ContributionBounds = ContributionBounds()
 
     @property
     def words(self) -> str:
         """The unit in words, for example ``one zper (at most 5 rows)``."""
         if self.column is None:
             return "one row"
-        said = describe_bounds(self.limits.tightened(ContributionBounds(rows=self.max_rows)))
+        said = describe_bounds(self.contribution_bounds.tightened(ContributionBounds(max_rows=self.max_rows)))
         return f"one {self.column} ({said})"
 
 
 def describe_bounds(limits: ContributionBounds) -> str:
     """The limits in words, for example ``at most 5 rows, in at most 2 groups``."""
     said = []
-    if limits.rows is not None:
-        said.append(f"at most {limits.rows} row{'s' if limits.rows > 1 else ''}")
-    if limits.groups is not None:
-        said.append(f"in at most {limits.groups} group{'s' if limits.groups > 1 else ''}")
-    if limits.rows_per_group is not None:
-        said.append(f"at most {limits.rows_per_group} row{'s' if limits.rows_per_group > 1 else ''} in a group")
-    if limits.norm is not None:
-        said.append(f"scaled to at most {limits.norm:g} times the longest row")
+    if limits.max_rows is not None:
+        said.append(f"at most {limits.max_rows} row{'s' if limits.max_rows > 1 else ''}")
+    if limits.max_groups is not None:
+        said.append(f"in at most {limits.max_groups} group{'s' if limits.max_groups > 1 else ''}")
+    if limits.max_rows_per_group is not None:
+        said.append(f"at most {limits.max_rows_per_group} row{'s' if limits.max_rows_per_group > 1 else ''} in a group")
+    if limits.max_norm is not None:
+        said.append(f"scaled to at most {limits.max_norm:g} times the longest row")
     return ", ".join(said)
 
 
@@ -134,7 +133,11 @@ def privacy_unit_from(
         return PrivacyUnit()
     if not isinstance(column, str) or not column:
         raise SchemaError(f"privacy_unit: must be a column name; got {column!r}")
-    if limits.rows is None and limits.norm is None and (limits.groups is None or limits.rows_per_group is None):
+    if (
+        limits.max_rows is None
+        and limits.max_norm is None
+        and (limits.max_groups is None or limits.max_rows_per_group is None)
+    ):
         raise SchemaError(
             f"max_rows_per_unit: required with privacy_unit={column!r}; say how many rows of one unit may count, or "
             "bound a unit by max_norm_per_unit=, or by max_groups_per_unit= with max_rows_per_group="
@@ -144,7 +147,9 @@ def privacy_unit_from(
             f"privacy_unit: {column!r} is also in the schema; leave it out of the schema, since what names a person "
             "is not something to ask about"
         )
-    return PrivacyUnit(column, limits.rows, ContributionBounds(None, limits.groups, limits.rows_per_group, limits.norm))
+    return PrivacyUnit(
+        column, limits.max_rows, ContributionBounds(None, limits.max_groups, limits.max_rows_per_group, limits.max_norm)
+    )
 
 
 def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: object) -> ContributionBounds:
@@ -186,7 +191,7 @@ def effective_bounds(unit: PrivacyUnit, asked: ContributionBounds) -> Contributi
     """
     if unit.column is None and asked != ContributionBounds():
         raise PlanError(f"limit: each row is a unit of its own here; got {_given(asked)}; leave it out")
-    return unit.limits.tightened(ContributionBounds(rows=unit.max_rows)).tightened(asked)
+    return unit.contribution_bounds.tightened(ContributionBounds(max_rows=unit.max_rows)).tightened(asked)
 
 
 def _given(limits: ContributionBounds) -> str:

@@ -133,8 +133,8 @@ def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
         raise PlanError("fit: a gradient needs coefficients at which it is taken; got none")
     for coefficients in at:
         _check_coefficients(coefficients, made)
-    if isinstance(aggregation, Gradient) and not SMALLEST_CLIP <= aggregation.clip <= LARGEST_CLIP:
-        raise PlanError(f"fit: clip must lie between 2**-100 and 2**100; got {aggregation.clip!r}; 1 is usual")
+    if isinstance(aggregation, Gradient) and not SMALLEST_CLIP <= aggregation.clip_norm <= LARGEST_CLIP:
+        raise PlanError(f"fit: clip_norm must be from 2**-100 to 2**100; got {aggregation.clip_norm!r}; 1 is usual")
 
 
 def describe_model(model: RegressionModel) -> str:

@@ -36,16 +36,14 @@ NARROWEST_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
 
 
-class Bounded(
-    msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit_defaults=True, rename={"whole": "integer"}
-):
+class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit_defaults=True):
     """A column of numbers, clamped to ``[low, high]`` before anything is computed.
 
     Parameters
     ----------
     low, high : float
         ``low < high``, each 0, or between 1e-100 and 1e100 in size.  What is not a finite number does not count at all.
-    whole : bool
+    integer : bool
         Whether the column holds whole numbers; a fraction is rounded to the nearest.  Its values can then be groups,
         and its quantiles are whole.
     outside : {"clamp", "drop"}
@@ -63,16 +61,17 @@ class Bounded(
 
     low: float
     high: float
-    whole: bool = False
+    integer: bool = False
     outside: Outside = "clamp"
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             msgspec.structs.force_setattr(self, name, _finite(getattr(self, name), name))
-        given: object = self.whole
+        given: object = self.integer
         if not isinstance(given, bool) or (given and not (self.low.is_integer() and self.high.is_integer())):
             raise SchemaError(
-                f"Bounded: whole must be True or False, and with True both bounds whole; got whole={self.whole!r}, "
+                f"Bounded: integer must be True or False, and with True both bounds whole; got "
+                f"integer={self.integer!r}, "
                 f"low={self.low!r}, high={self.high!r}"
             )
         if not self.low < self.high:

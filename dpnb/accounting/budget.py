@@ -94,10 +94,10 @@ class Budget(Frozen):
         InvalidValueError
             mu is not a positive number.
         """
-        return cls.gdp_squared(positive(mu, name="mu") ** 2)
+        return cls.from_mu_squared(positive(mu, name="mu") ** 2)
 
     @classmethod
-    def gdp_squared(cls, mu_squared: Number) -> Budget:
+    def from_mu_squared(cls, mu_squared: Number) -> Budget:
         """The same with mu squared given, so that mu itself may be irrational, as a share of another budget is.
 
         Raises
@@ -106,7 +106,7 @@ class Budget(Frozen):
             mu_squared is not a positive number.
         """
         budget = object.__new__(cls)
-        loss = GDP.from_squared(positive(mu_squared, name="mu_squared"))
+        loss = GDP.from_mu_squared(positive(mu_squared, name="mu_squared"))
         budget._set(loss=loss, epsilon=None, delta=None, discovery_delta=Fraction(0))
         return budget
 
@@ -127,7 +127,7 @@ class Budget(Frozen):
             It cannot be read.
         """
         if "mu_squared" in stored:
-            return cls.gdp_squared(from_text(stored["mu_squared"]))
+            return cls.from_mu_squared(from_text(stored["mu_squared"]))
         epsilon, delta = from_text(stored["epsilon"]), from_text(stored["delta"])
         return cls(epsilon, delta, from_text(stored.get("discovery_delta", "0")))
 

@@ -84,69 +84,77 @@ class PrivacyGuarantee:
 
     Parameters
     ----------
-    name : str
+    filter_name : str
         One of `FILTERS`.
     budget : Budget
-    start : filter
+    initial_filter : filter
         Before the first release.
     mu0_squared : Fraction
         Of the GDP budget for the same promise.
-    slack : Fraction or None
+    shared_delta : Fraction or None
         The delta that answers share out among themselves, for a filter that counts epsilons; None for the others.
     """
 
-    name: str
+    filter_name: str
     budget: Budget
-    start: AnyFilter
+    initial_filter: AnyFilter
     mu0_squared: Fraction
-    slack: Fraction | None = None
+    shared_delta: Fraction | None = None
 
     @property
     def refining(self) -> str | None:
         """What refining an answer costs beyond asking once at the finer level, in words; None if nothing."""
-        if self.slack is None:
+        if self.shared_delta is None:
             return None
         return "costs more than asking at the finer level at once: this filter counts each answer's own epsilon"
 
     @property
     def words(self) -> str:
         """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2118-GDP``."""
-        kept = self.kept
+        kept = self.filter_guarantee
         if self.budget.epsilon is None or self.budget.delta is None:
             return kept
         return f"({display_bound(self.budget.epsilon)}, {display_bound(self.budget.delta)})-DP, kept as {kept}"
 
     @property
-    def kept(self) -> str:
+    def filter_guarantee(self) -> str:
         """The guarantee that the filter keeps, for example ``0.2118-GDP``.
 
         Rounded up, since the whole budget may be spent: a smaller figure would promise more than is kept.  An order of
         a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
         """
-        if isinstance(self.start, GDPFilter):
-            return f"{display_up(decimal_sqrt_up(self.start.budget.mu_squared))}-GDP"
-        if isinstance(self.start, ZCDPFilter):
-            return f"{display_up(decimal_up(self.start.budget.rho))}-zCDP"
-        if isinstance(self.start, RDPFilter):
-            ((order, rho),) = self.start.budget.curve
+        if isinstance(self.initial_filter, GDPFilter):
+            return f"{display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))}-GDP"
+        if isinstance(self.initial_filter, ZCDPFilter):
+            return f"{display_up(decimal_up(self.initial_filter.budget.rho))}-zCDP"
+        if isinstance(self.initial_filter, RDPFilter):
+            ((order, rho),) = self.initial_filter.budget.curve
             return f"{display_up(decimal_up(rho))}-RDP of order {display_down(decimal_down(order), 6)}"
-        if isinstance(self.start, ApproxDPFilter):
-            return f"V within {display_up(decimal_up(2 * self.start.budget.rho))}"
-        if isinstance(self.start, RogersFilter):
-            return f"K within {display_up(decimal_up(self.start.budget.epsilon))}"
+        if isinstance(self.initial_filter, ApproxDPFilter):
+            return f"V within {display_up(decimal_up(2 * self.initial_filter.budget.rho))}"
+        if isinstance(self.initial_filter, RogersFilter):
+            return f"K within {display_up(decimal_up(self.initial_filter.budget.epsilon))}"
         return "sums of epsilon and delta"
 
-    def enters(self, loss: Loss) -> Loss:
+    def to_filter_loss(self, loss: Loss) -> Loss:
         """The loss that the filter is given for a release.
 
         For a filter that counts epsilons a Gaussian release enters as
         :func:`dpnb.accounting.delta_split.equivalent_epsilon_delta` says.
         """
-        if self.slack is None or not isinstance(loss, GDP) or not isinstance(self.start, BasicFilter | RogersFilter):
+        if (
+            self.shared_delta is None
+            or not isinstance(loss, GDP)
+            or not isinstance(self.initial_filter, BasicFilter | RogersFilter)
+        ):
             return loss
-        return equivalent_epsilon_delta(loss.mu_squared, self.start, self.slack) if loss.mu_squared else ApproxDP(0)
+        return (
+            equivalent_epsilon_delta(loss.mu_squared, self.initial_filter, self.shared_delta)
+            if loss.mu_squared
+            else ApproxDP(0)
+        )
 
-    def left(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
+    def remaining(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
         """The largest Gaussian release that takes at most this share of what is left, in the scale that is spent.
 
         For a filter that adds up mu squared, all that is left is exact and a part of it is rounded down to a mu of few
@@ -159,19 +167,19 @@ class PrivacyGuarantee:
         share : Fraction
             In (0, 1].
         """
-        if self.slack is not None:
+        if self.shared_delta is not None:
             squared = exact(self._searched(state, share)) ** 2
         else:
             squared = _mu_squared_left(state)
             squared = squared if share == 1 else exact(decimal_sqrt_down(share * squared)) ** 2
-        return GDP.from_squared(squared if squared >= ROUNDING_TOLERANCE * self.mu0_squared else 0)
+        return GDP.from_mu_squared(squared if squared >= ROUNDING_TOLERANCE * self.mu0_squared else 0)
 
     def _searched(self, state: AnyFilter, share: Fraction) -> float:
         """By bisection: what is returned was tried and fits."""
         goal = exact(state.headroom) * (1 - share)
 
         def fits(mu: float) -> bool:
-            loss = self.enters(GDP(mu))
+            loss = self.to_filter_loss(GDP(mu))
             return state.admits(loss) and (share == 1 or exact(state.step(loss).headroom) >= goal)
 
         low, high = 0.0, decimal_sqrt_down(self.mu0_squared)
@@ -187,11 +195,11 @@ class PrivacyGuarantee:
         """The computed figures as texts, so that another version of a library cannot move them."""
         return {
             "mu0_squared": to_text(self.mu0_squared),
-            "filter_budget": json.dumps(self.start.budget.to_json()),
-            **({} if self.slack is None else {"delta_split": DELTA_SPLIT}),
+            "filter_budget": json.dumps(self.initial_filter.budget.to_json()),
+            **({} if self.shared_delta is None else {"delta_split": DELTA_SPLIT}),
         }
 
-    def with_figures(self, stored: Mapping[str, str]) -> PrivacyGuarantee:
+    def with_parameters(self, stored: Mapping[str, str]) -> PrivacyGuarantee:
         """The same promise with the figures that :meth:`to_json` once wrote.
 
         Raises
@@ -199,15 +207,20 @@ class PrivacyGuarantee:
         KeyError, ValueError, DpnbError
             They cannot be read, or were written under another rule.
         """
-        if self.slack is not None and stored.get("delta_split") != DELTA_SPLIT:
+        if self.shared_delta is not None and stored.get("delta_split") != DELTA_SPLIT:
             raise LedgerError(
-                f"filter={self.name!r} chooses the delta of each answer differently since this ledger was made; start "
+                f"filter={self.filter_name!r} chooses the delta of each answer differently since this ledger was made; "
+                f"start "
                 "a new ledger, whose loss adds to what this one has spent"
             )
         mu0_squared = from_text(stored["mu0_squared"])
         budget = loss_from_json(json.loads(stored["filter_budget"]))
-        start = self.start.restarted(budget) if isinstance(self.start, SumFilter) else self.start
-        return replace(self, mu0_squared=mu0_squared, start=start)
+        start = (
+            self.initial_filter.with_budget(budget)
+            if isinstance(self.initial_filter, SumFilter)
+            else self.initial_filter
+        )
+        return replace(self, mu0_squared=mu0_squared, initial_filter=start)
 
 
 def display_bound(bound: Fraction) -> str:
@@ -235,7 +248,7 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
     """
     if individual:
         made = make_guarantee(name, budget)
-        return replace(made, start=worst_case_filter(made.start))
+        return replace(made, initial_filter=worst_case_filter(made.initial_filter))
     given: object = name
     if not isinstance(given, str) or given not in FILTERS:
         raise InvalidValueError(
@@ -268,8 +281,8 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
         filter_ = ApproxDPFilter(epsilon, conversion_delta=delta - discovery, slack_delta=discovery)
         return PrivacyGuarantee(name, budget, filter_, mu0_squared)
     if name == "rogers":
-        return PrivacyGuarantee(name, budget, RogersFilter(epsilon, delta), mu0_squared, slack=delta / 2)
-    return PrivacyGuarantee(name, budget, BasicFilter(epsilon, delta), mu0_squared, slack=delta)
+        return PrivacyGuarantee(name, budget, RogersFilter(epsilon, delta), mu0_squared, shared_delta=delta / 2)
+    return PrivacyGuarantee(name, budget, BasicFilter(epsilon, delta), mu0_squared, shared_delta=delta)
 
 
 def _mu_squared_left(state: AnyFilter) -> Fraction:

@@ -51,13 +51,13 @@ class PartRef:
         Number of the partition.
     part : str
         Key of the part.
-    most : int
+    max_parts_per_unit : int
         In how many parts one unit can have rows: p.
     """
 
     partition: int
     part: str
-    most: int
+    max_parts_per_unit: int
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class PartSums:
             loss = tuple(grown)
         return PartSums(sums), loss
 
-    def free(self, place: PartRef, size: int) -> Parts:
+    def free_loss(self, place: PartRef, size: int) -> Parts:
         """What a part can still be charged at no cost outside, component by component; `size` of them."""
         own = self.sums.get(place.partition, {}).get(place.part, (_ZERO,) * size)
         return tuple(max(r - o, _ZERO) for o, r in zip(own, self._rivals(place, size), strict=True))
@@ -110,9 +110,11 @@ class PartSums:
     def _rivals(self, place: PartRef, size: int) -> Parts:
         """The p-th largest sum among the other parts, component by component; 0 where there are fewer."""
         others = [sums for part, sums in self.sums.get(place.partition, {}).items() if part != place.part]
-        if len(others) < place.most:
+        if len(others) < place.max_parts_per_unit:
             return (_ZERO,) * size
-        return tuple(sorted(component, reverse=True)[place.most - 1] for component in zip(*others, strict=True))
+        return tuple(
+            sorted(component, reverse=True)[place.max_parts_per_unit - 1] for component in zip(*others, strict=True)
+        )
 
 
 NO_PARTS = PartSums()

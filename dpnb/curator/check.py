@@ -121,7 +121,7 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
         at, unit = ("schema", name) if name else ("schema",), declared.units[name]
         columns = []
         for column, kind in declared.schemas[name].items():
-            place = stated.place(*at, column)
+            place = stated.locate(*at, column)
             found = summarize_column(frame, column, kind) if column in whole[name] else None
             columns.append(CheckedColumn(column, kind, found))
             if found is None:
@@ -129,7 +129,7 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
             else:
                 advice += about_column(place, frame, column, kind, found)
         if unit.column is not None and unit.column not in whole[name]:
-            advice.append(about_absent(stated.place("privacy_unit"), unit.column, [*frame.columns]))
+            advice.append(about_absent(stated.locate("privacy_unit"), unit.column, [*frame.columns]))
         made.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
         if name in units:
             advice += about_units(stated, name, unit, units[name])

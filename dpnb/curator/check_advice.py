@@ -73,18 +73,19 @@ def about_units(stated: Declaration, name: str, unit: PrivacyUnit, found: UnitSu
     """Rows that do not count because of whose they are."""
     of = f" of table {name!r}" if name else ""
     advice = []
-    if found.without:
+    if found.rows_without_unit:
         text = (
-            f"privacy_unit {unit.column!r}: is missing in {_share(found.without, found.rows)} rows{of}, which do not "
+            f"privacy_unit {unit.column!r}: is missing in {_share(found.rows_without_unit, found.rows)} rows{of}, "
+            "which do not "
             "count; fill it in, or remove these rows"
         )
-        advice.append(CheckAdvice(stated.place("privacy_unit"), text, found.without > MANY * found.rows))
+        advice.append(CheckAdvice(stated.locate("privacy_unit"), text, found.rows_without_unit > MANY * found.rows))
     if found.beyond:
         text = (
             f"max_rows_per_unit: {_share(found.beyond, found.rows)} rows{of} are beyond {unit.max_rows:,} per unit and "
             "do not count; a larger limit counts more of them and makes every answer noisier"
         )
-        advice.append(CheckAdvice(stated.place("max_rows_per_unit", name), text, to_fix=False))
+        advice.append(CheckAdvice(stated.locate("max_rows_per_unit", name), text, to_fix=False))
     return advice
 
 

@@ -55,10 +55,10 @@ def _units(table: CheckedTable) -> str:
     rows = f"{found.rows:,} rows"
     if column is None:
         return f"{rows}, each of them a unit"
-    said = f"{rows} of {found.units:,} units ({column}); {found.without:,} rows without a unit"
+    said = f"{rows} of {found.units:,} units ({column}); {found.rows_without_unit:,} rows without a unit"
     if table.unit.max_rows is not None:
         said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows per unit"
-    if table.unit.limits != ContributionBounds():
+    if table.unit.contribution_bounds != ContributionBounds():
         said += "; what its other limits leave out depends on the question and is not counted here"
     return said
 
@@ -77,7 +77,7 @@ def _column(column: CheckedColumn) -> tuple[str, ...]:
 
 def _declared(column: ColumnType) -> str:
     if isinstance(column, Bounded):
-        return f"{'whole ' if column.whole else ''}numbers {describe_bounds_of_column(column)}"
+        return f"{'whole ' if column.integer else ''}numbers {describe_bounds_of_column(column)}"
     if isinstance(column, Dates):
         return f"dates {describe_bounds_of_column(column)}"
     return f"{len(column.values)} categories" if isinstance(column, Categories) else "text"

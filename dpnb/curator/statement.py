@@ -77,7 +77,7 @@ class Statement:
         The unit, as the table names it.
     ledger, version : str
         From which file, and of which version of the table.
-    pledge : Pledge
+    metadata : Pledge
     account : Account
         Of everybody: how the public worst case stands.
     on_exhausted : str
@@ -89,7 +89,7 @@ class Statement:
     who: str
     ledger: str
     version: str
-    pledge: LedgerMetadata
+    metadata: LedgerMetadata
     account: Accountant
     on_exhausted: OnExhausted
     budget: Fraction
@@ -101,7 +101,7 @@ class Statement:
         return sum((line.paid for line in self.lines), Fraction(0))
 
     @property
-    def out_since(self) -> int | None:
+    def excluded_since(self) -> int | None:
         """The question since which the person is out for good, under ``"drop"``."""
         out = (line.id for line in self.lines if line.took == "left out")
         return next(out, None) if self.on_exhausted == "drop" else None
@@ -109,7 +109,7 @@ class Statement:
     @property
     def left(self) -> Fraction:
         """What can still be charged, as mu squared; nothing for whoever is out for good."""
-        return Fraction(0) if self.out_since is not None else max(self.budget - self.spent, Fraction(0))
+        return Fraction(0) if self.excluded_since is not None else max(self.budget - self.spent, Fraction(0))
 
 
 def statement(
@@ -147,22 +147,22 @@ def statement(
         The ledger is missing, cannot be read, or was altered.
     """
     refuse_in_kernel("statement", ALONE, StatementError)
-    copied = Ledger.copied(ledger)
+    copied = Ledger.read_only_copy(ledger)
     try:
-        stored = copied.promise
-        pledge = LedgerMetadata.from_texts(stored, copied.path)
+        stored = copied.metadata
+        pledge = LedgerMetadata.from_dict(stored, copied.path)
         if pledge.on_exhausted is None:
             raise StatementError(
                 f"statement: is for a session with accounting='individual', and the ledger {copied.path!r} is of one "
                 "with accounting='worst-case', which charges everybody alike; session.log() shows what, to anybody"
             )
-        account = Accountant.kept_in(copied)
+        account = Accountant.from_ledger(copied)
         version = _version(version, copied.charges())
         frames = read_tables(files_of(tables, pledge.tables.schemas, "--table"), "--table")
         pledge.tables.read(UnreadTables(frames))
         number = _number(unit, unit_type, frames, pledge.tables)
         paid = IndividualAccounting(pledge.tables, account, version, pledge.on_exhausted).paid_by(number)
-        budget = account.promise.start.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
+        budget = account.promise.initial_filter.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
         lines = tuple(map(_line, paid))
         return Statement(
             _who(unit, pledge.tables), copied.path, version, pledge, account, pledge.on_exhausted, budget, lines
@@ -173,7 +173,7 @@ def statement(
 
 def _version(given: str | None, charges: list[Charge]) -> str:
     """Of the table in the curator's file; one that the ledger does not name may be one that was never asked."""
-    versions = list(dict.fromkeys(charge.version for charge in charges))
+    versions = list(dict.fromkeys(charge.table_version for charge in charges))
     if given is None and len(versions) > 1:
         raise StatementError(
             f"--version: needed, since the ledger has questions about the versions {', '.join(map(repr, versions))} of "
@@ -215,21 +215,21 @@ def _who(unit: str, tables: PrivateTables) -> str:
 
 def _line(paid: UnitChargeRecord) -> StatementEntry:
     charge = paid.charge
-    if charge.launch is not None or charge.said is not None:
+    if charge.launch is not None or charge.result is not None:
         words = launch_text.of(charge)
     else:
         words = describe_plan(plan_of(charge), request_of(charge).view)
     # What is counted for a unit is rounded up, maybe beyond the worst case: that is a bound too, and a rounder number.
     worst = gdp_of(charge.loss)
-    asked = Fraction(paid.asked) if worst is None else min(Fraction(paid.asked), worst.mu_squared)
+    asked = Fraction(paid.full_cost) if worst is None else min(Fraction(paid.full_cost), worst.mu_squared)
     return StatementEntry(
         id=charge.id,
         time=charge.time,
         question=words,
-        version=charge.version,
+        version=charge.table_version,
         asked=asked,
         paid=paid.paid,
-        took=paid.took,
-        answered=charge.state == "released",
+        took=paid.participation,
+        answered=charge.status == "released",
         delta=charge.loss.delta,
     )

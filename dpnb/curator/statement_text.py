@@ -37,7 +37,7 @@ def statement_text(made: Statement) -> str:
 
     What analysts wrote, as in the names of groups, is shown without the characters that move a terminal's cursor.
     """
-    loud = [] if made.pledge.notice is None else [f"!!! {made.pledge.notice} !!!", ""]
+    loud = [] if made.metadata.notice is None else [f"!!! {made.metadata.notice} !!!", ""]
     title = [f"Statement for {made.who}", ALONE, ""]
     facts = facts_text([(name, printable(text)) for name, text in _facts(made)], BEGIN, WIDTH - BEGIN)
     lines = [*loud, *title, *facts, "", *_table(made), "", *_notes(made), *([""] if loud else []), *loud[:1]]
@@ -45,11 +45,11 @@ def statement_text(made: Statement) -> str:
 
 
 def _facts(made: Statement) -> list[tuple[str, str]]:
-    promise, whose = made.account.promise, made.pledge.tables.words
+    promise, whose = made.account.promise, made.metadata.tables.words
     asked = {line.version for line in made.lines}
     never = "" if made.version in asked or not asked else ", of which the ledger has no question"
     return [
-        ("session", f"{made.pledge.name}; {len(made.lines)} rows in the ledger {made.ledger}"),
+        ("session", f"{made.metadata.name}; {len(made.lines)} rows in the ledger {made.ledger}"),
         ("table", f"version {made.version!r}{never}"),
         ("promise", describe_guarantee(promise, whose)),
         (
@@ -77,8 +77,8 @@ def _spent(made: Statement) -> str:
 
 
 def _left(made: Statement) -> str:
-    if made.out_since is not None:
-        return f"nothing that can be used: out for good since question {made.out_since}"
+    if made.excluded_since is not None:
+        return f"nothing that can be used: out for good since question {made.excluded_since}"
     if made.left <= ROUNDING_TOLERANCE * made.budget:
         return "nothing"
     name, left = _amount(made, made.left, up=False)
@@ -87,7 +87,7 @@ def _left(made: Statement) -> str:
 
 def _amount(made: Statement, mu_squared: Fraction, *, up: bool) -> tuple[str, float]:
     """A sum in the measure of the filter, with its name."""
-    if made.account.promise.name == "zcdp":
+    if made.account.promise.filter_name == "zcdp":
         return "rho", (decimal_up if up else decimal_down)(mu_squared / 2)
     return "mu", (decimal_sqrt_up if up else decimal_sqrt_down)(mu_squared)
 
@@ -125,8 +125,8 @@ def _became(line: StatementEntry, made: Statement) -> str:
         "worst case": f"charged the worst case of version {line.version!r}",
         "free": "free for everybody",
     }[line.took]
-    if line.took == "left out" and made.out_since not in (None, line.id):
-        words = f"left out since question {made.out_since}"
+    if line.took == "left out" and made.excluded_since not in (None, line.id):
+        words = f"left out since question {made.excluded_since}"
     return words if line.answered else f"{words}; never answered"
 
 

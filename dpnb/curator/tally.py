@@ -95,7 +95,7 @@ class UnitSummary:
     rows : int
     units : int
         Units that have a row.
-    without : int
+    rows_without_unit : int
         Rows whose unit is missing, which do not count.
     beyond : int
         Rows beyond `max_rows_per_unit`, which do not count.
@@ -103,7 +103,7 @@ class UnitSummary:
 
     rows: int
     units: int
-    without: int
+    rows_without_unit: int
     beyond: int
 
 
@@ -163,7 +163,7 @@ def summarize_units(
         name: UnitSummary(
             rows=len(table),
             units=len(np.unique(known[name].units)),
-            without=len(table) - known[name].rows,
+            rows_without_unit=len(table) - known[name].rows,
             beyond=known[name].rows - kept[name].rows,
         )
         for name, table in tables.items()

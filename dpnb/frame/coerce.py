@@ -214,12 +214,12 @@ def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) ->
 
 def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
     """One part of a key, as its column has it."""
-    part, kind = constant(value, "keys"), dtype_of(group.of, schema)
+    part, kind = constant(value, "keys"), dtype_of(group.expression, schema)
     if isinstance(kind, String):
         return text_of(part) or ""
     if isinstance(kind, Timestamp | Duration):
         raise PlanError(f"keys: {group.name!r} has dates; group by a part of them, such as .dt.year; got {part!r}")
-    possible = public_keys_of(group.of, schema) or ()
+    possible = public_keys_of(group.expression, schema) or ()
     if part not in possible or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
         shown = ", ".join(map(repr, possible[:LISTED])) + (", ..." if len(possible) > LISTED else "")
         raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; these are {shown}")

@@ -65,7 +65,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
             view = view._with(assigned={**view._view.columns, name: node})
         return view
 
-    def limit(
+    def bound_contributions(
         self,
         *,
         max_rows_per_unit: int | None = None,
@@ -149,7 +149,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         groups = groups_of(self._view, by)
         return GroupBy(self._view, groups, listed_keys(self._view, groups, keys))
 
-    def discover(self, by: Any, *, delta: object = None) -> Q:
+    def discover(self, by: Any, *, discovery_delta: object = None) -> Q:
         """Find the groups that enough privacy units have, privately: their keys, and how many units each.
 
         A group that one unit alone has is found with probability at most delta, which is taken from the budget's
@@ -163,7 +163,9 @@ class Frame(UnsupportedOperations, Generic[Q]):
         PlanError
             The budget has no ``discovery_delta``, or a column has no values to list.
         """
-        return self._view.question(Discovery(self._view.discovery(delta)), PlainView(), groups_of(self._view, by))
+        return self._view.question(
+            Discovery(self._view.discovery(discovery_delta)), PlainView(), groups_of(self._view, by)
+        )
 
     # --- questions ---------------------------------------------------------------------------------------------
 
@@ -171,7 +173,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         """Number of rows."""
         return self._view.question(*aggregation_for("count", None))
 
-    def units(self) -> Q:
+    def count_units(self) -> Q:
         """Number of privacy units with at least one row."""
         return self._view.question(*aggregation_for("units", None))
 
@@ -222,10 +224,10 @@ class Frame(UnsupportedOperations, Generic[Q]):
         mu: Any,
         steps: int,
         name: str | None = None,
-        clip: Any = 1.0,
+        clip_norm: Any = 1.0,
         learning_rate: Any = None,
         chains: int = 8,
-        size: int | None = None,
+        public_size: int | None = None,
         check_every: int | None = None,
         check_mu: Any = None,
         patience: int = 2,
@@ -236,7 +238,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
 
         Nothing is charged now; ``.step()`` and ``.run()`` of what this returns are charged step by step.
 
-        A step releases the sum of all units' gradients, each scaled down to a norm of `clip`, with noise added once to
+        A step releases the sum of all units' gradients, each scaled down to `clip_norm`, with noise added once to
         the sum, and divides it by a public number of units.  Inside, columns are brought to -1 to 1 by the schema's
         bounds; coefficients are given in the columns' own units.  The same name and arguments give the same fit again,
         its steps free, in any kernel.
@@ -257,14 +259,14 @@ class Frame(UnsupportedOperations, Generic[Q]):
             At most.
         name : str, optional
             The regression in words if left out.
-        clip : Number
+        clip_norm : Number
             The norm to which a unit's gradient, summed over its rows, is scaled down, in the scaled columns' units.
         learning_rate : Number, optional
             If left out, one at which no descent can overshoot, whatever the rows are.  It is slow where most rows are
             far from their bounds, above all for ``"poisson"``: take a larger one then.
         chains : int
             Independent descents side by side, for intervals that cover the noise.  The cost does not depend on it.
-        size : int, optional
+        public_size : int, optional
             A public number of units, by which the sum is divided; the session's `public_size` if left out.
         check_every : int, optional
             After so many steps each, release how badly the coefficients predict, and stop when it does not get better.
@@ -293,7 +295,13 @@ class Frame(UnsupportedOperations, Generic[Q]):
         nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
         model, terms = model_of(nodes[0], nodes[1:], family, self._view)
         rows = self._view.plan(Count())
-        given = {"clip": clip, "learning_rate": learning_rate, "chains": chains, "size": size, "start": start}
+        given = {
+            "clip_norm": clip_norm,
+            "learning_rate": learning_rate,
+            "chains": chains,
+            "public_size": public_size,
+            "start": start,
+        }
         checks = {"check_every": check_every, "check_mu": check_mu, "patience": patience}
         return self._view.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **given, **checks)
 

@@ -40,7 +40,7 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
         """Number of rows in each group."""
         return self._question(*aggregation_for("count", None))
 
-    def units(self) -> Q:
+    def count_units(self) -> Q:
         """Number of privacy units with at least one row in each group."""
         return self._question(*aggregation_for("units", None))
 

@@ -21,13 +21,13 @@ REMEDIES: dict[str, str] = {
     **dict.fromkeys(["apply", "map", "applymap", "pipe", "transform", "query", "eval"], RUNS_CODE),
     **dict.fromkeys(
         ["shape", "size", "empty", "info", "memory_usage", "nbytes", "ndim"],
-        "would tell the number of rows, which is private; ask .count() or .units() and release it",
+        "would tell the number of rows, which is private; ask .count() or .count_units() and release it",
     ),
     **dict.fromkeys(
         ["dtype", "dtypes"], "is what the curator declared; the session's schema and .columns say it"
     ),
     **dict.fromkeys(["nunique"], "is not offered; ask .value_counts() of declared categories, or dpnb's .discover()"),
-    **dict.fromkeys(["drop_duplicates", "duplicated"], "looks at other rows; ask .units() for distinct privacy units"),
+    **dict.fromkeys(["drop_duplicates", "duplicated"], "compares rows; .count_units() counts distinct privacy units"),
     **dict.fromkeys(["shift", "diff", "cumsum", "cumprod", "rank", "rolling", "expanding", "pct_change"],
                     "looks at other rows, so that one unit could change what others give; ask aggregates instead"),
     **dict.fromkeys(["join", "concat", "append"], "is not offered; join tables of a session by .merge()"),

@@ -148,7 +148,7 @@ class TableView(NotCopyable, Generic[Q]):
                 f"got how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
             )
         if self.limits != ContributionBounds() or other.limits != ContributionBounds():
-            raise PlanError("merge: .limit() the join, not the tables that go into it")
+            raise PlanError("merge: .bound_contributions() the join, not the tables that go into it")
         source = Join(self.source, other.source, suffixes)
         refuse_repeats(source)
         columns: dict[str, Expression] = {}

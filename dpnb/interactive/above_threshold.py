@@ -108,9 +108,9 @@ class AboveThresholdParameters:
     ----------
     epsilon : Fraction
         What it costs altogether, paid at launch.
-    hits : int
+    max_positives : int
         c: how many answers may be "above".
-    monotone, values : bool
+    monotonic, return_values : bool
         As for `EpsilonSplit.divide`.
 
     Attributes
@@ -125,13 +125,15 @@ class AboveThresholdParameters:
     """
 
     epsilon: Fraction
-    hits: int
-    monotone: bool = False
-    values: bool = False
+    max_positives: int
+    monotonic: bool = False
+    return_values: bool = False
     allotment: EpsilonSplit = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        divided = EpsilonSplit.divide(self.epsilon, self.hits, monotone=self.monotone, values=self.values)
+        divided = EpsilonSplit.divide(
+            self.epsilon, self.max_positives, monotonic=self.monotonic, return_values=self.return_values
+        )
         object.__setattr__(self, "epsilon", divided.epsilon)
         object.__setattr__(self, "allotment", divided)
 
@@ -148,12 +150,12 @@ class AboveThresholdParameters:
     @property
     def query_scale(self) -> Fraction:
         """Scale of the noise of every comparison, in lattice steps."""
-        return (1 if self.monotone else 2) * self.hits * STEPS / self.allotment.hits
+        return (1 if self.monotonic else 2) * self.max_positives * STEPS / self.allotment.hits
 
     @property
     def value_scale(self) -> Fraction | None:
         """Scale of a value's noise, in lattice steps; None without values."""
-        return self.hits * STEPS / self.allotment.values if self.values else None
+        return self.max_positives * STEPS / self.allotment.values if self.return_values else None
 
     def margin_steps(self, queries: int, beta: Number) -> int:
         """How far from its threshold a query must be, for all answers to be right at once.
@@ -209,7 +211,7 @@ class AboveThresholdParameters:
             There are no values.
         """
         if self.value_scale is None:
-            raise RequestError("value_half_width: needs values, launched without. Launch with values.")
+            raise RequestError("value_half_width: needs values, launched without. Launch with return_values=True.")
         return Fraction(laplace_half_width(self.value_scale, alpha) + 1, STEPS)
 
 
@@ -229,17 +231,17 @@ class LaplaceComparison:
 
 
 class LaplaceAboveThreshold(SingleUse):
-    """Answers whether sums are above thresholds, until `hits` of them were; see this module's docstring.
+    """Answers whether sums are above thresholds, until `max_positives` of them were; see this module's docstring.
 
     Parameters
     ----------
     epsilon : Fraction
         What all answers together cost; the caller charges it before launching.
-    hits : int
+    max_positives : int
         How many answers may be "above".
-    monotone : bool
+    monotonic : bool
         Whether all queries move the same way when a unit is added: a promise of the caller's.
-    values : bool
+    return_values : bool
         Whether answers "above" come with values.
     source : Source
         Where the random bits come from.
@@ -256,9 +258,11 @@ class LaplaceAboveThreshold(SingleUse):
 
     __slots__ = ("_hidden", "_query_scale", "_source", "_terms", "_used", "_value_scale")
 
-    def __init__(self, epsilon: Fraction, hits: int, *, monotone: bool, values: bool, source: NoiseSource) -> None:
+    def __init__(
+        self, epsilon: Fraction, max_positives: int, *, monotonic: bool, return_values: bool, source: NoiseSource
+    ) -> None:
         super().__init__()
-        self._terms = AboveThresholdParameters(epsilon, hits, monotone, values)
+        self._terms = AboveThresholdParameters(epsilon, max_positives, monotonic, return_values)
         self._query_scale, self._value_scale = self._terms.query_scale, self._terms.value_scale
         self._source = source
         self._used = 0
@@ -270,14 +274,14 @@ class LaplaceAboveThreshold(SingleUse):
         return self._terms
 
     @property
-    def used(self) -> int:
+    def n_used(self) -> int:
         """How many answers were "above"."""
         return self._used
 
     @property
-    def left(self) -> int:
+    def n_remaining(self) -> int:
         """How many more may be."""
-        return self._terms.hits - self._used
+        return self._terms.max_positives - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> LaplaceComparison:
         """Say whether a sum is above a threshold.
@@ -301,7 +305,7 @@ class LaplaceAboveThreshold(SingleUse):
         place = on_lattice(total, sensitivity, threshold)
         self._check_process()
         with self._lock:
-            self._check_left(self.left, f"all {self._terms.hits} answers 'above' were given")
+            self._check_left(self.n_remaining, f"all {self._terms.max_positives} answers 'above' were given")
             if place + discrete_laplace(self._query_scale, self._source) < self._hidden:
                 return LaplaceComparison(False)
             # Counted before anything else can fail: an interrupted answer wastes a hit and gives none away.
@@ -313,8 +317,8 @@ class LaplaceAboveThreshold(SingleUse):
     def __repr__(self) -> str:
         terms = self._terms
         return (
-            f"AboveThreshold(epsilon={to_text(terms.epsilon)}, hits={terms.hits}, monotone={terms.monotone}, "
-            f"values={terms.values}, used={self.used})"
+            f"AboveThreshold(epsilon={to_text(terms.epsilon)}, max_positives={terms.max_positives}, "
+            f"monotonic={terms.monotonic}, return_values={terms.return_values}, n_used={self.n_used})"
         )
 
 

@@ -34,10 +34,12 @@ class EpsilonSplit:
         return self.threshold + self.hits + self.values
 
     @classmethod
-    def divide(cls, epsilon: Number, hits: int, *, monotone: bool = False, values: bool = False) -> EpsilonSplit:
+    def divide(
+        cls, epsilon: Number, max_positives: int, *, monotonic: bool = False, return_values: bool = False
+    ) -> EpsilonSplit:
         """Divide epsilon as is best for telling above from below.
 
-        Between threshold and hits it is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotone, which makes the variance of
+        Between threshold and hits it is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, which makes the variance of
         nu - rho least (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of epsilon:
         which of the two errors matters more is not known here, and with halves neither the comparison's nor the
         value's noise is more than twice what it would be if all of epsilon went there.
@@ -46,11 +48,11 @@ class EpsilonSplit:
         ----------
         epsilon : Number
             Greater than 0; a float means its shortest decimal.
-        hits : int
+        max_positives : int
             c: how many answers may be "above", 1 to `MOST`.
-        monotone : bool
+        monotonic : bool
             Whether all queries move the same way when a unit is added.
-        values : bool
+        return_values : bool
             Whether answers "above" come with values.
 
         Returns
@@ -63,9 +65,9 @@ class EpsilonSplit:
         InvalidValueError
             A number is out of its range.
         """
-        whole, count = positive(epsilon, name="epsilon"), whole_count(hits, "hits")
-        decisions = whole / 2 if values else whole
-        tenths = _cube_root(1000 * (count if monotone else 2 * count) ** 2)
+        whole, count = positive(epsilon, name="epsilon"), whole_count(max_positives, "max_positives")
+        decisions = whole / 2 if return_values else whole
+        tenths = _cube_root(1000 * (count if monotonic else 2 * count) ** 2)
         threshold = decisions * Fraction(10, 10 + tenths)
         return cls(threshold, decisions - threshold, whole - decisions)
 

@@ -82,17 +82,17 @@ class GradientDescentParameters:
         """
         made = design(model, schema)
         chains = _whole(given["chains"], "chains", MOST_CHAINS)
-        clip = decimal_up(positive(given["clip"], name="clip"))
+        clip = decimal_up(positive(given["clip_norm"], name="clip_norm"))
         start = start_from(given["start"], model.family, made, terms)
         gradient = Gradient(model, (start or (0.0,) * made.width,) * chains, clip)
         first = msgspec.structs.replace(rows, aggregation=gradient)
         check_plan(first, schema)
         rate = None if given["learning_rate"] is None else positive(given["learning_rate"], name="learning_rate")
-        size = None if given["size"] is None else _whole(given["size"], "size", 2**53)
+        size = None if given["public_size"] is None else _whole(given["public_size"], "public_size", 2**53)
         if size is None and public_size is None:
             raise RequestError(
                 "fit: the sum over units is divided by a public number of them, never by how many there are, which is "
-                "private; give size=, or the session public_size="
+                "private; give public_size=, or the session public_size="
             )
         mu = checked_amount(given["mu"], "mu")
         every, check_mu = given["check_every"], given["check_mu"]
@@ -126,8 +126,8 @@ class GradientDescentParameters:
         """What it will cost and what to expect: made without the table."""
         asked, size, rate = self.asked, self.about["public_size"], self.about["learning_rate"]
         mu, steps, chains = from_text(asked["mu"]), asked["steps"], asked["chains"]
-        together = GDP.from_squared(mu**2 * steps)
-        times = account.filter.times(account.promise.enters(GDP(mu)))
+        together = GDP.from_mu_squared(mu**2 * steps)
+        times = account.filter.max_repetitions(account.promise.to_filter_loss(GDP(mu)))
         covers = f"the budget covers {times:,} steps as it stands"
         if account.individual:
             covers = f"everybody surely takes part in {times:,} of them as it stands, and then steps go on"
@@ -175,10 +175,10 @@ def descent_request(
     PlanError, RequestError, InvalidValueError
     """
     tables = core.tables
-    schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.limits)
+    schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.contribution_bounds)
     made = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.questions.public.units, given)
     tables.compile(made.first)  # refuses what cannot be asked where the rows are
-    title = f"{describe_model(model)}{rows.scope}"[:LONGEST_NAME] if name is None else name
+    title = f"{describe_model(model)}{rows.scope_description}"[:LONGEST_NAME] if name is None else name
     return LaunchRequest(GRADIENT_DESCENT, title, made.asked, about=made.about, facts=made.facts(core.account))
 
 
@@ -188,7 +188,7 @@ def _safe_rate(model: RegressionModel, made: RegressionDesign, limits: Contribut
     One over the largest curvature that a unit's loss can have; clipping only makes steps shorter.
     """
     curvature = CURVATURE.get(model.family, made.outcome[0] + made.outcome[1])
-    rows = min((bound for bound in (limits.rows, limits.rows_per_group) if bound is not None), default=1)
+    rows = min((bound for bound in (limits.max_rows, limits.max_rows_per_group) if bound is not None), default=1)
     return 1 / (curvature * made.longest_squared * rows)
 
 

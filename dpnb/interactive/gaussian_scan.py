@@ -58,7 +58,7 @@ class GaussianAboveThreshold(SingleUse):
     ----------
     loss : GDP
         What all answers together cost, mu > 0; the caller charges it before launching.
-    queries : int
+    max_queries : int
         n, 1 to `MOST`.
     source : Source
         Where the random bits come from.
@@ -66,7 +66,7 @@ class GaussianAboveThreshold(SingleUse):
     Attributes
     ----------
     loss : GDP
-    queries : int
+    max_queries : int
 
     Raises
     ------
@@ -95,17 +95,17 @@ class GaussianAboveThreshold(SingleUse):
         return self._loss
 
     @property
-    def queries(self) -> int:
+    def max_queries(self) -> int:
         """How many were declared."""
         return self._queries
 
     @property
-    def used(self) -> int:
+    def n_used(self) -> int:
         """How many were asked."""
         return self._used
 
     @property
-    def left(self) -> int:
+    def n_remaining(self) -> int:
         """How many more may be."""
         return self._queries - self._used
 
@@ -132,13 +132,13 @@ class GaussianAboveThreshold(SingleUse):
         sigma = sigma_for(sensitivity**2 * self._queries, self._loss)
         self._check_process()
         with self._lock:
-            self._check_left(self.left, f"all {self._queries} queries were asked")
+            self._check_left(self.n_remaining, f"all {self._queries} queries were asked")
             self._used += 1
             measurement = measure([total], sigma=sigma, source=self._source)
         return GaussianComparison(_noisy_sum(measurement) >= threshold, measurement)
 
     def __repr__(self) -> str:
-        return f"GaussianScan(loss={self._loss!r}, queries={self._queries}, used={self.used})"
+        return f"GaussianScan(loss={self._loss!r}, queries={self._queries}, used={self.n_used})"
 
 
 def gaussian_margin(loss: GDP, queries: int, beta: Number) -> float:

@@ -78,36 +78,36 @@ class GradientDescent(SessionMechanism):
     """
 
     charged: ClassVar[Charged] = "step by step"
-    terms: ClassVar[str] = (
+    cost_description: ClassVar[str] = (
         "A regression, fitted by noisy gradients. Each step is charged before it is taken, and so is each check of how "
         "well it predicts; stopping early saves the rest."
     )
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        asked = launch.about["arguments"]
+        asked = launch.details["arguments"]
         self._rows = Plan.from_json(asked["rows"])
         self._model = msgspec.convert(asked["model"], RegressionModel)
         self._design = design(self._model, core.tables.schema(self._rows.source))
         self._view = CoefficientsView(tuple(asked["terms"]), self._design.classes, asked["chains"])
         self._mu = from_text(asked["mu"])
         self._check_mu = None if asked["check_mu"] is None else from_text(asked["check_mu"])
-        self.steps = int(asked["steps"])
+        self.max_steps = int(asked["steps"])
         """How many steps it has at most."""
-        start = np.tile(np.array(launch.about["resolved"]["start"], np.float64), (asked["chains"], 1))
+        start = np.tile(np.array(launch.details["resolved"]["start"], np.float64), (asked["chains"], 1))
         self._iterates: list[NDArray[np.float64]] = [start]
         self._events: list[_DescentEvent] = []
         self._counted: set[int] = set()
         self._at = 0
         self._lock = threading.Lock()
-        self.ended: str | None = None
+        self.stop_reason: str | None = None
         """Why the last `run` came to its end, in words; None before one."""
 
     # --- asking -------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Go back to the start: launched again, it gives its steps again, free, as in a notebook that is rerun."""
-        self._at, self.ended = 0, None
+        self._at, self.stop_reason = 0, None
 
     def step(self) -> FitResult:
         """Take the next step, and the check that follows it if one is due; free if it was taken before, in any kernel.
@@ -147,14 +147,14 @@ class GradientDescent(SessionMechanism):
         MechanismClosed
             It was closed before its first step.
         """
-        ended, self.ended = None, None
+        ended, self.stop_reason = None, None
         with work(Stage.CHARGING) as line:
             line.say(self._progress())
             try:
                 while ended is None:
                     ended = self._go_on()
                     line.say(self._progress())
-                self.ended = ended
+                self.stop_reason = ended
             finally:
                 line.say(self._progress())
             if ended in (FINISHED, STOPPED):
@@ -163,8 +163,8 @@ class GradientDescent(SessionMechanism):
 
     def _go_on(self) -> str | None:
         """Take one step; or, where there is none to take, say why."""
-        checks = [_misfit(answer) for answer in self.misfits.values()]
-        if is_plateau(checks, self._launch.about["arguments"]["patience"]):
+        checks = [_misfit(answer) for answer in self.model_losses.values()]
+        if is_plateau(checks, self._launch.details["arguments"]["patience"]):
             return STOPPED
         if self._due(self._at) is None:
             return FINISHED
@@ -180,7 +180,7 @@ class GradientDescent(SessionMechanism):
         """Pass a step with what belongs to it, and before it the check of the last one if that was refused then."""
         if self._due(self._at) is None:
             raise RequestError(
-                f"{self.name}: has taken all of its {self.steps} steps; launch another one under a new name, with "
+                f"{self.name}: has taken all of its {self.max_steps} steps; launch another one under a new name, with "
                 "start= these coefficients"
             )
         is_check = self._is_check(self._at)
@@ -206,7 +206,7 @@ class GradientDescent(SessionMechanism):
 
     def _is_check(self, number: int) -> bool:
         """Whether the event of a number is a check."""
-        every, taken = self._launch.about["arguments"]["check_every"], self._taken(number)
+        every, taken = self._launch.details["arguments"]["check_every"], self._taken(number)
         return bool(every and number and taken % every == 0 and self._events[number - 1].check is None)
 
     def _due(self, number: int) -> tuple[Plan, AnyView, Target] | None:
@@ -215,10 +215,10 @@ class GradientDescent(SessionMechanism):
         if self._is_check(number):
             at = tuple(mean_iterate(self._iterates[: taken + 1]).tolist())
             return self._of(ModelLoss(self._model, at)), PlainView(), target_from(mu=self._check_mu)
-        if taken >= self.steps:
+        if taken >= self.max_steps:
             return None
         at = tuple(tuple(chain) for chain in self._iterates[taken].tolist())
-        clip = self._launch.about["arguments"]["clip_norm"]
+        clip = self._launch.details["arguments"]["clip_norm"]
         return self._of(Gradient(self._model, at, clip)), self._view, target_from(mu=self._mu)
 
     def _of(self, aggregation: Gradient | ModelLoss) -> Plan:
@@ -231,16 +231,18 @@ class GradientDescent(SessionMechanism):
                 return  # it is known already
             check, taken = self._is_check(number), self._taken(number)
             paid = self._paid(number)
-            row = max(row for row, _ in answer.sources[0])
+            row = max(row for row, _ in answer.measurement_ids[0])
             if row > self.id and row not in self._counted:  # what another fit paid before, this one does not
                 paid = paid + answer.cost
                 self._counted.add(row)
             if not check:
-                resolved, before = self._launch.about["resolved"], self._iterates[taken]
-                released = answer.cells.value.reshape(before.shape)
+                resolved, before = self._launch.details["resolved"], self._iterates[taken]
+                released = answer.arrays.value.reshape(before.shape)
                 rate, size = resolved["learning_rate"], resolved["public_size"]
                 self._iterates.append(stepped(before, released, rate=rate, size=size, most=LARGEST))
-            event = _DescentEvent(taken + (not check), paid, answer.sources[0], answer.about, answer if check else None)
+            event = _DescentEvent(
+                taken + (not check), paid, answer.measurement_ids[0], answer.population, answer if check else None
+            )
             self._events.append(event)
 
     def _follow(self) -> None:
@@ -248,7 +250,7 @@ class GradientDescent(SessionMechanism):
         while True:
             number = len(self._events)
             due = self._due(number)
-            charge = None if due is None else self._releases.asked_before(*due)
+            charge = None if due is None else self._releases.find_request(*due)
             if charge is None or (charge.sigma is not None and charge.measurement is None):
                 return
             self._note(number, self._releases.answer_of(charge))
@@ -256,7 +258,7 @@ class GradientDescent(SessionMechanism):
     # --- what is known ------------------------------------------------------------------------------------------
 
     @property
-    def taken(self) -> int:
+    def n_steps(self) -> int:
         """Steps taken in this kernel since it was launched or begun anew."""
         return self._taken(self._at)
 
@@ -269,30 +271,30 @@ class GradientDescent(SessionMechanism):
         For a logistic, Poisson or multinomial regression they are on the scale of the linear predictor; of several
         classes each is less its mean over the classes.  The coefficient of a value of a category is against its first.
         """
-        made, size = self._design, self._launch.about["resolved"]["public_size"]
-        ends = tail_means(self._iterates[: self.taken + 1])
+        made, size = self._design, self._launch.details["resolved"]["public_size"]
+        ends = tail_means(self._iterates[: self.n_steps + 1])
         values = in_own_units(self._model.family, made, ends)
         passed = self._events[: self._at]
         sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in passed))
         keys = tuple((key,) for key in made.classes) or ((),)
         chains = f"{len(values)} chain{'s' if len(values) > 1 else ''}"
-        said = [f"after {self.taken} of {self.steps} steps, {chains}, for {size:,} units"]
+        said = [f"after {self.n_steps} of {self.max_steps} steps, {chains}, for {size:,} units"]
         return FitResult(
-            words=f"{describe_model(self._model)}{self._rows.scope}",
+            description=f"{describe_model(self._model)}{self._rows.scope_description}",
             names=("class",) if made.classes else (),
             keys=keys,
             outputs=("term", self._view.terms),
-            cells=over_chains(values, CONFIDENCE),
+            arrays=over_chains(values, CONFIDENCE),
             confidence=CONFIDENCE,
             notice=self._core.notice,
-            about=next((event.about for event in passed if event.about), None),
-            sources=(sources,) * len(keys),
-            said=tuple(said if self.ended is None else [*said, self.ended]),
-            noisy=is_noisy(self._model.family, made, ends, CONFIDENCE),
+            population=next((event.about for event in passed if event.about), None),
+            measurement_ids=(sources,) * len(keys),
+            notes=tuple(said if self.stop_reason is None else [*said, self.stop_reason]),
+            is_noisy=is_noisy(self._model.family, made, ends, CONFIDENCE),
         )
 
     @property
-    def misfits(self) -> dict[int, Answer]:
+    def model_losses(self) -> dict[int, Answer]:
         """The checks so far, by the number of steps before each: the share of wrong predictions, or the mean distance.
 
         Of the coefficients as they were then; distances of numbers are shares of the outcome's range.
@@ -315,39 +317,39 @@ class GradientDescent(SessionMechanism):
     def summary(self) -> str:
         """How it stands, in few words."""
         self._follow()
-        return f"{describe_model(self._model)}{self._rows.scope}: {self._stand(len(self._events))}"
+        return f"{describe_model(self._model)}{self._rows.scope_description}: {self._stand(len(self._events))}"
 
     def _stand(self, events: int) -> str:
         """How it stood after so many events."""
         paid = self._paid(events)
         most = " in the worst case" if self._account.individual else ""
         cost = f"{format_cost_up(paid)}{most}" if paid else "nothing paid"
-        parts = [f"step {self._taken(events)} of {self.steps}", cost]
+        parts = [f"step {self._taken(events)} of {self.max_steps}", cost]
         last = next((event.check for event in self._events[:events][::-1] if event.check is not None), None)
         if last is not None:
-            value, low, high = (float(ends[0, 0]) for ends in (last.cells.value, last.cells.low, last.cells.high))
+            value, low, high = (float(ends[0, 0]) for ends in (last.arrays.value, last.arrays.low, last.arrays.high))
             text, interval = number_with_interval(value, low, high)
             parts.append(f"last check {text} ({interval})")
         return ", ".join(parts)
 
     def _progress(self) -> str:
-        ended = "" if self.ended is None else f"; {self.ended}"
+        ended = "" if self.stop_reason is None else f"; {self.stop_reason}"
         return f"{printable(self.name)}: {self._stand(self._at)}{ended}"
 
     def __repr__(self) -> str:
-        ended = "" if self.ended is None else f"; {self.ended}"
+        ended = "" if self.stop_reason is None else f"; {self.stop_reason}"
         price = f"mu {display_up(GDP(self._mu).mu)} a step"
         head = f"<{self.kind} {self.name!r}, {self.state}: {self.summary}{ended}; {price}, charged {self.charged}>"
-        return head if not self.taken else f"{head}\n{self.coefficients!r}"
+        return head if not self.n_steps else f"{head}\n{self.coefficients!r}"
 
     def _repr_html_(self) -> str:
         head = (
             f'<div style="{STYLE}"><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.state)}): '
-            f"{escape(self.summary)}<div>{escape(self.terms)}</div></div>"
+            f"{escape(self.summary)}<div>{escape(self.cost_description)}</div></div>"
         )
-        return with_timestamp(head + (self.coefficients._repr_html_() if self.taken else ""))
+        return with_timestamp(head + (self.coefficients._repr_html_() if self.n_steps else ""))
 
 
 def _misfit(answer: Answer) -> tuple[float, float]:
     """A check's value and its noise scale."""
-    return float(answer.cells.value[0, 0]), float(answer.cells.noise_scale[0, 0])
+    return float(answer.arrays.value[0, 0]), float(answer.arrays.noise_scale[0, 0])

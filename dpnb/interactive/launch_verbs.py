@@ -39,11 +39,11 @@ class ThresholdOptions(TypedDict, total=False):
 
     name: Required[str]
     epsilon: Number | None
-    hits: int
-    counts_only: bool
-    values: bool
+    max_positives: int
+    monotonic: bool
+    return_values: bool
     mu: Number | None
-    questions: int | None
+    max_queries: int | None
 
 
 class Launches(NotCopyable, Generic[S, P]):
@@ -166,17 +166,17 @@ class Launches(NotCopyable, Generic[S, P]):
         *,
         name: str,
         epsilon: Number | None = None,
-        hits: int = 1,
-        counts_only: bool = False,
-        values: bool = False,
+        max_positives: int = 1,
+        monotonic: bool = False,
+        return_values: bool = False,
         mu: Number | None = None,
-        questions: int | None = None,
+        max_queries: int | None = None,
         dry_run: bool = False,
     ) -> ThresholdScan | Explanation:
         """Ask a stream of counts and sums whether they are above a threshold (the sparse vector technique).
 
         With `epsilon`: charged once, as pure DP, for any number of questions up to so many positive answers, with
-        exactly sampled Laplace noise.  With `mu` and `questions`: Gaussian noise for a declared number of questions,
+        exactly sampled Laplace noise.  With `mu` and `max_queries`: Gaussian noise for a declared number of questions,
         charged as releasing them all; no bound that is free of their number is known to us.
 
         Parameters
@@ -185,14 +185,14 @@ class Launches(NotCopyable, Generic[S, P]):
             In the answers' units; a question may bring its own.
         name : str
         epsilon : Number, optional
-        hits : int
+        max_positives : int
             How many positive answers.
-        counts_only : bool
+        monotonic : bool
             Only counts may be asked, which a unit can only make larger; the noise on them is smaller, by up to a half.
-        values : bool
+        return_values : bool
             A positive answer comes with a noisy value; half of epsilon is for these.
         mu : Number, optional
-        questions : int, optional
+        max_queries : int, optional
             How many questions, for Gaussian noise.
         dry_run : bool
             Say what it would cost and how reliable it would be, and charge nothing.
@@ -215,11 +215,11 @@ class Launches(NotCopyable, Generic[S, P]):
         terms = terms_from(
             threshold,
             epsilon=epsilon,
-            hits=hits,
-            counts_only=counts_only,
-            values=values,
+            max_positives=max_positives,
+            monotonic=monotonic,
+            return_values=return_values,
             mu=mu,
-            questions=questions,
+            max_queries=max_queries,
         )
         if dry_run:
             return self._mechanisms.preview(terms.request(name))
@@ -227,13 +227,13 @@ class Launches(NotCopyable, Generic[S, P]):
         try:
             launch = self._mechanisms.launched(terms.request(name, noise_token=token))
         finally:
-            if launch is None or launch.about["resolved"]["noise_token"] != token:  # refused, or launched before
+            if launch is None or launch.details["resolved"]["noise_token"] != token:  # refused, or launched before
                 discard_hidden_noise(token)
         made: ThresholdScan = self._mechanisms.attached(launch)
         return made
 
     def noise_reduction(
-        self, query: Query, *, name: str | None = None, first: Number | None = None, most: Number | None = None
+        self, query: Query, *, name: str | None = None, initial_mu: Number | None = None, max_mu: Number | None = None
     ) -> NoiseReduction:
         """Refine one answer until it is good enough, paying step by step.
 
@@ -242,9 +242,9 @@ class Launches(NotCopyable, Generic[S, P]):
         query : Query
         name : str, optional
             The question in words if left out.
-        first : Number, optional
+        initial_mu : Number, optional
             mu of the first look; a hundredth of what is left if left out.
-        most : Number, optional
+        max_mu : Number, optional
             mu at which to stop in any case; the filter alone if left out.
 
         Raises
@@ -254,7 +254,7 @@ class Launches(NotCopyable, Generic[S, P]):
         InvalidValueError
             A number is not positive.
         """
-        request = noise_reduction_request(self._core, self._mechanisms.named, query, name, first, most)
+        request = noise_reduction_request(self._core, self._mechanisms.named, query, name, initial_mu, max_mu)
         made: NoiseReduction = self._mechanisms.launch(request)
         made.begin()
         return made

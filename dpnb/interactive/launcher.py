@@ -78,25 +78,25 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     def told(self) -> list[dict[str, Any]]:
         """What the panel is told, also of what was launched in parts of the table."""
         told = []
-        for launch in self._account.tree.launched_in(self._account.trunk):
-            inside = self._at(launch.branch)
+        for launch in self._account.tree.launches_in(self._account.root_node):
+            inside = self._at(launch.node)
             where = "" if inside is self else f"{inside._core.label}: "
-            one = inside._of(launch).told()
+            one = inside._of(launch).to_dict()
             told.append({**one, "name": where + one["name"]})
         return told
 
     def _at(self, branch: str) -> MechanismRegistry[Any, Any]:
         """Those of this session, or of a part that is reached from it."""
         step = parent_launch(branch)
-        if branch == self._account.trunk or step is None:
+        if branch == self._account.root_node or step is None:
             return self
         outer = self._account.tree.sync()[step[0]]
-        partition: Partition[P] = self._at(outer.branch).attached(outer)
+        partition: Partition[P] = self._at(outer.node).attached(outer)
         return next(partition[key] for key in partition if node_of(outer.id, (key,)) == branch)._mechanisms
 
     def _here(self) -> list[Launch]:
         launches = self._account.tree.sync().values()
-        return [launch for launch in launches if launch.branch == self._account.trunk]
+        return [launch for launch in launches if launch.node == self._account.root_node]
 
     def attached(self, launch: Launch) -> Any:
         """As the analyst holds it."""
@@ -159,9 +159,9 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             The name was given to something else.
         """
         found = self.named(name)
-        if found is None or not found.serves(self._core.version):
+        if found is None or not found.continues_with(self._core.version):
             return None
-        if (found.kind, found.about["arguments"]) != (request.kind, request.stored):
+        if (found.kind, found.details["arguments"]) != (request.kind, request.stored):
             raise RequestError(
                 f"{name}: was launched before as a {found.kind} with other arguments, and a launch is remembered by "
                 "its name; give the same arguments, or another name"
@@ -171,14 +171,14 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     def named(self, name: object) -> Launch | None:
         """The launch of a name that goes on with this version of the table; without one the newest."""
         found = [launch for launch in self._here() if launch.name == name]
-        serving = [launch for launch in found if launch.serves(self._core.version)]
+        serving = [launch for launch in found if launch.continues_with(self._core.version)]
         best = serving or found
         return best[-1] if best else None
 
     def _refuse(self, kind: str, name: str, loss: Loss) -> None:
         """Refuse a launch that may not be, or does not fit; call inside the ledger's transaction."""
         account = self._account
-        account.tree.refuse_ended(account.trunk, self._core.version)
+        account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
             self._refuse_for_everybody(kind, name)
         why = interleaving_obstacle(account.filter)
@@ -198,7 +198,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     def _found_or_charged(self, request: LaunchRequest, name: str) -> Launch:
         account, version = self._account, self._core.version
         old = self.named(name)
-        if old is not None and not old.serves(version):
+        if old is not None and not old.continues_with(version):
             self._of(old).close()  # nobody can reach it behind the new one, and a unit may be elsewhere by now
         with account.ledger.transaction():
             found = self._found(request, name)
@@ -207,8 +207,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             self._refuse(request.kind, name, request.loss)
             number = account.ledger.reserve(
                 kind=LAUNCH,
-                key=digest(["launch", account.trunk, version, name]),
-                branch=account.trunk,
+                key=digest(["launch", account.root_node, version, name]),
+                branch=account.root_node,
                 version=version,
                 question=name,
                 loss=request.loss,
@@ -244,7 +244,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             return Explanation(title, [*before, *facts], self._core.notice)
         if found:
             return Explanation(title, [("cost", "nothing: it was launched before, and is found again."), *facts])
-        after = self._account.filter.step(self._account.promise.enters(loss))
+        after = self._account.filter.step(self._account.promise.to_filter_loss(loss))
         left = f"{format_percent_down(after.headroom)} of the budget would be left"
         return Explanation(
             title, [("cost", f"{format_cost_up(loss)}, all of it at launch; {left}. Nothing was charged yet."), *facts]

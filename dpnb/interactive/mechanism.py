@@ -32,7 +32,7 @@ class SessionMechanism(NotCopyable, ABC):
     """
 
     charged: ClassVar[Charged]
-    terms: ClassVar[str]
+    cost_description: ClassVar[str]
     """What is paid when, in a sentence."""
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
@@ -60,7 +60,7 @@ class SessionMechanism(NotCopyable, ABC):
         launch = self._account.tree.sync()[self._launch.id]
         if self._account.tree.is_closed(launch):
             return "closed"
-        return "open" if launch.serves(self._core.version) else "elsewhere"
+        return "open" if launch.continues_with(self._core.version) else "elsewhere"
 
     @property
     def cost(self) -> Loss:
@@ -88,11 +88,11 @@ class SessionMechanism(NotCopyable, ABC):
     def _end(self) -> None:
         ledger, launch = self._account.ledger, self._launch
         with ledger.transaction():
-            if not self._account.tree.sync()[launch.id].closed:
+            if not self._account.tree.sync()[launch.id].is_closed:
                 ledger.reserve(
                     kind=CLOSE,
                     key=digest(["close", launch.id]),
-                    branch=launch.branch,
+                    branch=launch.node,
                     version=self._core.version,
                     question=launch.name,
                     loss=GDP(0),
@@ -100,7 +100,7 @@ class SessionMechanism(NotCopyable, ABC):
                     cell=registry.current_cell(),
                 )
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What the panel is told of it."""
         return {
             "id": str(self.id),
@@ -108,7 +108,7 @@ class SessionMechanism(NotCopyable, ABC):
             "kind": self.kind,
             "state": self.state,
             "text": self.summary,
-            "description": self.terms,
+            "description": self.cost_description,
             "parts": self.parts,
         }
 
@@ -120,7 +120,7 @@ class SessionMechanism(NotCopyable, ABC):
         listed = f"<ul>{rows}</ul>" if rows else ""
         return with_timestamp(
             f'<div style="{STYLE}"><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.state)}): '
-            f"{escape(self.summary)}{listed}<div>{escape(self.terms)}</div></div>"
+            f"{escape(self.summary)}{listed}<div>{escape(self.cost_description)}</div></div>"
         )
 
 
@@ -136,9 +136,10 @@ def own_query(query: object, branch: str, ledger: Ledger) -> tuple[Plan, AnyView
         raise RequestError(f"question: must be one, such as session.frame.count(); got {type(query).__name__}")
     account = query.runner.account
     same = account.ledger is ledger or account.ledger.path == ledger.path != MEMORY  # a session that was made anew
-    if not same or account.trunk != branch:
+    if not same or account.root_node != branch:
         raise RequestError(
-            f"{query.words}: is a question of another session, and would be paid for there; ask it of the session in "
+            f"{query.description}: is a question of another session, and would be paid there; ask it of the session "
+            f"in "
             "which the mechanism was launched"
         )
     return query.plan, query.view

@@ -46,17 +46,17 @@ class NoiseReduction(SessionMechanism):
     """
 
     charged: ClassVar[Charged] = "step by step"
-    terms: ClassVar[str] = (
+    cost_description: ClassVar[str] = (
         "One question, looked at again and again. Each look is charged before it is taken, for what it adds; stopping "
         "early saves the rest."
     )
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        asked = launch.about["arguments"]
+        asked = launch.details["arguments"]
         self._plan, self._view = Plan.from_json(asked["plan"]), view_from_json(asked["view"])
         self._words = describe_plan(self._plan, self._view)
-        self._first = from_text(launch.about["resolved"]["initial_mu_squared"])
+        self._first = from_text(launch.details["resolved"]["initial_mu_squared"])
         most = asked["max_mu_squared"]
         self._most = None if most is None else from_text(most)
         self._taken = 0
@@ -86,8 +86,8 @@ class NoiseReduction(SessionMechanism):
         squared = self._squared(number)
         if squared is None:
             raise RequestError(
-                f"{self.name}: the most that was allowed, mu={GDP.from_squared(self._most or 0).mu!r}, has been "
-                "reached; launch another one under a new name with a larger most="
+                f"{self.name}: the most that was allowed, mu={GDP.from_mu_squared(self._most or 0).mu!r}, has been "
+                "reached; launch another one under a new name with a larger max_mu="
             )
         target, inside = target_from(rho=squared / 2), node_of(self.id)
         self.answer = self._releases.release(self._plan, self._view, target, inside=inside, combined=True)
@@ -106,7 +106,7 @@ class NoiseReduction(SessionMechanism):
         return self.look(self._taken)
 
     def until(self, rule: StoppingRule) -> Answer:
-        """Take looks until a rule is met, and close; or until `most` or the budget is reached, and stay open.
+        """Take looks until a rule is met, and close; or until `max_mu` or the budget is reached, and stay open.
 
         `met` says which it was.  Asked again, also in a later kernel, it gives the same looks free and stops at the
         same one.
@@ -114,7 +114,7 @@ class NoiseReduction(SessionMechanism):
         Parameters
         ----------
         rule : StoppingRule
-            Of :mod:`dpnb.interactive`, for example ``RelativeError(0.05)``; or any object with a ``met(low, high)``
+            Of :mod:`dpnb.interactive`, such as ``RelativeError(0.05)``; or an object with ``is_satisfied(low, high)``
             that is given released limits.
 
         Raises
@@ -126,14 +126,14 @@ class NoiseReduction(SessionMechanism):
         MechanismClosed
             It was closed before the rule was met.
         """
-        if isinstance(rule, type) or not callable(getattr(rule, "met", None)):
+        if isinstance(rule, type) or not callable(getattr(rule, "is_satisfied", None)):
             raise RequestError(
                 f"until: needs a rule that sees released limits, such as RelativeError(0.05), AbsoluteError(10) or "
-                f"Apart(0) of dpnb.interactive, or an object with a method met(low, high); got {shown(rule)}"
+                f"Apart(0) of dpnb.interactive, or an object with a method is_satisfied(low, high); got {shown(rule)}"
             )
         with work(Stage.CHARGING):
             answer, number = self.look(0), 0
-            while not rule.met(answer.cells.low, answer.cells.high):
+            while not rule.is_satisfied(answer.arrays.low, answer.arrays.high):
                 number += 1
                 if self._squared(number) is None:
                     break
@@ -162,7 +162,7 @@ class NoiseReduction(SessionMechanism):
 
     def __repr__(self) -> str:
         met = "" if self.met is None else "; criterion met" if self.met else "; criterion not met"
-        first = f"first look at mu {display_up(GDP.from_squared(self._first).mu)}"
+        first = f"first look at mu {display_up(GDP.from_mu_squared(self._first).mu)}"
         return f"<{self.kind} {self.name!r}, {self.state}: {self.summary}; {first}{met}; charged {self.charged}>"
 
 
@@ -171,8 +171,8 @@ def noise_reduction_request(
     named: Callable[[object], Launch | None],
     query: Query,
     name: str | None,
-    first: Number | None,
-    most: Number | None,
+    initial_mu: Number | None,
+    max_mu: Number | None,
 ) -> LaunchRequest:
     """The launch of a noise reduction; for the other arguments see :meth:`Session.noise_reduction`.
 
@@ -192,11 +192,11 @@ def noise_reduction_request(
         Nothing is left.
     """
     account = core.account
-    plan, view = own_query(query, account.trunk, account.ledger)
+    plan, view = own_query(query, account.root_node, account.ledger)
     if isinstance(plan.aggregation, Discovery):
         raise RequestError("noise_reduction: which groups are found differs from look to look; discover them anew")
-    allowed = None if most is None else to_text(checked_amount(most, "most") ** 2)
-    given = None if first is None else to_text(checked_amount(first, "first") ** 2)
+    allowed = None if max_mu is None else to_text(checked_amount(max_mu, "max_mu") ** 2)
+    given = None if initial_mu is None else to_text(checked_amount(initial_mu, "initial_mu") ** 2)
     asked = {
         "plan": plan.to_json(),
         "view": view_to_json(view),
@@ -207,9 +207,9 @@ def noise_reduction_request(
     known = named(title)
     start = given
     if start is None and known is not None:
-        start = known.about["resolved"].get("initial_mu_squared")
+        start = known.details["resolved"].get("initial_mu_squared")
     if start is None:
-        left = account.promise.left(account.filter, INITIAL_SHARE)
+        left = account.promise.remaining(account.filter, INITIAL_SHARE)
         if not left.mu_squared:
             raise BudgetExceeded("noise_reduction: nothing is left of the budget; nothing was charged")
         start = to_text(exact(decimal_sqrt_down(left.mu_squared)) ** 2)

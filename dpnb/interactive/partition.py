@@ -50,17 +50,18 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     def __init__(self, launch: Launch, core: SessionCore, child: Callable[[Partition[P], SessionCore], P]) -> None:
         super().__init__(launch, core)
         self._child = child
-        self._keys: tuple[Key, ...] = tuple(launch.about["resolved"]["keys"])
+        self._keys: tuple[Key, ...] = tuple(launch.details["resolved"]["keys"])
         self._children: dict[Key, P] = {}
-        self._most = int(launch.about["resolved"]["charged_parts_per_unit"])
+        self._most = int(launch.details["resolved"]["charged_parts_per_unit"])
         self._places = {node_of(launch.id, (key,)).partition(" ")[2]: place for place, key in enumerate(self._keys)}
 
     @property
-    def terms(self) -> str:  # type: ignore[override]
+    def cost_description(self) -> str:  # type: ignore[override]
         """What is paid when, in a sentence."""
         largest = "the largest part" if self._most == 1 else f"the sum of the {self._most} largest parts"
         return (
-            f"Parts of the table by {self._launch.about['resolved']['by']}. The session pays step by step, by how much "
+            f"Parts of the table by {self._launch.details['resolved']['by']}. The session pays step by step, by how "
+            f"much "
             f"{largest} grows, and not for the sum of all. Nothing is reserved; parts and session may be asked in any "
             "order."
         )
@@ -87,7 +88,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     __hash__ = object.__hash__
 
     @property
-    def parts_per_unit(self) -> int:
+    def max_parts_per_unit(self) -> int:
         """In how many parts one unit can have rows."""
         return self._most
 
@@ -114,7 +115,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         state = self._account.sync()
         if isinstance(state.filter, RogersFilter):
             return []
-        asked, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.about["resolved"]["by"]
+        asked, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.details["resolved"]["by"]
         told = sorted(asked.items(), key=lambda item: item[1], reverse=True)[:PARTS_TOLD]
         largest = told[0][1][0] if told else 0
         return [
@@ -141,7 +142,7 @@ def partition_request(
     """
     schema, unit = core.tables.schema(table), core.tables.unit(table)
     group = _group(by)
-    keys = part_keys(group.of, schema)
+    keys = part_keys(group.expression, schema)
     most, enforced = parts_of_unit(unit, len(keys), limit)
     why = partition_obstacle(core.account.filter)
     if why is not None:

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 class StoppingRule(Protocol):
     """When to stop refining."""
 
-    def met(self, low: Floats, high: Floats) -> bool:
+    def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether released intervals, one number each, are good enough."""
         ...
 
@@ -36,20 +36,20 @@ class RelativeError:
 
     Parameters
     ----------
-    share : Number
+    tolerance : Number
         Greater than 0.
     """
 
-    share: Number
+    tolerance: Number
 
     def __post_init__(self) -> None:
-        positive(self.share, name="share")
+        positive(self.tolerance, name="share")
 
-    def met(self, low: Floats, high: Floats) -> bool:
+    def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether all intervals are so narrow."""
         with np.errstate(invalid="ignore"):  # infinite limits say nothing, and meet nothing
             middle, width = np.abs(low + high) / 2, (high - low) / 2
-        return bool(np.all(width <= binary_down(exact(self.share)) * (middle - width)))
+        return bool(np.all(width <= binary_down(exact(self.tolerance)) * (middle - width)))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class AbsoluteError:
     def __post_init__(self) -> None:
         positive(self.within, name="within")
 
-    def met(self, low: Floats, high: Floats) -> bool:
+    def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether all intervals are so narrow."""
         return bool(np.all((high - low) / 2 <= binary_down(exact(self.within))))
 
@@ -86,7 +86,7 @@ class ExcludesValue:
     def __post_init__(self) -> None:
         exact(self.value, name="value")
 
-    def met(self, low: Floats, high: Floats) -> bool:
+    def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether the value is outside all intervals."""
         value = float(exact(self.value))
         return bool(np.all((low > value) | (high < value)))

@@ -50,7 +50,9 @@ class SubSessionMechanism(SessionMechanism):
     """
 
     charged: ClassVar[Charged] = "at launch"
-    terms: ClassVar[str] = f"A session with a budget, filter and odometers of its own, paid for at launch. {NO_REFUND}"
+    cost_description: ClassVar[str] = (
+        f"A session with a budget, filter and odometers of its own, paid for at launch. {NO_REFUND}"
+    )
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
@@ -86,7 +88,7 @@ def sub_session_request(
     """
     account, way = core.account, single_budget_argument(**ways)
     if way == "share" and known is not None and known.kind == SUB_SESSION:
-        given = Budget.from_json(known.about["resolved"]["budget"])  # of what was left when it was first asked for
+        given = Budget.from_json(known.details["resolved"]["budget"])  # of what was left when it was first asked for
     else:
         given = budget_argument(account, way, ways[way])
     kind = filter_of_sub_session(account, given, filter_)
@@ -145,14 +147,14 @@ def budget_argument(account: Accountant, way: str, given: Any) -> Budget:
     if way == "mu":
         return Budget.gdp(checked_amount(given, "mu"))
     if way == "rho":
-        return Budget.gdp_squared(2 * checked_amount(given, "rho"))
+        return Budget.from_mu_squared(2 * checked_amount(given, "rho"))
     part = checked_amount(given, "share")
     if part > 1:
         raise InvalidValueError(f"share: must be at most 1, all that is left; got {shown(given)}")
-    left = account.promise.left(account.filter, exact(part))
+    left = account.promise.remaining(account.filter, exact(part))
     if not left.mu_squared:
         raise BudgetExceeded("delegate: nothing is left of the budget; nothing was charged")
-    return Budget.gdp_squared(left.mu_squared)
+    return Budget.from_mu_squared(left.mu_squared)
 
 
 def filter_of_sub_session(account: Accountant, budget: Budget, asked: str | None) -> str:
@@ -163,7 +165,7 @@ def filter_of_sub_session(account: Accountant, budget: Budget, asked: str | None
     RequestError
         No theorem turns the other's promise into this filter's kind of loss.
     """
-    own = account.promise.name
+    own = account.promise.filter_name
     name = asked if asked is not None else own if budget.epsilon is not None else "gdp"
     if name not in ACCEPTED_FILTERS[own]:
         raise RequestError(
@@ -180,7 +182,7 @@ def loss_of_sub_session(owner: PrivacyGuarantee, made: PrivacyGuarantee) -> Loss
     is the budget of the sub-session's filter.
     """
     budget = made.budget
-    if owner.slack is not None and budget.epsilon is not None and budget.delta is not None:
+    if owner.shared_delta is not None and budget.epsilon is not None and budget.delta is not None:
         return ApproxDP(budget.epsilon, budget.delta)
-    budgeted: Loss = made.start.budget
+    budgeted: Loss = made.initial_filter.budget
     return budgeted

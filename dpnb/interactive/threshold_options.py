@@ -52,9 +52,9 @@ class ThresholdScanParameters:
         return {
             **stored,
             "noise": "laplace",
-            "max_positives": one.hits,
-            "monotonic": one.monotone,
-            "return_values": one.values,
+            "max_positives": one.max_positives,
+            "monotonic": one.monotonic,
+            "return_values": one.return_values,
         }
 
     def request(self, name: object, **about: object) -> LaunchRequest:
@@ -67,7 +67,7 @@ class ThresholdScanParameters:
         threshold = from_text(stored["threshold"])
         if stored["noise"] == "gaussian":
             squared = from_text(stored["loss"]["mu_squared"])
-            return cls(threshold, None, GDP.from_squared(squared), int(stored["max_queries"]))
+            return cls(threshold, None, GDP.from_mu_squared(squared), int(stored["max_queries"]))
         epsilon = from_text(stored["loss"]["epsilon"])
         terms = AboveThresholdParameters(
             epsilon, int(stored["max_positives"]), bool(stored["monotonic"]), bool(stored["return_values"])
@@ -77,25 +77,27 @@ class ThresholdScanParameters:
     @property
     def gaussian(self) -> GDP:
         """The loss of Gaussian noise."""
-        return GDP.from_squared(self.loss.parts[0])
+        return GDP.from_mu_squared(self.loss.parts[0])
 
     def begin(self, source: NoiseSource) -> Core:
         """Draw the hidden noise."""
         if self.laplace is None:
             return GaussianAboveThreshold(self.gaussian, self.questions or 1, source=source)
         one = self.laplace
-        return LaplaceAboveThreshold(one.epsilon, one.hits, monotone=one.monotone, values=one.values, source=source)
+        return LaplaceAboveThreshold(
+            one.epsilon, one.max_positives, monotonic=one.monotonic, return_values=one.return_values, source=source
+        )
 
 
 def terms_from(
     threshold: Number,
     *,
     epsilon: Number | None,
-    hits: int,
-    counts_only: bool,
-    values: bool,
+    max_positives: int,
+    monotonic: bool,
+    return_values: bool,
     mu: Number | None,
-    questions: int | None,
+    max_queries: int | None,
 ) -> ThresholdScanParameters:
     """The terms, checked.
 
@@ -107,23 +109,23 @@ def terms_from(
         A number is out of its range.
     """
     line = checked_threshold(threshold)
-    if (epsilon is None) == (mu is None) or (mu is None) != (questions is None):
+    if (epsilon is None) == (mu is None) or (mu is None) != (max_queries is None):
         raise RequestError(
-            "above_threshold: give epsilon= (Laplace noise, any number of questions up to so many hits), or mu= with "
-            "questions= (Gaussian noise, a declared number of questions)"
+            "above_threshold: give epsilon= (Laplace noise, any number of queries until max_positives are above), "
+            "or mu= with max_queries= (Gaussian noise, a declared number of queries)"
         )
-    for name, flag in (("counts_only", counts_only), ("values", values)):
+    for name, flag in (("monotonic", monotonic), ("return_values", return_values)):
         if not isinstance(flag, bool):
             raise InvalidValueError(f"{name}: must be True or False; got {flag!r}")
     if epsilon is not None:
-        most = whole_number(hits)
+        most = whole_number(max_positives)
         if most is None:
-            raise InvalidValueError(f"hits: must be a whole number of at least 1; got {hits!r}")
-        terms = AboveThresholdParameters(checked_amount(epsilon, "epsilon"), most, counts_only, values)
+            raise InvalidValueError(f"max_positives: must be a whole number of at least 1; got {max_positives!r}")
+        terms = AboveThresholdParameters(checked_amount(epsilon, "epsilon"), most, monotonic, return_values)
         return ThresholdScanParameters(line, terms, terms.loss)
-    declared = whole_number(questions)
+    declared = whole_number(max_queries)
     if declared is None or declared < 1:
-        raise InvalidValueError(f"questions: must be a whole number of at least 1; got {questions!r}")
+        raise InvalidValueError(f"max_queries: must be a whole number of at least 1; got {max_queries!r}")
     return ThresholdScanParameters(line, None, GDP(checked_amount(mu or 0, "mu")), declared)
 
 
@@ -151,10 +153,16 @@ def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
         ]
     asked = 100
     far = float(terms.laplace.margin(asked, ALPHA))
-    what = "counts" if terms.laplace.monotone else "counts and sums"
+    what = "counts" if terms.laplace.monotonic else "counts and sums"
     return [
-        ("questions", f"any number of {what}, until {hits_words(terms.laplace.hits)} above; below costs nothing more"),
-        ("values", "a noisy value with each hit" if terms.laplace.values else "none: release a hit to learn its value"),
+        (
+            "questions",
+            f"any number of {what}, until {hits_words(terms.laplace.max_positives)} above; below costs nothing more",
+        ),
+        (
+            "values",
+            "a noisy value with each hit" if terms.laplace.return_values else "none: release a hit to learn its value",
+        ),
         ("reliable", _reliable(far, asked)),
     ]
 

@@ -83,31 +83,31 @@ class ThresholdScan(SessionMechanism):
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        self._terms = ThresholdScanParameters.from_json(dict(launch.about["arguments"]))
+        self._terms = ThresholdScanParameters.from_json(dict(launch.details["arguments"]))
         self._branch = node_of(launch.id)
         self._counted = (0, 0, 0)  # the last row that was counted, and how many answers and hits up to it
-        self._key = _place(str(launch.about["resolved"]["noise_token"]))
+        self._key = _place(str(launch.details["resolved"]["noise_token"]))
 
     @property
-    def terms(self) -> str:  # type: ignore[override]
+    def cost_description(self) -> str:  # type: ignore[override]
         """What is paid when, in a sentence."""
         line = f"Counts and sums against {float(self._terms.threshold):g}, paid for at launch"
         if self._terms.laplace is None:
             return f"{line} for {self._terms.questions} questions, with Gaussian noise."
-        return f"{line}, until {hits_words(self._terms.laplace.hits)} above; answers below cost nothing more."
+        return f"{line}, until {hits_words(self._terms.laplace.max_positives)} above; answers below cost nothing more."
 
     @property
     def answers(self) -> list[ThresholdResult]:
         """What was answered so far, in any kernel; free."""
-        return [self._crossing(row) for row in self._account.ledger.on_branch(self._branch)]
+        return [self._crossing(row) for row in self._account.ledger.of_node(self._branch)]
 
     @property
     def state(self) -> MechanismState:
         """``open``, ``used up``, ``closed`` or ``elsewhere``."""
         asked, hits = self._so_far()
         hidden = _hidden.get(self._key)
-        most = self._terms.questions if self._terms.laplace is None else self._terms.laplace.hits
-        if (asked if self._terms.laplace is None else hits) >= (most or 1) or (hidden and hidden.core.left == 0):
+        most = self._terms.questions if self._terms.laplace is None else self._terms.laplace.max_positives
+        if (asked if self._terms.laplace is None else hits) >= (most or 1) or (hidden and hidden.core.n_remaining == 0):
             return "used up"
         own = super().state
         return "elsewhere" if own == "open" and hidden is None else own
@@ -116,9 +116,9 @@ class ThresholdScan(SessionMechanism):
         """How many questions were answered, and how many of them were above."""
         ledger = self._account.ledger
         with ledger.lock.checked():
-            for row in ledger.on_branch(self._branch, after=self._counted[0]):
+            for row in ledger.of_node(self._branch, after=self._counted[0]):
                 _, asked, hits = self._counted
-                self._counted = row.id, asked + 1, hits + bool(row.said and row.said["above"])
+                self._counted = row.id, asked + 1, hits + bool(row.result and row.result["above"])
             return self._counted[1:]
 
     @property
@@ -126,7 +126,7 @@ class ThresholdScan(SessionMechanism):
         """How it stands, in few words."""
         asked, hits = self._so_far()
         count = f"{asked} question{'s' if asked != 1 else ''}"
-        of = f"{hits} above" if self._terms.laplace is None else f"{hits} of {self._terms.laplace.hits} hits"
+        of = f"{hits} above" if self._terms.laplace is None else f"{hits} of {self._terms.laplace.max_positives} hits"
         return f"{of}, {count}; {format_cost_up(self._terms.loss)}"
 
     def ask(self, query: Any, threshold: Number | None = None) -> ThresholdResult:
@@ -148,7 +148,7 @@ class ThresholdScan(SessionMechanism):
         ExecutionError
             It failed; nothing was released.
         """
-        plan, view = own_query(query, self._launch.branch, self._account.ledger)
+        plan, view = own_query(query, self._launch.node, self._account.ledger)
         compiled = self._compiled(plan, view)
         line = self._terms.threshold if threshold is None else checked_threshold(threshold)
         try:
@@ -157,7 +157,7 @@ class ThresholdScan(SessionMechanism):
         except MechanismClosed as error:
             self._releases.refused(describe_plan(plan, PlainView()), error)
             raise
-        self._releases.log.asked(row, registry.current_cell())
+        self._releases.log.note_request(row, registry.current_cell())
         self._core.changed()
         return self._crossing(row)
 
@@ -167,12 +167,12 @@ class ThresholdScan(SessionMechanism):
         key = digest([self._core.version, self._branch, text, request])
         hidden = _hidden.get(self._key)
         if hidden is None:
-            known = ledger.find(key)
+            known = ledger.by_request_key(key)
             if known is None:
                 self._refuse_ended()
             return known or self._gone()
         with hidden.lock:  # of two threads that ask the same the second must find the first one's answer
-            known = ledger.find(key)
+            known = ledger.by_request_key(key)
             if known is not None:
                 return known
             self._refuse_ended()
@@ -192,7 +192,7 @@ class ThresholdScan(SessionMechanism):
                     said=said,
                     cell=registry.current_cell(),
                 )
-            if hidden.core.left == 0:
+            if hidden.core.n_remaining == 0:
                 self._end()
         return row
 
@@ -215,15 +215,19 @@ class ThresholdScan(SessionMechanism):
         self._account.tree.refuse_ended(self._branch, self._core.version)
 
     def _compiled(self, plan: Plan, view: object) -> LinearQuery:
-        if not isinstance(view, PlainView) or not isinstance(plan.aggregation, Count | CountUnits | Sum) or plan.by:
+        if (
+            not isinstance(view, PlainView)
+            or not isinstance(plan.aggregation, Count | CountUnits | Sum)
+            or plan.group_by
+        ):
             raise PlanError(
                 f"{describe_plan(plan, PlainView())}: only one count, number of units or sum can be compared with a "
                 "threshold; of groups ask each by itself, and whether a mean is above t as whether the sum of x - t is "
                 "above 0"
             )
-        if self._terms.laplace is not None and self._terms.laplace.monotone and isinstance(plan.aggregation, Sum):
+        if self._terms.laplace is not None and self._terms.laplace.monotonic and isinstance(plan.aggregation, Sum):
             raise RequestError(
-                f"{self.name}: was launched with counts_only=True, for questions that a unit can only make larger; got "
+                f"{self.name}: was launched with monotonic=True, for questions that a unit can only make larger; got "
                 f"the {plan.words}"
             )
         return self._core.tables.compile(plan)
@@ -248,7 +252,7 @@ class ThresholdScan(SessionMechanism):
         return {"above": True, "value": to_text(value), "half_width": width}
 
     def _crossing(self, row: Charge) -> ThresholdResult:
-        said = row.said or {}
+        said = row.result or {}
         value = said.get("value")
         return ThresholdResult(
             describe_plan(plan_of(row), PlainView()),

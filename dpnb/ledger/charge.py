@@ -74,17 +74,17 @@ class Charge:
         When it was reserved; UTC, ISO 8601.
     kind : str
         ``release``, ``comparison``, ``launch``, ``close`` or ``table_files``.
-    key : str
+    request_key : str
         Identity of the request: table version, plan and arguments.
-    branch : str
+    node : str
         In which session, sub-session, part or other mechanism it was asked: see :mod:`dpnb.ledger.node`.
-    version : str
+    table_version : str
         Of the table.
-    question : str
+    query_key : str
         What is measured, equal for equal questions however they were written; of a launch its name.
-    plan, request : str
+    plan, arguments : str
         What was asked, as it was written; JSON, or empty for a launch.
-    target : GDP
+    total_loss : GDP
         How well the question is known with this answer: its total loss, earlier looks included.
     loss : Loss
         What this row costs its branch; GDP for everything that is measured with Gaussian noise.
@@ -92,42 +92,42 @@ class Charge:
         Scale of the fresh noise, in grid units; None when nothing was measured.
     tau : float or None
         Parameter of the confidence sequence, fixed by a question's first look.
-    looks : tuple of int
+    observations : tuple of int
         Ids of the rows whose measurements make the answer, this one included.
-    state : str
+    status : str
         ``reserved``, ``released`` or ``failed``.
     measurement : Measurement or None
         The released values.
-    keys : tuple of tuple, or None
+    group_keys : tuple of tuple, or None
         Keys of the released values, where the question was which there are.
-    cell : str or None
+    cell_id : str or None
         Id of the notebook cell that asked first; None outside a notebook.
     launch : mapping or None
         What a launch, a close or a row of the table's files is about; None for a question.
-    said : mapping or None
+    result : mapping or None
         What was released, where it is no measurement.
     """
 
     id: int
     time: str
     kind: str
-    key: str
-    branch: str
-    version: str
-    question: str
+    request_key: str
+    node: str
+    table_version: str
+    query_key: str
     plan: str
-    request: str
-    target: GDP
+    arguments: str
+    total_loss: GDP
     loss: Loss
     sigma: float | None
     tau: float | None
-    looks: tuple[int, ...]
-    state: str
+    observations: tuple[int, ...]
+    status: str
     measurement: Measurement | None
-    keys: tuple[tuple[Any, ...], ...] | None = None
-    cell: str | None = None
+    group_keys: tuple[tuple[Any, ...], ...] | None = None
+    cell_id: str | None = None
     launch: Mapping[str, Any] | None = None
-    said: Mapping[str, Any] | None = None
+    result: Mapping[str, Any] | None = None
 
     @property
     def gdp(self) -> GDP:
@@ -148,10 +148,10 @@ class ChargeSummary(NamedTuple):
 
     id: int
     kind: str
-    branch: str
-    version: str
+    node: str
+    table_version: str
     loss: Loss
-    cell: str | None
+    cell_id: str | None
     launch: Mapping[str, Any] | None
 
 
@@ -237,23 +237,23 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             id=stored["id"],
             time=stored["time"],
             kind=stored["kind"],
-            key=stored["request_key"],
-            branch=stored["node"],
-            version=stored["table_version"],
-            question=stored["query_key"],
+            request_key=stored["request_key"],
+            node=stored["node"],
+            table_version=stored["table_version"],
+            query_key=stored["query_key"],
             plan=stored["plan"],
-            request=stored["arguments"],
-            target=_target_of(stored["total_mu_squared"]),
+            arguments=stored["arguments"],
+            total_loss=_target_of(stored["total_mu_squared"]),
             loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
-            looks=_looks(stored["observations"]),
-            state=stored["status"],
+            observations=_looks(stored["observations"]),
+            status=stored["status"],
             measurement=None if compared or content is None else Measurement.from_json(content),
-            keys=None if keys is None else tuple(tuple(key) for key in keys),
-            cell=stored["cell_id"],
+            group_keys=None if keys is None else tuple(tuple(key) for key in keys),
+            cell_id=stored["cell_id"],
             launch=_details(stored["kind"], stored["details"]),
-            said=content if compared else None,
+            result=content if compared else None,
         )
 
 
@@ -264,7 +264,7 @@ def _loss_of(text: str) -> Loss:
 
 @lru_cache(maxsize=1024)
 def _target_of(text: str) -> GDP:
-    return GDP.from_squared(from_text(text))
+    return GDP.from_mu_squared(from_text(text))
 
 
 def _looks(text: str) -> tuple[int, ...]:

@@ -40,9 +40,9 @@ class Ledger(NotCopyable):
     ----------
     path : str or path
         The file; made if there is none.  ``":memory:"`` forgets everything with the process.
-    promise : mapping of str to str
+    metadata : mapping of str to str
         What was promised about which table; a file made for another promise is refused.
-    settings : mapping of str to str
+    parameters : mapping of str to str
         Figures that belong to a new file; an old one keeps its own.
 
     Raises
@@ -63,7 +63,7 @@ class Ledger(NotCopyable):
         try:
             if self._file.is_new():
                 self._create(promise, settings or {})
-            self._followed = chain.chain_start(self.path, self.promise, self.settings)
+            self._followed = chain.chain_start(self.path, self.metadata, self.parameters)
             self._check_promise(promise)
             self._verify()
         except BaseException:
@@ -71,7 +71,7 @@ class Ledger(NotCopyable):
             raise
 
     @classmethod
-    def copied(cls, path: str | os.PathLike[str]) -> Ledger:
+    def read_only_copy(cls, path: str | os.PathLike[str]) -> Ledger:
         """A copy in memory of what a ledger holds now, whatever it was made for: to be read and never written.
 
         The file is left as it is.  What other kernels write from now on is not seen.
@@ -91,7 +91,7 @@ class Ledger(NotCopyable):
         try:
             if ledger._file.is_new():
                 raise LedgerError(f"ledger {ledger.path!r}: must hold a promise, and is empty; give a session's ledger")
-            ledger._followed = chain.chain_start(ledger.path, ledger.promise, ledger.settings)
+            ledger._followed = chain.chain_start(ledger.path, ledger.metadata, ledger.parameters)
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
         except BaseException:
@@ -117,11 +117,11 @@ class Ledger(NotCopyable):
             for item in sorted(settings.items()):
                 self._file.run("INSERT INTO parameters VALUES (?, ?)", *item)
             self._file.run(
-                "INSERT INTO head VALUES (0, ?)", chain.chain_start(self.path, self.promise, self.settings).hash
+                "INSERT INTO head VALUES (0, ?)", chain.chain_start(self.path, self.metadata, self.parameters).hash
             )
 
     def _check_promise(self, promise: Mapping[str, str]) -> None:
-        stored = self.promise
+        stored = self.metadata
         for name in sorted({*stored, *promise}):
             if stored.get(name) != promise.get(name):
                 raise LedgerError(
@@ -138,12 +138,12 @@ class Ledger(NotCopyable):
     # --- reading -----------------------------------------------------------------------------------------------
 
     @property
-    def promise(self) -> dict[str, str]:
+    def metadata(self) -> dict[str, str]:
         """What the file was made for."""
         return dict(self._file.run("SELECT key, value FROM metadata"))
 
     @property
-    def settings(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """Figures that were fixed when the file was made."""
         return dict(self._file.run("SELECT key, value FROM parameters"))
 
@@ -153,7 +153,7 @@ class Ledger(NotCopyable):
         ((last,),) = self._file.run("SELECT id FROM head")
         return int(last)
 
-    def entries(self, after: int = 0) -> list[ChargeSummary]:
+    def summaries(self, after: int = 0) -> list[ChargeSummary]:
         """What counts of the rows with a larger id than `after`, in order; only of such as are on disk.
 
         A row that is being written may yet be undone, and whoever has counted it would be ahead of the ledger for ever.
@@ -176,12 +176,12 @@ class Ledger(NotCopyable):
             return "WHERE id > ? ORDER BY id", (after,)
         return "WHERE id > ? AND id < ? ORDER BY id", (after, self._unwritten)
 
-    def find(self, key: str) -> Charge | None:
+    def by_request_key(self, key: str) -> Charge | None:
         """The row of a request, if it was ever made."""
         found = self._select("WHERE request_key = ?", key)
         return found[0] if found else None
 
-    def looks(self, version: str, branch: str, question: str) -> list[Charge]:
+    def observations(self, version: str, branch: str, question: str) -> list[Charge]:
         """Rows that hold a released measurement of a question, in order."""
         return self._select(
             "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL "
@@ -197,7 +197,7 @@ class Ledger(NotCopyable):
             *(version, branch, question),
         )
 
-    def on_branch(self, branch: str, after: int = 0) -> list[Charge]:
+    def of_node(self, branch: str, after: int = 0) -> list[Charge]:
         """Rows of one branch with a larger id than `after`, in order."""
         return self._select("WHERE node = ? AND id > ? ORDER BY id", branch, after)
 
@@ -311,6 +311,6 @@ class Ledger(NotCopyable):
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  A ledger that is no longer used closes itself."""
-        if self.lock.is_ours:  # a fork has nothing to close
+        if self.lock.is_own_process:  # a fork has nothing to close
             with self.lock.checked():
                 self._file.close()

@@ -24,7 +24,7 @@ class ProcessLock:
         self._path, self._process, self._lock = path, os.getpid(), threading.RLock()
 
     @property
-    def is_ours(self) -> bool:
+    def is_own_process(self) -> bool:
         """Whether this is the process that made it."""
         return os.getpid() == self._process
 
@@ -38,7 +38,7 @@ class ProcessLock:
         LedgerError
             This is a fork of the process that made it.
         """
-        if not self.is_ours:
+        if not self.is_own_process:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
             raise LedgerError(
                 f"ledger {self._path!r}: serves the process that opened it, got a fork of that process; make the "

@@ -266,7 +266,7 @@ def _close(connection: sqlite3.Connection, lock: ProcessLock) -> None:
 
     Not while another thread uses the connection, as one may still do when the interpreter ends.
     """
-    if lock.is_ours and (held := lock.checked()).acquire(timeout=CLOSING_SECONDS):
+    if lock.is_own_process and (held := lock.checked()).acquire(timeout=CLOSING_SECONDS):
         try:
             # Another kernel may be writing, or the folder cannot be written any more: then the journal stays.
             with suppress(sqlite3.Error, UnicodeDecodeError):

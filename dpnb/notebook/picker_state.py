@@ -79,10 +79,10 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
     state: dict[str, Any] = {
         "version": VERSION,
         "phase": "choosing",
-        "query": query.words,
+        "query": query.description,
         "notice": query.runner.notice,
         "session": query.runner.name,
-        "current": None if best is None else f"known at mu {format_mu_up(best.known)} already",
+        "current": None if best is None else f"known at mu {format_mu_up(best.total_loss)} already",
         "answer": None if best is None else rendered(best),
         "refusal": None,
         "unanswered": unanswered,
@@ -103,7 +103,7 @@ def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
         whole, of_what = 1.0, "one person's whole budget"
     for name, label, share in PRESETS:
         most = share * whole
-        at = max((place for place, (_, step) in enumerate(steps) if step.cost_share <= most), default=None)
+        at = max((place for place, (_, step) in enumerate(steps) if step.cost_fraction <= most), default=None)
         if at is not None:
             yield Preset(id=name, label=label, meaning=f"at most {percent(share)} of {of_what}", option=at)
 
@@ -125,11 +125,11 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
         last, best = {"mu": repr(decimal_sqrt_down(query.runner.account.budget.loss.mu_squared))}, None
     whole = _preview(query, **last)
     if not whole.fits:
-        raise BudgetExceeded(f"{query.words}: what is left cannot hold it, however little is asked for")
-    if not whole.narrows:
-        raise BudgetExceeded(f"{query.words}: all that is left would not narrow its intervals")
+        raise BudgetExceeded(f"{query.description}: what is left cannot hold it, however little is asked for")
+    if not whole.narrows_interval:
+        raise BudgetExceeded(f"{query.description}: all that is left would not narrow its intervals")
     steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
-    offered = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows)
+    offered = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows_interval)
     return [*offered, (last, whole)]
 
 
@@ -172,14 +172,14 @@ def _facts(preview: Preview) -> list[str]:
     facts = [f"One privacy unit: {preview.contribution}."]
     if preview.assumption and not preview.cost.delta:  # what a discovery rests on differs from budget to budget
         facts.append(f"The expected error rests on {preview.assumption}.")
-    if preview.refining:
-        facts.append(f"Refining later: {preview.refining}.")
+    if preview.refinement_note:
+        facts.append(f"Refining later: {preview.refinement_note}.")
     return facts
 
 
 def _amounts(best: Answer | None, whole: Preview) -> list[float]:
     """Targets that add from a hundredth of what is left to nearly all of it: even on a log scale, in short numbers."""
-    known = 0.0 if best is None else best.known.mu
+    known = 0.0 if best is None else best.total_loss.mu
     most = math.sqrt(float(whole.cost.mu_squared))
     if not most:
         return []  # less than a double can hold
@@ -198,19 +198,19 @@ def _short(number: float, known: float) -> float:
 
 def _option(target: dict[str, str], preview: Preview, best: Answer | None) -> Option:
     error = f"unknown: it rests on {preview.assumption or 'what nobody can know beforehand'}"
-    if preview.errors is not None:
+    if preview.half_widths is not None:
         error = describe_expected_error(preview)
     return Option(
         target=target,
-        label=f"mu {format_mu_up(preview.target)}" if "mu" in target else "all that is left",
-        cost=format_cost(preview.cost, preview.cost_share),
+        label=f"mu {format_mu_up(preview.total_loss)}" if "mu" in target else "all that is left",
+        cost=format_cost(preview.cost, preview.cost_fraction),
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         error_value=None if preview.expected_error is None else _finite(preview.expected_error),
         relative_error=_relative(preview, best),
         after=f"{format_percent_down(preview.headroom_after)} left"
-        + (f"; asked of {preview.who}" if preview.who else ""),
+        + (f"; asked of {preview.participation}" if preview.participation else ""),
         remaining=preview.headroom_after,
-        max_repetitions=f"{(preview.times or 1) - 1:,}",
+        max_repetitions=f"{(preview.max_repetitions or 1) - 1:,}",
     )
 
 
@@ -220,10 +220,10 @@ def _finite(number: float) -> float | None:
 
 def _relative(preview: Preview, best: Answer | None) -> str | None:
     """The expected error as a share of what is known by now, of the group where it is the largest."""
-    if best is None or preview.errors is None or preview.error_unit == RANK:
+    if best is None or preview.half_widths is None or preview.error_unit == RANK:
         return None
     with np.errstate(all="ignore"):
-        shares = preview.errors / np.abs(best.cells.value)
+        shares = preview.half_widths / np.abs(best.arrays.value)
     told = shares[np.isfinite(shares)]
     if not told.size:
         return None

@@ -24,8 +24,8 @@ from dpnb.results.table import Estimates
 @to_text.register
 def estimates_text(figures: Estimates) -> str:
     """Estimates for a terminal."""
-    lines = [figures.words]
-    if figures.single:
+    lines = [figures.description]
+    if figures.is_scalar:
         ((_, value, interval),) = rows_of(figures)
         lines.append(f"  {value}   {interval_name(figures)} {interval}")
     else:
@@ -42,19 +42,19 @@ def estimates_html(figures: Estimates, between: str = "") -> str:
     body = _body(figures)
     pictures = []
     # Statistics of different units have no common scale.
-    if not figures.single and (not figures.outputs or figures.outputs[0] == "quantile"):
+    if not figures.is_scalar and (not figures.outputs or figures.outputs[0] == "quantile"):
         picture = _IntervalBars(figures)
         pictures = [picture.bar(index) for index in range(len(body))]
     table = table_html(_head(figures), [[*map(escape, row)] for row in body], pictures)
     below = f'<div style="{FAINT}">{_footer_html(figures)}</div>'
-    return boxed(figures.notice, title_html(figures.words), table, between, below)
+    return boxed(figures.notice, title_html(figures.description), table, between, below)
 
 
 @to_html.register
 def answer_html(answer: Answer) -> str:
     """An answer for a notebook; of one number that was refined also how it narrowed."""
     fan = ""
-    if answer.single and answer.looks > 1:
+    if answer.is_scalar and answer.n_observations > 1:
         with suppress(DpnbError):  # an answer that was given stays one when its ledger is gone
             fan = fan_html(answer.history)
     return estimates_html(answer, fan)
@@ -63,7 +63,9 @@ def answer_html(answer: Answer) -> str:
 @singledispatch
 def footer(figures: Estimates) -> list[str]:
     """What is said below the numbers."""
-    parts = [] if figures.single else ["all intervals at once" if figures.simultaneous else "each interval by itself"]
+    parts = (
+        [] if figures.is_scalar else ["all intervals at once" if figures.simultaneous else "each interval by itself"]
+    )
     return [*parts, *(text for _, text in figures.warnings)]
 
 
@@ -71,17 +73,17 @@ def footer(figures: Estimates) -> list[str]:
 def _answer_footer(answer: Answer) -> list[str]:
     """Cost and provenance."""
     most = "at most " if answer.worst_case and answer.cost else ""
-    parts = [f"cost {most}{format_cost(answer.cost, answer.cost_share)}", f"asked {format_time(answer.time)} UTC"]
-    if answer.looks > 1:
-        parts.append(f"{answer.looks} looks combined")
+    parts = [f"cost {most}{format_cost(answer.cost, answer.cost_fraction)}", f"asked {format_time(answer.time)} UTC"]
+    if answer.n_observations > 1:
+        parts.append(f"{answer.n_observations} looks combined")
     return [*parts, *footer.dispatch(Estimates)(answer)]
 
 
 @footer.register
 def _fit_footer(fitted: FitResult) -> list[str]:
     """How they came about, and what the intervals cover."""
-    covered = NO_INTERVAL if np.isnan(fitted.cells.low).all() else COVERS
-    return [*fitted.said, covered, *([NOISY] if fitted.noisy else []), *footer.dispatch(Estimates)(fitted)]
+    covered = NO_INTERVAL if np.isnan(fitted.arrays.low).all() else COVERS
+    return [*fitted.notes, covered, *([NOISY] if fitted.is_noisy else []), *footer.dispatch(Estimates)(fitted)]
 
 
 def _footer_html(figures: Estimates) -> str:
@@ -117,7 +119,7 @@ class _IntervalBars:
 
     def __init__(self, figures: Estimates) -> None:
         self._value, self._lower, self._upper = (
-            array.ravel().tolist() for array in (figures.cells.value, figures.cells.low, figures.cells.high)
+            array.ravel().tolist() for array in (figures.arrays.value, figures.arrays.low, figures.arrays.high)
         )
         ends = [x for x in (*self._lower, *self._upper) if math.isfinite(x)]
         self._low: float = min(ends, default=0.0)

@@ -22,7 +22,9 @@ FAN_HEIGHT = 56
 def history_text(history: History) -> str:
     """All looks for a terminal."""
     last, table = history[-1], table_text(_table(history), indent="  ")
-    return noticed(last.notice, [f"{last.words} (history)", *table, *(f"  {text}" for text in _left_out(history))])
+    return noticed(
+        last.notice, [f"{last.description} (history)", *table, *(f"  {text}" for text in _left_out(history))]
+    )
 
 
 @to_html.register
@@ -31,7 +33,7 @@ def history_html(history: History) -> str:
     last, (head, *body) = history[-1], _table(history)
     more = "".join(f'<div style="{FAINT}">{escape(text)}</div>' for text in _left_out(history))
     table = table_html(head, [[*map(escape, row)] for row in body])
-    return boxed(last.notice, title_html(last.words, "history"), table, more)
+    return boxed(last.notice, title_html(last.description, "history"), table, more)
 
 
 def _table(history: History) -> list[list[str]]:
@@ -39,9 +41,9 @@ def _table(history: History) -> list[list[str]]:
     last = history[-1]
     labels = [*last.names, *([last.outputs[0]] if last.outputs else [])]
     table = [["look", "time (UTC)", "cost", "known", *labels, "estimate", interval_name(last)]]
-    each = last.cells.value.shape[1]
-    for number, (answer, inside) in enumerate(zip(history, history.looked_at, strict=True), start=1):
-        known = f"mu {format_mu_up(answer.known)}"
+    each = last.arrays.value.shape[1]
+    for number, (answer, inside) in enumerate(zip(history, history.observed_groups, strict=True), start=1):
+        known = f"mu {format_mu_up(answer.total_loss)}"
         about = [str(number), format_time(answer.time), format_cost_up(answer.cost), known]
         for place, (key, value, interval) in enumerate(rows_of(answer)):
             if inside[place // each] and len(table) <= MOST_LINES:
@@ -52,17 +54,17 @@ def _table(history: History) -> list[list[str]]:
 
 def _left_out(history: History) -> list[str]:
     """What the table does not show, in words."""
-    inside, words = history.looked_at, []
+    inside, words = history.observed_groups, []
     if not all(map(all, inside)):
         words.append("of each look only the groups that were in it; the others stayed as they were")
-    more = sum(map(sum, inside)) * history[-1].cells.value.shape[1] - MOST_LINES
+    more = sum(map(sum, inside)) * history[-1].arrays.value.shape[1] - MOST_LINES
     return [*words, f"{more:,} more lines: .to_pandas() has them all"] if more > 0 else words
 
 
 def fan_html(history: History) -> str:
     """How one number narrowed from look to look, as a small drawing that says the same in words."""
-    ends = [(float(one.cells.low[0, 0]), float(one.cells.high[0, 0])) for one in history]
-    values = [float(one.cells.value[0, 0]) for one in history]
+    ends = [(float(one.arrays.low[0, 0]), float(one.arrays.high[0, 0])) for one in history]
+    values = [float(one.arrays.value[0, 0]) for one in history]
     finite = [x for x in (*values, *(end for pair in ends for end in pair)) if math.isfinite(x)]
     least, most = min(finite, default=0.0), max(finite, default=1.0)
     step = (PICTURE_WIDTH - 12) / max(len(history) - 1, 1)
@@ -81,7 +83,7 @@ def fan_html(history: History) -> str:
     seen = [at(look, values[look]) for look in looks if not math.isnan(values[look])]
     dots = "".join(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{ACCENT}"/>' for x, y in seen)
     each = (
-        (format_mu_up(one.known), *number_with_interval(value, low, high))
+        (format_mu_up(one.total_loss), *number_with_interval(value, low, high))
         for one, value, (low, high) in zip(history, values, ends, strict=True)
     )
     said = "; ".join(f"at mu {mu} {value}, interval {interval}" for mu, value, interval in each)

@@ -17,7 +17,7 @@ def rows_of(figures: Estimates) -> list[tuple[list[str], str, str]]:
     names = [
         [*map(str, key), *([] if label is None else [label_text(label)])] for key in figures.keys for label in labels
     ]
-    cells = figures.cells
+    cells = figures.arrays
     rows = []
     for key, value, low, high in zip(names, cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), strict=True):
         rows.append((key, *number_with_interval(value, low, high)))

@@ -52,7 +52,7 @@ def format_mu_up(loss: GDP) -> str:
 def format_cost_up(loss: Loss) -> str:
     """A cost in mu, and in delta if it has one; another kind of loss in its own terms."""
     if not isinstance(loss, GDP):
-        return loss.words(up=True).replace("=", " ")
+        return loss.format(up=True).replace("=", " ")
     return f"mu {format_mu_up(loss)}" + (f" and delta {display_up(decimal_up(loss.delta))}" if loss.delta else "")
 
 

@@ -17,14 +17,14 @@ COLUMNS = ("asked", "cost", "expected error", "headroom after")
 @to_text.register
 def preview_text(preview: Preview) -> str:
     """The preview for a terminal."""
-    lines = [f"{preview.words} (not released)", *facts_text(_facts(preview), 19, indent="  ")]
+    lines = [f"{preview.description} (not released)", *facts_text(_facts(preview), 19, indent="  ")]
     return noticed(preview.notice, lines)
 
 
 @to_html.register
 def preview_html(preview: Preview) -> str:
     """The preview for a notebook."""
-    title = title_html(preview.words, "not released")
+    title = title_html(preview.description, "not released")
     return boxed(preview.notice, title, facts_html(_facts(preview), _whys(preview)))
 
 
@@ -33,7 +33,7 @@ def previews_text(previews: Previews) -> str:
     """Several previews for a terminal."""
     first = previews.previews[0]
     table = table_text([COLUMNS, *map(_row, previews.previews)], indent="  ")
-    return noticed(first.notice, [f"{first.words} (not released)", *table])
+    return noticed(first.notice, [f"{first.description} (not released)", *table])
 
 
 @to_html.register
@@ -44,23 +44,25 @@ def previews_html(previews: Previews) -> str:
         [escape(text) + _whys(preview).get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
         for preview in previews.previews
     ]
-    return boxed(first.notice, title_html(first.words, "not released"), table_html(COLUMNS, rows))
+    return boxed(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows))
 
 
 def describe_expected_error(preview: Preview) -> str:
     """The errors to expect in few words: of the worst group, or of each statistic; and what that assumes."""
-    if preview.errors is None:
+    if preview.half_widths is None:
         return "unknown"
-    words = describe_error(preview.errors, preview.outputs, preview.confidence, preview.error_unit)
-    if not preview.narrows and preview.known_errors is not None:
-        known = describe_error(preview.known_errors, preview.outputs, preview.confidence, preview.error_unit)
+    words = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
+    if not preview.narrows_interval and preview.current_half_widths is not None:
+        known = describe_error(preview.current_half_widths, preview.outputs, preview.confidence, preview.error_unit)
         words += f", no narrower than known already ({known})"
-    return words + (f", assumed that {preview.assumed}" if preview.assumed and words != "unknown" else "")
+    return words + (
+        f", assumed that {preview.assumed_description}" if preview.assumed_description and words != "unknown" else ""
+    )
 
 
 def _row(preview: Preview) -> tuple[str, ...]:
     after = f"{format_percent_down(preview.headroom_after)} left" if preview.fits else "would be refused"
-    return preview.asked, format_cost(preview.cost, preview.cost_share), describe_expected_error(preview), after
+    return preview.request, format_cost(preview.cost, preview.cost_fraction), describe_expected_error(preview), after
 
 
 def _whys(preview: Preview) -> dict[str, str]:
@@ -72,28 +74,33 @@ def _whys(preview: Preview) -> dict[str, str]:
             else {}
         ),
         **({} if preview.fits else {"headroom after": explanation_link("budget-exceeded")}),
-        **({"takes part": explanation_link("excluded-units")} if preview.who else {}),
+        **({"takes part": explanation_link("excluded-units")} if preview.participation else {}),
     }
 
 
 def _facts(preview: Preview) -> list[tuple[str, str]]:
     facts = [
-        ("cost", format_cost(preview.cost, preview.cost_share)),
+        ("cost", format_cost(preview.cost, preview.cost_fraction)),
         ("expected error", describe_expected_error(preview)),
     ]
     if preview.assumption:
         facts.append(("this rests on", preview.assumption))
     facts.append(("contribution", preview.contribution))
-    if preview.who:
-        facts.append(("takes part", preview.who))
+    if preview.participation:
+        facts.append(("takes part", preview.participation))
     if preview.fits:
         facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
-        if preview.times is not None and not preview.who:
-            facts.append(("affordable", f"{preview.times:,} time{'s' if preview.times != 1 else ''} at this cost"))
-        if preview.refining:
-            facts.append(("refining later", preview.refining))
+        if preview.max_repetitions is not None and not preview.participation:
+            facts.append(
+                (
+                    "affordable",
+                    f"{preview.max_repetitions:,} time{'s' if preview.max_repetitions != 1 else ''} at this cost",
+                )
+            )
+        if preview.refinement_note:
+            facts.append(("refining later", preview.refinement_note))
     else:
         facts.append(("headroom after", "does not fit: a release would be refused"))
-        largest = f"mu {display_down(preview.largest)}, or share=1" if preview.largest else "nothing is left"
+        largest = f"mu {display_down(preview.max_mu)}, or share=1" if preview.max_mu else "nothing is left"
         facts.append(("largest that fits", largest))
     return facts

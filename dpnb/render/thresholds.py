@@ -22,7 +22,7 @@ def crossing_html(crossing: ThresholdResult) -> str:
 
 
 def _sentence(crossing: ThresholdResult) -> str:
-    text = f"{crossing.words}: {'above' if crossing.above else 'below'} {crossing.threshold:g}"
+    text = f"{crossing.description}: {'above' if crossing.above else 'below'} {crossing.threshold:g}"
     if crossing.value is not None and crossing.half_width is not None:
         text += f"; about {crossing.value:.4g} ± {crossing.half_width:.2g} ({crossing.confidence:.0%})"
     return text

@@ -41,7 +41,7 @@ class Answer(Estimates):
     """Estimates with intervals, and what they cost.
 
     It can be copied and pickled.  A copy holds what was released and shows the same, its history included; it has no
-    session, so `refine` and `share` refuse.
+    session, so `refine` and `proportions` refuse.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class Answer(Estimates):
         What was read off.
     cost : GDP
         What this request was charged when it was first made; 0 if it was known already.
-    cost_share : float
+    cost_fraction : float
         The same as a share of the whole budget, rounded up.
-    known : GDP
+    total_loss : GDP
         How well the question is known with this answer, earlier looks included.
-    looks : int
+    n_observations : int
         Measurements that are combined in it.
     time : str
         When it was first asked and paid; UTC.
@@ -68,9 +68,9 @@ class Answer(Estimates):
     plan: Plan
     view: AnyView
     cost: GDP
-    cost_share: float
-    known: GDP
-    looks: int
+    cost_fraction: float
+    total_loss: GDP
+    n_observations: int
     time: str
     origin: Origin
     worst_case: bool = False
@@ -114,7 +114,7 @@ class Answer(Estimates):
             groups=groups,
         )
 
-    def share(self) -> Answer:
+    def proportions(self) -> Answer:
         """Each group as a share of all of them: free, with the interval of the joint noise.
 
         Raises
@@ -124,7 +124,7 @@ class Answer(Estimates):
         RequestError
             The answer is a copy, which has no session.
         """
-        if not (self.plan.by and isinstance(self.plan.aggregation, Count | Sum | CountUnits)):
+        if not (self.plan.group_by and isinstance(self.plan.aggregation, Count | Sum | CountUnits)):
             raise PlanError(f"share: needs counts or sums by group; this is the {self.plan.words}")
         return self.origin.shares(self)
 
@@ -142,7 +142,7 @@ class Answer(Estimates):
         return History(self.origin.past(self))
 
     def _content(self) -> tuple[object, ...]:
-        return *super()._content(), self.plan, self.cost, self.known, self.time
+        return *super()._content(), self.plan, self.cost, self.total_loss, self.time
 
     def __getstate__(self) -> dict[str, object]:
         """What a copy holds: released values alone, those of earlier looks among them."""
@@ -177,7 +177,9 @@ class _Copied:
         return tuple(replace(self.answers[look - 1], origin=_Copied(self.answers[:look])) for look in count)
 
     def _refuse(self, what: str, answer: Answer) -> NoReturn:
-        raise RequestError(f"{what}: a copied answer has no session; release it again in the session ({answer.words})")
+        raise RequestError(
+            f"{what}: a copied answer has no session; release it again in the session ({answer.description})"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,30 +213,30 @@ class History(Displayed):
         return iter(self.answers)
 
     @property
-    def looked_at(self) -> list[tuple[bool, ...]]:
+    def observed_groups(self) -> list[tuple[bool, ...]]:
         """For each look, whether each group was in it."""
-        sources = [answer.sources for answer in self.answers]
+        sources = [answer.measurement_ids for answer in self.answers]
         before = [(frozenset[tuple[int, int]](),) * len(sources[0]), *sources]
         return [tuple(x != y for x, y in zip(*pair, strict=True)) for pair in zip(before, sources, strict=False)]
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each number after each look: what the look cost, what was known with it, and the number.
 
-        Columns ``time``, ``cost_mu``, ``cost_share``, ``known_mu``, ``looked_at`` (whether the group was in that look)
+        Columns ``time``, ``cost_mu``, ``cost_fraction``, ``known_mu``, ``looked_at`` (was the group in that look)
         and those of an answer.
         """
         import pandas as pd  # imported when first used
 
         tables = []
-        for answer, inside in zip(self.answers, self.looked_at, strict=True):
+        for answer, inside in zip(self.answers, self.observed_groups, strict=True):
             about = {
                 "time": answer.time,
                 "cost_mu": answer.cost.mu,
-                "cost_share": answer.cost_share,
-                "known_mu": answer.known.mu,
-                "looked_at": np.repeat(inside, answer.cells.value.shape[1]),
+                "cost_fraction": answer.cost_fraction,
+                "known_mu": answer.total_loss.mu,
+                "looked_at": np.repeat(inside, answer.arrays.value.shape[1]),
             }
             table = answer.to_pandas()
             tables.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
         whole = pd.concat(tables, keys=range(1, len(tables) + 1), names=["look"])
-        return whole.droplevel(1) if self.answers[0].single else whole
+        return whole.droplevel(1) if self.answers[0].is_scalar else whole

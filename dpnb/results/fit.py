@@ -41,14 +41,14 @@ class FitResult(Estimates):
 
     Parameters
     ----------
-    said : tuple of str
+    notes : tuple of str
         How they came about.
-    noisy : bool
+    is_noisy : bool
         Whether the noise is so large that the intervals may not hold.
     """
 
-    said: tuple[str, ...] = ()
-    noisy: bool = False
+    notes: tuple[str, ...] = ()
+    is_noisy: bool = False
 
 
 def is_noisy(family: Family, made: RegressionDesign, tails: Floats, confidence: float) -> bool:
@@ -157,10 +157,10 @@ def start_from(
         return None
     classes = max(1, len(made.classes))
     if isinstance(given, Estimates):
-        values = given.cells.value
+        values = given.arrays.value
         same = given.outputs is not None and given.outputs[1] == terms and values.shape == (classes, len(terms))
         if not same or (made.classes and given.keys != tuple((key,) for key in made.classes)):
-            raise RequestError(f"start: must have the terms {', '.join(terms)}; got those of {given.words}")
+            raise RequestError(f"start: must have the terms {', '.join(terms)}; got those of {given.description}")
         found = from_own_units(family, made, np.asarray(values, np.float64))
     elif isinstance(given, Mapping) and not made.classes:
         unknown = [term for term in given if term not in terms]

@@ -77,7 +77,7 @@ class CombinedObservations:
 
     Parameters
     ----------
-    looks : tuple of Look
+    observations : tuple of Look
         In the order in which they were taken; the first one is at all cells.
     tau : float, optional
         Of the confidence sequence, as stored with the first look; None before it, and after a final one.
@@ -85,26 +85,26 @@ class CombinedObservations:
         Number of cells.
     """
 
-    looks: tuple[Observation, ...] = ()
+    observations: tuple[Observation, ...] = ()
     tau: float | None = None
     count: int = 1
 
     @property
     def first(self) -> CombinedObservations:
         """What was known after the first look."""
-        return CombinedObservations(self.looks[:1], self.tau, self.count)
+        return CombinedObservations(self.observations[:1], self.tau, self.count)
 
     @property
-    def apart(self) -> bool:
+    def differs_by_cell(self) -> bool:
         """Whether some cells were looked at more often than others."""
-        return any(look.cells is not None for look in self.looks)
+        return any(look.cells is not None for look in self.observations)
 
     @property
-    def final(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the first look was asked for as the last."""
-        return bool(self.looks) and self.tau is None
+        return bool(self.observations) and self.tau is None
 
-    def known(self, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
+    def known_loss(self, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
         """How well the worst known of some cells is known, as the loss of one look at them.
 
         Parameters
@@ -114,20 +114,22 @@ class CombinedObservations:
         cells : sequence of int, optional
             All of them if left out.
         """
-        if not self.looks:
+        if not self.observations:
             return GDP(0)
-        looks_at = [self.looks] if not self.apart else [looks for looks, _ in self._looks_of_cells(cells)]
+        looks_at = (
+            [self.observations] if not self.differs_by_cell else [looks for looks, _ in self._looks_of_cells(cells)]
+        )
         least = min(sum((look.information for look in looks), Fraction(0)) for looks in looks_at)
-        return GDP.from_squared(least * sensitivity_squared)
+        return GDP.from_mu_squared(least * sensitivity_squared)
 
-    def missing(self, target: GDP, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
+    def missing_loss(self, target: GDP, sensitivity_squared: int, cells: Sequence[int] | None = None) -> GDP:
         """What a look at some cells must cost so that they are known at least as well as by one look at `target`."""
-        known = self.known(sensitivity_squared, cells)
-        return GDP.from_squared(max(target.mu_squared - known.mu_squared, Fraction(0)))
+        known = self.known_loss(sensitivity_squared, cells)
+        return GDP.from_mu_squared(max(target.mu_squared - known.mu_squared, Fraction(0)))
 
     def combined(self) -> tuple[Floats, Floats]:
         """Inverse-variance means of the looks, shape (cells, slots), and their noise scales, shape (cells,)."""
-        if not self.looks:
+        if not self.observations:
             raise ValueError("no look was taken")
         scales = np.empty(self.count)
         parts = []
@@ -165,7 +167,7 @@ class CombinedObservations:
         return radii
 
     def _radius(self, sigmas: list[float], alpha: Fraction) -> float:
-        if self.final:
+        if self.is_final:
             return fixed_radius(sigmas, alpha=alpha)
         if len(sigmas) == 1 or self.tau is None:
             return fixed_radius(sigmas, alpha=FIRST_OBSERVATION_ALPHA * alpha)
@@ -176,9 +178,9 @@ class CombinedObservations:
 
         A confidence sequence depends on the looks through their combined scale alone.
         """
-        if final or self.final:
+        if final or self.is_final:
             return fixed_radius([sigma], alpha=alpha)
-        return self._radius([sigma] if not self.looks else [sigma * math.sqrt(2)] * 2, alpha)
+        return self._radius([sigma] if not self.observations else [sigma * math.sqrt(2)] * 2, alpha)
 
     def anytime_radius(self, alpha: Fraction) -> Floats:
         """Half-widths that hold for all looks at once, also for cells with one look so far; shape (cells,)."""
@@ -193,15 +195,18 @@ class CombinedObservations:
     def _looks_of_cells(self, cells: Sequence[int] | None) -> list[tuple[tuple[Observation, ...], NDArray[np.int64]]]:
         """Which cells are in which looks."""
         wanted = np.arange(self.count) if cells is None else np.asarray(cells, np.int64)
-        inside = np.ones((len(self.looks), self.count), np.bool_)
-        for place, look in enumerate(self.looks):
+        inside = np.ones((len(self.observations), self.count), np.bool_)
+        for place, look in enumerate(self.observations):
             if look.cells is not None:
                 inside[place] = np.isin(np.arange(self.count), look.cells)
         if inside.all():
-            return [(self.looks, wanted)]
+            return [(self.observations, wanted)]
         patterns, at = np.unique(inside[:, wanted], axis=1, return_inverse=True)
         return [
-            (tuple(look for look, there in zip(self.looks, pattern, strict=True) if there), wanted[at.ravel() == place])
+            (
+                tuple(look for look, there in zip(self.observations, pattern, strict=True) if there),
+                wanted[at.ravel() == place],
+            )
             for place, pattern in enumerate(patterns.T)
         ]
 

@@ -31,7 +31,7 @@ class Estimates(Displayed):
 
     Parameters
     ----------
-    words : str
+    description : str
         What they are of.
     names : tuple of str
         Of the levels of groups; empty without groups.
@@ -39,45 +39,45 @@ class Estimates(Displayed):
         Of the groups, one value a level; one empty key without groups.
     outputs : (str, tuple) or None
         Name and labels of several numbers a group.
-    cells : Estimate
+    arrays : Estimate
         Arrays of shape (groups, outputs).
     confidence : float
     simultaneous : bool
         Whether all intervals hold at once with that confidence, or each by itself.
     notice : str or None
         Says loudly if the answer is not real or not private.
-    about : str or None
+    population : str or None
         Whom it is about, if that may not be everybody.
-    given : str or None
+    condition : str or None
         The condition under which its intervals hold, if any.
-    sources : tuple of frozenset
+    measurement_ids : tuple of frozenset
         For each group, the measurements that it rests on.
-    anytime : Estimate or None
-        The same with intervals that hold for all looks at once; None where `cells` has these.
-    refined : bool
+    anytime_arrays : Estimate or None
+        The same with intervals that hold for all looks at once; None where `arrays` has these.
+    is_refined : bool
         Whether anything in it was looked at more than once.
     """
 
-    words: str
+    description: str
     names: tuple[str, ...]
     keys: tuple[tuple[Key, ...], ...]
     outputs: tuple[str, tuple[Key, ...]] | None
-    cells: IntervalArrays
+    arrays: IntervalArrays
     confidence: float
     simultaneous: bool = False
     notice: str | None = None
-    about: str | None = None
-    given: str | None = None
-    sources: MeasurementIds = field(default=(), repr=False)
-    anytime: IntervalArrays | None = field(default=None, repr=False)
-    refined: bool = False
+    population: str | None = None
+    condition: str | None = None
+    measurement_ids: MeasurementIds = field(default=(), repr=False)
+    anytime_arrays: IntervalArrays | None = field(default=None, repr=False)
+    is_refined: bool = False
 
     __array_ufunc__ = None  # numpy's arrays leave arithmetic with an answer to the answer
 
     # --- reading -----------------------------------------------------------------------------------------------
 
     @property
-    def single(self) -> bool:
+    def is_scalar(self) -> bool:
         """Whether it is one number."""
         return not self.names and self.outputs is None
 
@@ -94,8 +94,8 @@ class Estimates(Displayed):
     @property
     def interval(self) -> tuple[float, float] | pd.DataFrame:
         """``(low, high)``, or a pandas DataFrame with these columns."""
-        if self.single:
-            return float(self.cells.low[0, 0]), float(self.cells.high[0, 0])
+        if self.is_scalar:
+            return float(self.arrays.low[0, 0]), float(self.arrays.high[0, 0])
         return self.to_pandas()[["low", "high"]]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -103,10 +103,10 @@ class Estimates(Displayed):
         import pandas as pd  # imported when first used
 
         columns = {
-            "estimate": self.cells.value,
-            "low": self.cells.low,
-            "high": self.cells.high,
-            "noise_scale": self.cells.noise_scale,
+            "estimate": self.arrays.value,
+            "low": self.arrays.low,
+            "high": self.arrays.high,
+            "noise_scale": self.arrays.noise_scale,
         }
         labels = [(*key, *output) for key in self.keys for output in self._labels]
         names = [*self.names, *([self.outputs[0]] if self.outputs else [])]
@@ -122,18 +122,18 @@ class Estimates(Displayed):
         return [()] if self.outputs is None else [(label,) for label in self.outputs[1]]
 
     def _shaped(self, column: str) -> Any:
-        if self.single:
-            return float(getattr(self.cells, {"estimate": "value"}.get(column, column))[0, 0])
+        if self.is_scalar:
+            return float(getattr(self.arrays, {"estimate": "value"}.get(column, column))[0, 0])
         series = self.to_pandas()[column]
         return series.unstack(sort=False) if self.names and self.outputs else series
 
     def __float__(self) -> float:
-        if not self.single:
-            raise RequestError(f"{self.words}: is not one number; use .estimate, or pick one by [key]")
-        return float(self.cells.value[0, 0])
+        if not self.is_scalar:
+            raise RequestError(f"{self.description}: is not one number; use .estimate, or pick one by [key]")
+        return float(self.arrays.value[0, 0])
 
     def __round__(self, digits: int = 0) -> Any:
-        return round(float(self), digits) if self.single else self.estimate.round(digits)  # type: ignore[union-attr]
+        return round(float(self), digits) if self.is_scalar else self.estimate.round(digits)  # type: ignore[union-attr]
 
     def __getitem__(self, key: Any) -> Estimates:
         """One of several statistics by its name, or one group by its key (a tuple for several levels)."""
@@ -144,12 +144,12 @@ class Estimates(Displayed):
             )
         if self.outputs is not None and not isinstance(wanted, tuple) and wanted in self.outputs[1]:
             at = self.outputs[1].index(wanted)
-            return self._part(f"{wanted} of {self.words}", slice(None), slice(at, at + 1), outputs=None)
+            return self._part(f"{wanted} of {self.description}", slice(None), slice(at, at + 1), outputs=None)
         group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
         if self.names and group in self.keys:
             place = self.keys.index(group)
             said = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
-            words = self.words.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
+            words = self.description.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
             return self._part(f"{words}, {said}", slice(place, place + 1), slice(None), names=(), keys=((),))
         known = [
             *(self.outputs[1] if self.outputs else ()),
@@ -160,16 +160,16 @@ class Estimates(Displayed):
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
         kept = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
         return Estimates(
-            words=words,
-            cells=self.cells.picked(rows, columns),
-            anytime=None if self.anytime is None else self.anytime.picked(rows, columns),
-            refined=self.refined,
-            sources=self.sources[rows],
+            description=words,
+            arrays=self.arrays.picked(rows, columns),
+            anytime_arrays=None if self.anytime_arrays is None else self.anytime_arrays.picked(rows, columns),
+            is_refined=self.is_refined,
+            measurement_ids=self.measurement_ids[rows],
             confidence=self.confidence,
             simultaneous=self.simultaneous,
             notice=self.notice,
-            about=self.about,
-            given=self.given,
+            population=self.population,
+            condition=self.condition,
             **{**kept, **changes},
         )
 
@@ -203,12 +203,12 @@ class Estimates(Displayed):
         return self._negative()
 
     def _negative(self) -> Estimates:
-        return self._part(f"-[{self.words}]", slice(None), slice(None))._mapped(negative)
+        return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
 
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Self:
         with np.errstate(all="ignore"):  # beyond the range of doubles a number is infinite or unknown
-            anytime = None if self.anytime is None else function(self.anytime)
-            return replace(self, cells=function(self.cells), anytime=anytime)
+            anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
+            return replace(self, arrays=function(self.arrays), anytime_arrays=anytime)
 
     def _combine(
         self, operator: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
@@ -220,7 +220,7 @@ class Estimates(Displayed):
             if operator == "/" and not number:
                 raise RequestError("/: an answer cannot be divided by 0")
             sure = np.full((1, 1), float(number))
-            words = f"[{self.words}] {operator} {number:g}"
+            words = f"[{self.description}] {operator} {number:g}"
             constant = IntervalArrays(sure, sure, sure, np.zeros((1, 1)))
             whole = self._part(words, slice(None), slice(None))
             if operator in "+-":  # only shifted, and limits that were cut stay cut
@@ -229,34 +229,34 @@ class Estimates(Displayed):
             if operator == "/":
                 return whole._mapped(lambda cells: scaled(cells, 1 / number))
             return whole._mapped(lambda cells: combine(cells, constant))
-        if not other.single and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
+        if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
                 f"{operator}: both answers must have the same groups, or one of them be a single number; got "
-                f"{self.words} and {other.words}; pick one group by [key]"
+                f"{self.description} and {other.description}; pick one group by [key]"
             )
         if other.confidence != self.confidence:
             raise RequestError(
                 f"{operator}: both answers must have one confidence; got {self.confidence:g} and {other.confidence:g}"
             )
-        theirs = other.sources * len(self.sources) if other.single else other.sources
-        if any(mine & yours for mine, yours in zip(self.sources, theirs, strict=True)):
+        theirs = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
+        if any(mine & yours for mine, yours in zip(self.measurement_ids, theirs, strict=True)):
             raise RequestError(
-                f"{operator}: {self.words} and {other.words} rest on the same noise, so their errors are not "
-                "independent; ask for it as one question, such as .share() of an answer or .ratio() of columns"
+                f"{operator}: {self.description} and {other.description} use the same noise, so their errors are not "
+                "independent; ask for it as one question, such as .proportions() of an answer or .ratio() of columns"
             )
-        together = tuple(mine | yours for mine, yours in zip(self.sources, theirs, strict=True))
-        whole = self._part(f"[{self.words}] {operator} [{other.words}]", slice(None), slice(None))
-        anytime = combine(self.anytime or self.cells, other.anytime or other.cells)
-        refined = self.refined or other.refined
+        together = tuple(mine | yours for mine, yours in zip(self.measurement_ids, theirs, strict=True))
+        whole = self._part(f"[{self.description}] {operator} [{other.description}]", slice(None), slice(None))
+        anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
+        refined = self.is_refined or other.is_refined
         return replace(
             whole,
-            cells=anytime if refined else combine(self.cells, other.cells),
-            anytime=anytime,
-            refined=refined,
-            sources=together,
+            arrays=anytime if refined else combine(self.arrays, other.arrays),
+            anytime_arrays=anytime,
+            is_refined=refined,
+            measurement_ids=together,
             notice=self.notice or other.notice,
-            about=self.about or other.about,
-            given=self.given or other.given,
+            population=self.population or other.population,
+            condition=self.condition or other.condition,
         )
 
     # --- showing -----------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class Estimates(Displayed):
         RequestError
         """
         raise RequestError(
-            f"history: belongs to a released answer, and {self.words} was computed from answers or is a part of one; "
+            f"history: belongs to an answer, and {self.description} was computed from answers or is part of one; "
             "take the .history of the answers that it was made from"
         )
 
@@ -298,23 +298,23 @@ class Estimates(Displayed):
         return hash(self._content())
 
     def _content(self) -> tuple[object, ...]:
-        arrays = (getattr(self.cells, name).tobytes() for name in _ARRAYS)
-        return self.words, self.names, self.keys, self.outputs, self.confidence, self.simultaneous, *arrays
+        arrays = (getattr(self.arrays, name).tobytes() for name in _ARRAYS)
+        return self.description, self.names, self.keys, self.outputs, self.confidence, self.simultaneous, *arrays
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """What an analyst may wonder about: the id of its explanation, and the text."""
         found = []
-        if np.isnan(self.cells.value).any():
+        if np.isnan(self.arrays.value).any():
             found.append(("unknown", "unknown: drowned by the noise, or not defined"))
         with np.errstate(invalid="ignore"):
-            outside = (self.cells.value < self.cells.low) | (self.cells.value > self.cells.high)
+            outside = (self.arrays.value < self.arrays.low) | (self.arrays.value > self.arrays.high)
         if outside.any():
             found.append(("outside", "an estimate outside its interval is noise: the truth cannot be there"))
-        if self.given is not None:
-            found.append(("named", f"intervals {self.given}"))
-        if self.about is not None:
-            found.append(("excluded-units", self.about))
+        if self.condition is not None:
+            found.append(("named", f"intervals {self.condition}"))
+        if self.population is not None:
+            found.append(("excluded-units", self.population))
         return found
 
 

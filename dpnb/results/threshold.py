@@ -13,7 +13,7 @@ class ThresholdResult(Displayed):
 
     Parameters
     ----------
-    words : str
+    description : str
         The question.
     threshold : float
     above : bool
@@ -27,7 +27,7 @@ class ThresholdResult(Displayed):
         Says loudly if the answer is not real or not private.
     """
 
-    words: str
+    description: str
     threshold: float
     above: bool
     value: float | None = None

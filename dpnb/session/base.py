@@ -118,14 +118,14 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         unit = core.tables.units[name].column
         return Frame(TableView(core.rows(name), schemas, unit, core.query, self._discovery, self._fit))
 
-    def active(self, moment: str, *, table: str = "") -> Query:
+    def count_active_units(self, label: str, *, table: str = "") -> Query:
         """How many privacy units can still pay, under individual accounting: a question like any other.
 
         Privately counted and not free: it charges those that it counts, and whoever cannot pay for it is not counted.
 
         Parameters
         ----------
-        moment : str
+        label : str
             A name for now, such as ``"after the fit"``.  The same name asked with the same budget gives the recorded
             count again, free, also in a later kernel; another moment needs another name.
         table : str
@@ -138,12 +138,12 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         """
         if not self._core.account.individual:
             raise RequestError(
-                "active: under accounting='worst-case' everybody takes part in every question; ask .frame.units() for "
-                "how many there are"
+                "active: under accounting='worst-case' everybody takes part in every question; ask "
+                ".frame.count_units() for how many there are"
             )
-        given: object = moment
+        given: object = label
         if not isinstance(given, str) or not given or not encodable(given):
-            raise RequestError(f"active: needs a name for the moment, a non-empty str; got {moment!r}")
+            raise RequestError(f"active: needs a name for the moment, a non-empty str; got {label!r}")
         return self._core.query(Plan(CountActiveUnits(given), source=self._core.rows(table)), PlainView())
 
     def _discovery(self, delta: object) -> str:
@@ -152,7 +152,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     # --- how it stands ------------------------------------------------------------------------------------------
 
     @property
-    def unit_words(self) -> str:
+    def privacy_unit_description(self) -> str:
         """The privacy unit in words."""
         return self._core.tables.words
 
@@ -194,7 +194,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         return self._core.account.ledger
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """The promise in words."""
         return self._core.promise
 

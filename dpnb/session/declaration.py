@@ -65,7 +65,7 @@ class Declaration:
         As it was given.
     text : str
         Of the file.
-    stated : dict
+    content : dict
         As it reads in TOML.
     known : dict of str to bool
         The allowed keys, and whether each is required.
@@ -75,23 +75,23 @@ class Declaration:
 
     path: str
     text: str
-    stated: dict[str, Any]
+    content: dict[str, Any]
     known: dict[str, bool]
     lines: dict[Keys, int]
 
     @property
     def several(self) -> bool:
         """Whether the schema has several tables: mappings of names to columns."""
-        schema = self.stated.get("schema")
+        schema = self.content.get("schema")
         return isinstance(schema, dict) and any(map(_is_table, schema.values()))
 
-    def place(self, *keys: str) -> str:
+    def locate(self, *keys: str) -> str:
         """File and line of a key; if it is missing, of what should hold it."""
         while keys and keys not in self.lines:
             keys = keys[:-1]
         return f"{self.path}, line {self.lines[keys]}" if keys else self.path
 
-    def opened(self, make: Callable[..., T], unread: UnreadTables) -> T:
+    def open_session(self, make: Callable[..., T], unread: UnreadTables) -> T:
         """Make a session of the table, as stated.
 
         Parameters
@@ -108,7 +108,7 @@ class Declaration:
         """
         arguments = self.arguments()
         if self.several and not unread.several and unread.tables[""] is not None:
-            names = ", ".join(map(repr, self.stated["schema"]))
+            names = ", ".join(map(repr, self.content["schema"]))
             raise self._fault(
                 SchemaError, ("schema",), f"schema: has the tables {names}; got one table; pass a dict with these names"
             )
@@ -131,14 +131,14 @@ class Declaration:
         SchemaError, InvalidValueError
             A key is not known or missing, or a column or the budget breaks a rule.
         """
-        self._refuse_keys(self.stated, self.known, ())
-        made = {**self.stated, "budget": self._budget(), "schema": self._schema()}
+        self._refuse_keys(self.content, self.known, ())
+        made = {**self.content, "budget": self._budget(), "schema": self._schema()}
         return {**made, "ledger": self._ledger()}
 
     # --- what is written as a table ------------------------------------------------------------------------------
 
     def _budget(self) -> Budget:
-        given = self.stated["budget"]
+        given = self.content["budget"]
         if not isinstance(given, dict):
             raise self._fault(
                 InvalidValueError,
@@ -150,7 +150,7 @@ class Declaration:
         return self._made(make, _parameters(make), given, ("budget",))
 
     def _schema(self) -> Any:
-        given = self.stated["schema"]
+        given = self.content["schema"]
         if not isinstance(given, dict):
             return given  # refused where it is used
         return {
@@ -189,7 +189,7 @@ class Declaration:
         raise self._fault(kind, (*at, at_fault) if at_fault else at, f"{'.'.join(at)}: {said}")
 
     def _ledger(self) -> object:
-        folder, name, given = Path(self.path).absolute().parent, self.stated.get("name"), self.stated.get("ledger")
+        folder, name, given = Path(self.path).absolute().parent, self.content.get("name"), self.content.get("ledger")
         if given is None:
             return str(folder / f"{name}.dpnb")
         return str(folder / given) if isinstance(given, str) and given and given != MEMORY else given
@@ -197,7 +197,7 @@ class Declaration:
     # --- errors ----------------------------------------------------------------------------------------------------
 
     def _fault(self, kind: type[DpnbError], keys: Keys, said: str) -> DpnbError:
-        return kind(f"{self.place(*keys)}: {said}")
+        return kind(f"{self.locate(*keys)}: {said}")
 
     def _refuse_keys(self, given: Mapping[str, Any], known: Mapping[str, bool], at: Keys) -> None:
         """Refuse unknown keys and missing ones; `known` says which are required."""
@@ -224,13 +224,13 @@ class Declaration:
             told = [path for path in paths if any(repr(name) in quoted for name in path[1:-1])]
             if paths:
                 return (told or paths)[0]
-            return ("privacy_unit",) if repr(self.stated.get("privacy_unit")) == found[1] else ()
+            return ("privacy_unit",) if repr(self.content.get("privacy_unit")) == found[1] else ()
         first = said.partition(":")[0].split(" ")[0].partition("[")[0]
         key = "schema" if first == "tables" else first
-        value = self.stated.get(key)
+        value = self.content.get(key)
         names = {repr(name): name for name in value} if isinstance(value, dict) else {}
         inner = [names[quoted] for quoted in QUOTED.findall(said) if quoted in names]
-        return (key, *inner[:1]) if key in self.stated else ()
+        return (key, *inner[:1]) if key in self.content else ()
 
 
 def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) -> Declaration:

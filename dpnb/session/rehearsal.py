@@ -59,7 +59,9 @@ def mock_tables(
 def _mock_column(column: ColumnType, rows: int, chance: np.random.Generator) -> Any:
     if isinstance(column, Bounded):
         places = column.low + (column.high - column.low) * chance.random(rows)
-        whole = column.whole or (column.low.is_integer() and column.high.is_integer() and column.high - column.low >= 2)
+        whole = column.integer or (
+            column.low.is_integer() and column.high.is_integer() and column.high - column.low >= 2
+        )
         return np.floor(places) if whole else places
     if isinstance(column, Dates):
         return pd.to_datetime(column.low + (column.high - column.low) * chance.random(rows), unit="s")

@@ -141,7 +141,7 @@ class Session(BaseSession):
         on_exhausted: str | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
-        table = UnreadTables.of(table)  # this frame is in every traceback of what follows
+        table = UnreadTables.with_tables(table)  # this frame is in every traceback of what follows
         name, budget, size = checked_name(name), checked_budget(budget), checked_size(public_size)
         version = checked_version(version)
         tables = PrivateTables.declared(
@@ -156,21 +156,21 @@ class Session(BaseSession):
         warn_of_texts(tables.schemas, budget)
         public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)
-        tables.divisible = exhausted == "clip"
+        tables.clips_units = exhausted == "clip"
         source: NoiseSource = SystemNoiseSource()
         notice = table.notice
         if not_private_test_seed is not None:
             seed = checked_seed(not_private_test_seed)
             source, notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, name)
-        about = LedgerMetadata(name, tables, notice, exhausted).to_texts()
+        about = LedgerMetadata(name, tables, notice, exhausted).to_dict()
         individual = exhausted is not None
         with work(Stage.READING):
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)
             with at(Stage.LEDGER):
-                account = Accountant.opened(path, budget, about, filter, size, individual=individual)
+                account = Accountant.open(path, budget, about, filter, size, individual=individual)
                 tables.noted(account.ledger, version)
         core = SessionCore(
             id=_identity(path, id(self)),
@@ -238,8 +238,8 @@ class Session(BaseSession):
         LedgerError
             As for `Session`.
         """
-        table = UnreadTables.of(table)  # this frame is in every traceback of what follows
-        return read_declaration(path, Session).opened(Session.rehearse if rehearse else Session, table)
+        table = UnreadTables.with_tables(table)  # this frame is in every traceback of what follows
+        return read_declaration(path, Session).open_session(Session.rehearse if rehearse else Session, table)
 
 
 def _identity(path: str, number: int) -> str:

@@ -78,7 +78,7 @@ def snapshot(session: Observed) -> protocol.Session:
     left = participation.remaining_description(account) or f"{format_percent_down(filter_.headroom)} left"
     who, spent = participation.participation_description(account), describe_spent(filter_, account.budget)
     paused = account.paused
-    label, theorem = FILTERS[account.promise.name]
+    label, theorem = FILTERS[account.promise.filter_name]
     headroom = protocol.Gauge(
         id="headroom",
         label=participation.WORST_CASE if account.individual else "Headroom",
@@ -99,7 +99,7 @@ def snapshot(session: Observed) -> protocol.Session:
         notice_explanation=_notice_explanation(core.notice),
         guarantee=core.promise,
         headlines=_headlines(left, spent, comparison, odometer),
-        filter=account.promise.name,
+        filter=account.promise.filter_name,
         gauges=[headroom, _odometer_gauge(odometer, account, core.statement_prefix)],
         filters=[_filter(standing, comparison) for standing in comparison.standings.values()],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
@@ -129,23 +129,23 @@ def _refusal(*, question: str, cell: str | None, **fields: Any) -> protocol.Refu
 
 def _filter(standing: FilterState, comparison: FilterComparison) -> protocol.Filter:
     """One filter: what it has left, and how many questions like the last one it would still admit."""
-    label, source = FILTERS[standing.promise.name]
-    enforced = standing.promise.name == comparison.enforced
-    if standing.refused is not None:
-        words = f"would have refused question {standing.refused}"
+    label, source = FILTERS[standing.promise.filter_name]
+    enforced = standing.promise.filter_name == comparison.enforced
+    if standing.refused_at is not None:
+        words = f"would have refused question {standing.refused_at}"
         value, text, description = 0.0, words, f"{source}. It {words}."
     else:
         value, text = standing.filter.headroom, _remaining(standing, comparison)
         description = f"{source}. It {'keeps' if enforced else 'could keep'} this promise, {standing.promise.words}."
     return protocol.Filter(
-        id=standing.promise.name, label=label, enforced=enforced, value=value, text=text, description=description
+        id=standing.promise.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
 
 
 def _remaining(standing: FilterState, comparison: FilterComparison) -> str:
     """What a filter has left, in words."""
     each = standing.filter if isinstance(standing.filter, WorstCaseFilter) else None
-    if each is not None and each.full:
+    if each is not None and each.is_exhausted:
         return "used up in the worst case; questions go on"
     text = f"{format_percent_down(standing.filter.headroom)} left{' in the worst case' if each else ''}"
     if comparison.last is None:
@@ -169,7 +169,7 @@ def _odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> prot
 
 
 def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.Odometer:
-    label, kind = ODOMETERS[name], odometer.reading
+    label, kind = ODOMETERS[name], odometer.kind
     if paused is not None and kind == "time-uniform":
         return protocol.Odometer(id=name, label=label, kind=kind, text="paused", description=paused)
     description = f"{scope}{odometer.statement()}"
@@ -183,7 +183,7 @@ def _bound(odometer: Odometer) -> str:
     if isinstance(odometer, SpentAccumulator):
         return odometer.words
     bound = display_up(odometer.bound)
-    return f"loss so far at most {bound}" if odometer.reading == "time-uniform" else f"{odometer.measure} {bound}"
+    return f"loss so far at most {bound}" if odometer.kind == "time-uniform" else f"{odometer.measure} {bound}"
 
 
 def unreadable_snapshot(session: Observed, error: DpnbError) -> protocol.Session:
@@ -197,7 +197,7 @@ def unreadable_snapshot(session: Observed, error: DpnbError) -> protocol.Session
         notice_explanation=explanation_for(error).id,
         guarantee=core.promise,
         headlines=[protocol.Headline(id="remaining", text="not known")],
-        filter=core.account.promise.name,
+        filter=core.account.promise.filter_name,
         gauges=[],
         filters=[],
         odometers=[],
@@ -302,7 +302,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     names = [
         name
         for name, odometer in comparison.odometers.items()
-        if odometer.reading == "time-uniform" and (name not in OF_EPSILONS or name == own)
+        if odometer.kind == "time-uniform" and (name not in OF_EPSILONS or name == own)
     ]
     asked = {one.id: one for one in log.named(point.id for point in points if point.id)}
     budget = account.budget

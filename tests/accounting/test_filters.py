@@ -53,15 +53,15 @@ class TestGDPFilter(GrowsInEveryPart):
         return GDPFilter("3/7")
 
     def costing(self, share: Fraction) -> GDP:
-        return GDP.from_squared(share * Fraction(9, 49))
+        return GDP.from_mu_squared(share * Fraction(9, 49))
 
 
 class TestGDPFilterOfAnIrrationalBudget(GrowsInEveryPart):
     def fresh(self) -> GDPFilter:
-        return GDPFilter.from_loss(GDP.from_squared(2))
+        return GDPFilter.from_loss(GDP.from_mu_squared(2))
 
     def costing(self, share: Fraction) -> GDP:
-        return GDP.from_squared(2 * share)
+        return GDP.from_mu_squared(2 * share)
 
 
 class TestGDPFilterWithDelta(GrowsInEveryPart):
@@ -69,7 +69,7 @@ class TestGDPFilterWithDelta(GrowsInEveryPart):
         return GDPFilter(1, delta="1e-7")
 
     def costing(self, share: Fraction) -> GDP:
-        return GDP.from_squared(share, delta=share / 10**7)
+        return GDP.from_mu_squared(share, delta=share / 10**7)
 
 
 class TestZCDPFilter(GrowsInEveryPart):
@@ -90,7 +90,7 @@ class TestZCDPFilterWithDelta(GrowsInEveryPart):
 
 class TestZCDPFilterOfGaussianLosses(TestZCDPFilter):
     def costing(self, share: Fraction) -> GDP:  # type: ignore[override]
-        return GDP.from_squared(share * Fraction(6, 10))
+        return GDP.from_mu_squared(share * Fraction(6, 10))
 
 
 class TestRDPFilterOfOneOrder(GrowsInEveryPart):
@@ -194,7 +194,7 @@ class TestRogersFilterOfPureLosses(TestRogersFilter):
 # --- sums are exact ----------
 
 TENTHS: list[tuple[Any, Any]] = [
-    (GDPFilter(1), lambda x: GDP.from_squared(x)),
+    (GDPFilter(1), lambda x: GDP.from_mu_squared(x)),
     (ZCDPFilter(1), lambda x: ZCDP(x)),
     (RDPFilter({2: 1}), lambda x: RDP({2: x})),
     (BasicFilter(1), lambda x: PureDP(x)),
@@ -332,17 +332,17 @@ def test_order_that_a_loss_does_not_speak_of_is_bounded_by_the_ones_around_it() 
 
 
 def test_guarantee_without_delta_is_the_conversion_of_the_budget() -> None:
-    assert GDPFilter(0.5).guarantee(1e-6) == epsilon_from_mu(0.5, delta=1e-6)
-    assert ZCDPFilter(0.5).guarantee(1e-6) == epsilon_from_rho(0.5, delta=1e-6)
+    assert GDPFilter(0.5).guaranteed_epsilon(1e-6) == epsilon_from_mu(0.5, delta=1e-6)
+    assert ZCDPFilter(0.5).guaranteed_epsilon(1e-6) == epsilon_from_rho(0.5, delta=1e-6)
 
 
 def test_guarantee_takes_the_filters_own_delta_off_first() -> None:
     own, total = Fraction(4, 10**7), Fraction(1, 10**6)
     good = (total - own) / (1 - own)
-    assert GDPFilter(0.5, delta=own).guarantee(total) == epsilon_from_mu(0.5, delta=good)
-    assert ZCDPFilter(0.5, delta=own).guarantee(total) == epsilon_from_rho(0.5, delta=good)
-    assert GDPFilter(0.5, delta=own).guarantee(own) == math.inf
-    assert ZCDPFilter(0.5, delta=own).guarantee("1e-9") == math.inf
+    assert GDPFilter(0.5, delta=own).guaranteed_epsilon(total) == epsilon_from_mu(0.5, delta=good)
+    assert ZCDPFilter(0.5, delta=own).guaranteed_epsilon(total) == epsilon_from_rho(0.5, delta=good)
+    assert GDPFilter(0.5, delta=own).guaranteed_epsilon(own) == math.inf
+    assert ZCDPFilter(0.5, delta=own).guaranteed_epsilon("1e-9") == math.inf
 
 
 def test_delta_is_not_spent_twice() -> None:
@@ -350,26 +350,26 @@ def test_delta_is_not_spent_twice() -> None:
     state = ApproxDPFilter("3.5349", conversion_delta=0.01, slack_delta=0.01).step(ApproxDP(0.1, 0.01))
     for _ in range(99):
         state = state.step(PureDP(0.1)) if state.admits(PureDP(0.1)) else state
-    assert state.guarantee(0.01) == math.inf
-    assert state.guarantee(Fraction(1, 100) + Fraction(99, 100) * Fraction(1, 100)) <= 3.5349
+    assert state.guaranteed_epsilon(0.01) == math.inf
+    assert state.guaranteed_epsilon(Fraction(1, 100) + Fraction(99, 100) * Fraction(1, 100)) <= 3.5349
 
 
 def test_theorem_8_promises_its_epsilon_at_both_deltas_together() -> None:
     state = ApproxDPFilter(1, conversion_delta=1e-6, slack_delta=1e-7)
-    assert state.guarantee(exact(1e-7) + (1 - exact(1e-7)) * exact(1e-6)) <= 1
-    assert state.guarantee(1e-7) == math.inf
+    assert state.guaranteed_epsilon(exact(1e-7) + (1 - exact(1e-7)) * exact(1e-6)) <= 1
+    assert state.guaranteed_epsilon(1e-7) == math.inf
 
 
 def test_filters_of_epsilons_promise_their_budget_from_its_delta_on() -> None:
     for fresh in (BasicFilter(1, 1e-6), RogersFilter(1, 1e-6)):
-        assert fresh.guarantee(1e-6) == fresh.guarantee(0.1) == 1.0
-        assert fresh.guarantee(1e-7) == math.inf
-    assert BasicFilter(1).guarantee(0) == 1.0
+        assert fresh.guaranteed_epsilon(1e-6) == fresh.guaranteed_epsilon(0.1) == 1.0
+        assert fresh.guaranteed_epsilon(1e-7) == math.inf
+    assert BasicFilter(1).guaranteed_epsilon(0) == 1.0
 
 
 def test_best_order_speaks_for_all() -> None:
     both, one, other = RDPFilter({2: 0.1, 32: 0.5}), RDPFilter({2: 0.1}), RDPFilter({32: 0.5})
-    assert both.guarantee(1e-6) == min(one.guarantee(1e-6), other.guarantee(1e-6))
+    assert both.guaranteed_epsilon(1e-6) == min(one.guaranteed_epsilon(1e-6), other.guaranteed_epsilon(1e-6))
 
 
 def test_same_promise_admits_most_under_gdp() -> None:
@@ -378,7 +378,9 @@ def test_same_promise_admits_most_under_gdp() -> None:
     from dpnb.accounting.guarantee import FILTERS, make_guarantee
 
     budget = Budget(epsilon=1, delta=1e-6)
-    left = {name: make_guarantee(name, budget).left(make_guarantee(name, budget).start).mu for name in FILTERS}
+    left = {
+        name: make_guarantee(name, budget).remaining(make_guarantee(name, budget).initial_filter).mu for name in FILTERS
+    }
     assert left["gdp"] > left["zcdp"] > left["approx-dp"] > left["rogers"]
     assert left["rdp"] == pytest.approx(left["zcdp"], rel=1e-3)
     assert left["basic"] == pytest.approx(left["gdp"], rel=1e-6)  # one question alone needs no composition
@@ -493,8 +495,8 @@ def test_order_with_no_budget_leaves_no_headroom() -> None:
     ids=lambda state: type(state).__name__,
 )
 def test_nothing_is_guaranteed_below_the_filters_own_delta(state: Any) -> None:
-    assert state.guarantee(1e-6) == math.inf
-    assert state.guarantee("0.4999") == math.inf
+    assert state.guaranteed_epsilon(1e-6) == math.inf
+    assert state.guaranteed_epsilon("0.4999") == math.inf
 
 
 @given(st.integers(-200, -150), st.floats(1, 9.99))
@@ -511,11 +513,11 @@ def test_mean_of_a_loss_is_never_rounded_down_not_even_below_the_normal_doubles(
 )
 def test_share_is_what_headroom_loses_and_above_one_for_what_never_fits(fresh: Any) -> None:
     loss = convert(PureDP("0.001"), RDP, orders=[2]) if isinstance(fresh, RDPFilter) else PureDP("0.001")
-    assert fresh.share(loss) == pytest.approx(1 - fresh.step(loss).headroom, abs=1e-15)
+    assert fresh.budget_fraction(loss) == pytest.approx(1 - fresh.step(loss).headroom, abs=1e-15)
     huge = convert(PureDP(100), RDP, orders=[2]) if isinstance(fresh, RDPFilter) else PureDP(100)
-    assert fresh.share(huge) > 1
+    assert fresh.budget_fraction(huge) > 1
     if not isinstance(fresh, RDPFilter | BasicFilter):
-        assert fresh.share(ApproxDP("0.001", 1e-9)) == math.inf  # no delta was set aside
+        assert fresh.budget_fraction(ApproxDP("0.001", 1e-9)) == math.inf  # no delta was set aside
 
 
 @pytest.mark.parametrize(
@@ -553,7 +555,7 @@ def test_budget_given_as_another_kind_of_loss_is_refused() -> None:
     with pytest.raises(ConversionError):
         GDPFilter.from_loss(OtherKindOfLoss())  # type: ignore[arg-type]
     with pytest.raises(ConversionError, match=r"must be ZCDP, got GDP"):
-        ZCDPFilter(1).restarted(GDP(1))
+        ZCDPFilter(1).with_budget(GDP(1))
 
 
 def test_bare_number_is_not_a_loss() -> None:

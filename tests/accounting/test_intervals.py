@@ -60,7 +60,7 @@ def test_large_common_offset_costs_no_digits() -> None:
 
 def test_refining_costs_what_asking_once_costs() -> None:
     # First mu = 0.3, then the missing part of 0.5, at sensitivity 1.
-    first, rest = GDP("0.3"), GDP.from_squared("0.16")
+    first, rest = GDP("0.3"), GDP.from_mu_squared("0.16")
     assert first + rest == GDP("0.5")
     _, sigma = combine([0.0, 0.0], [1 / 0.3, 1 / 0.4])
     assert sigma == pytest.approx(1 / 0.5, rel=1e-14)

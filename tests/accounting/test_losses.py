@@ -19,7 +19,7 @@ from dpnb.errors import ConversionError, DpnbError, InvalidValueError
 sizes = st.fractions(min_value=0, max_value=1000, max_denominator=10**12)
 squares = st.fractions(min_value=0, max_value=10**6, max_denominator=10**12)
 deltas = st.fractions(min_value=0, max_value=1, max_denominator=10**9)
-losses = st.builds(GDP.from_squared, squares, deltas)
+losses = st.builds(GDP.from_mu_squared, squares, deltas)
 curves = st.dictionaries(sizes.map(lambda x: x + Fraction(101, 100)), sizes, min_size=1, max_size=4)
 kinds = st.one_of(
     losses,
@@ -32,7 +32,7 @@ kinds = st.one_of(
 
 
 def test_equal_however_written() -> None:
-    assert GDP(0.3) == GDP("0.3") == GDP("3/10") == GDP.from_squared("0.09")
+    assert GDP(0.3) == GDP("0.3") == GDP("3/10") == GDP.from_mu_squared("0.09")
     assert hash(GDP(0.3)) == hash(GDP("3/10"))
     assert GDP(0.3) != GDP(Fraction(0.3))
     assert GDP(0.3) != GDP(0.3, delta=1e-9)
@@ -104,7 +104,7 @@ def test_stored_loss_that_cannot_be_read_is_refused(stored: dict[str, str]) -> N
 
 @pytest.mark.parametrize("bad", [-0.1, "-1/3", float("nan"), float("inf"), None, True, "much"])
 def test_loss_that_is_no_size_is_refused(bad: Number) -> None:
-    makers = (GDP, GDP.from_squared, ZCDP, PureDP, ApproxDP, PointwiseDP, lambda rho: RDP({2: rho}))
+    makers = (GDP, GDP.from_mu_squared, ZCDP, PureDP, ApproxDP, PointwiseDP, lambda rho: RDP({2: rho}))
     with_delta = (partial(kind, 1) for kind in (GDP, ZCDP, ApproxDP, PointwiseDP))
     for make in (*makers, *with_delta):
         with pytest.raises(DpnbError, match=r"^(mu|mu_squared|rho|epsilon|delta) must .*got"):

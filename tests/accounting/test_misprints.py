@@ -197,7 +197,7 @@ def test_sum_runs_over_the_queries_not_over_the_rows() -> None:
     for _ in range(10_000):
         state = state.step(GDP("0.01"))
     assert not state.admits(GDP("1e-9"))
-    assert state.guarantee(delta_from_mu(1, epsilon=1)) <= 1
+    assert state.guaranteed_epsilon(delta_from_mu(1, epsilon=1)) <= 1
 
 
 def test_quoted_form_of_the_first_filter_is_for_losses_without_deltas() -> None:

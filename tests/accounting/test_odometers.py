@@ -49,7 +49,7 @@ class TestOneSidedMixture(SumOdometerContract):
         return MixtureOdometer.tuned(1, delta=1e-6)
 
     def loss(self, size: Fraction) -> GDP:
-        return GDP.from_squared(size)
+        return GDP.from_mu_squared(size)
 
 
 class TestTwoSidedMixture(SumOdometerContract):

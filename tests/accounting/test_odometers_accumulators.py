@@ -30,7 +30,7 @@ rhos = st.lists(st.fractions(0, 1, max_denominator=1000), max_size=20)
 
 
 class TestApproxDP(SumOdometerContract):
-    reading = "accumulator"
+    kind = "accumulator"
 
     def fresh(self) -> ApproxDPAccumulator:
         return ApproxDPAccumulator(1e-6, 2e-6)
@@ -40,7 +40,7 @@ class TestApproxDP(SumOdometerContract):
 
 
 class TestZCDP(SumOdometerContract):
-    reading = "accumulator"
+    kind = "accumulator"
     measure = "rho"
 
     def fresh(self) -> ZCDPAccumulator:
@@ -51,18 +51,18 @@ class TestZCDP(SumOdometerContract):
 
 
 class TestRDP(SumOdometerContract):
-    reading = "accumulator"
+    kind = "accumulator"
     measure = "rdp"
 
     def fresh(self) -> RDPAccumulator:
         return RDPAccumulator("2.5")
 
     def loss(self, size: Fraction) -> GDP:
-        return GDP.from_squared(size)
+        return GDP.from_mu_squared(size)
 
 
 class TestGDP(SumOdometerContract):
-    reading = "accumulator"
+    kind = "accumulator"
     measure = "mu"
 
     def fresh(self) -> GDPAccumulator:
@@ -73,7 +73,7 @@ class TestGDP(SumOdometerContract):
 
 
 class TestTracker(OdometerContract):
-    reading = "accumulator"
+    kind = "accumulator"
     measure = "rdp"
 
     def fresh(self) -> RenyiTracker:
@@ -265,7 +265,7 @@ def test_what_a_filter_has_spent_is_read_with_every_component(filter_: Any, loss
         filter_ = filter_.step(loss)
     spent = SpentAccumulator(filter_)
     assert words in spent.statement()
-    assert (spent.reading, spent.spent) == ("accumulator", filter_.spent)
+    assert (spent.kind, spent.spent) == ("accumulator", filter_.spent)
     assert spent.bound > 0
     with pytest.raises(ConversionError):
         spent.step(losses[0])

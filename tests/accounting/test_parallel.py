@@ -39,7 +39,7 @@ def test_what_is_free_costs_nothing_and_everything_beyond_is_paid(
 ) -> None:
     sums, _ = grown(most, charged)
     place = PartRef(1, part, most)
-    free = sums.free(place, 2)
+    free = sums.free_loss(place, 2)
     _, cost = sums.after((place,), tuple(one + more for one in free))
     assert cost == (more, more)
 

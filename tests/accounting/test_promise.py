@@ -27,28 +27,28 @@ every_filter = pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (0.1, 1e-9), (8, 1e-3)])
 def test_each_filter_keeps_the_promise(name: str, epsilon: float, delta: float) -> None:
     made = make_guarantee(name, Budget(epsilon=epsilon, delta=delta))
-    assert made.start.guarantee(delta) <= epsilon
+    assert made.initial_filter.guaranteed_epsilon(delta) <= epsilon
 
 
 @every_filter
 def test_largest_release_that_fits_is_admitted_and_a_larger_one_is_not(name: str) -> None:
     made = make_guarantee(name, BUDGET)
-    state = made.start.step(made.enters(GDP(0.005)))
-    largest = made.left(state)
-    full = state.step(made.enters(largest))
-    assert not full.admits(made.enters(GDP(0.001)))
+    state = made.initial_filter.step(made.to_filter_loss(GDP(0.005)))
+    largest = made.remaining(state)
+    full = state.step(made.to_filter_loss(largest))
+    assert not full.admits(made.to_filter_loss(GDP(0.001)))
     with pytest.raises(BudgetExceeded):
-        state.step(made.enters(GDP(largest.mu * (1 + 1e-6))))
+        state.step(made.to_filter_loss(GDP(largest.mu * (1 + 1e-6))))
 
 
 @every_filter
 def test_share_takes_that_much_of_what_is_left(name: str) -> None:
     made = make_guarantee(name, BUDGET)
-    state = made.start.step(made.enters(GDP(0.005)))
-    part = made.left(state, Fraction(1, 4))
-    after = state.step(made.enters(part)).headroom
+    state = made.initial_filter.step(made.to_filter_loss(GDP(0.005)))
+    part = made.remaining(state, Fraction(1, 4))
+    after = state.step(made.to_filter_loss(part)).headroom
     assert 0 <= after - 0.75 * state.headroom < 1e-6 * state.headroom
-    taken = state.share(made.enters(part))
+    taken = state.budget_fraction(made.to_filter_loss(part))
     if name == "rogers":  # K may be nearer to its bound than the deltas are, and the release take more of the deltas
         assert state.headroom - after <= taken < 1.1 * (state.headroom - after)
     else:
@@ -58,31 +58,31 @@ def test_share_takes_that_much_of_what_is_left(name: str) -> None:
 @every_filter
 def test_share_of_what_does_not_fit_is_above_what_there_is(name: str) -> None:
     made = make_guarantee(name, BUDGET)
-    assert made.start.share(made.enters(GDP(0))) == 0
-    assert made.start.share(made.enters(GDP(0.3))) > made.start.headroom
-    assert made.start.share(made.enters(GDP(100))) > 100
+    assert made.initial_filter.budget_fraction(made.to_filter_loss(GDP(0))) == 0
+    assert made.initial_filter.budget_fraction(made.to_filter_loss(GDP(0.3))) > made.initial_filter.headroom
+    assert made.initial_filter.budget_fraction(made.to_filter_loss(GDP(100))) > 100
 
 
 @every_filter
 def test_crumbs_of_rounding_are_nothing(name: str) -> None:
     made = make_guarantee(name, BUDGET)
-    largest = made.left(made.start).mu
-    full = made.start.step(made.enters(GDP(largest * (1 - 1e-14))))
-    assert made.left(full) == made.left(full, Fraction(1, 2)) == GDP(0)
+    largest = made.remaining(made.initial_filter).mu
+    full = made.initial_filter.step(made.to_filter_loss(GDP(largest * (1 - 1e-14))))
+    assert made.remaining(full) == made.remaining(full, Fraction(1, 2)) == GDP(0)
 
 
 @every_filter
 def test_figures_are_read_back_as_first_written(name: str) -> None:
     made = make_guarantee(name, BUDGET)
     stored = json.loads(json.dumps(made.to_json()))
-    assert made.with_figures(stored) == made
+    assert made.with_parameters(stored) == made
     stored["mu0_squared"] = "1/25"
-    assert made.with_figures(stored).mu0_squared == Fraction(1, 25)
+    assert made.with_parameters(stored).mu0_squared == Fraction(1, 25)
 
 
 def test_figures_without_the_filters_budget_are_refused() -> None:
     with pytest.raises(KeyError):
-        make_guarantee("gdp", BUDGET).with_figures({"mu0_squared": "1/25"})
+        make_guarantee("gdp", BUDGET).with_parameters({"mu0_squared": "1/25"})
 
 
 @given(st.floats(1e-3, 0.2))
@@ -90,7 +90,7 @@ def test_figures_without_the_filters_budget_are_refused() -> None:
 def test_filter_of_epsilons_is_given_a_point_of_the_releases_curve(mu: float) -> None:
     for name in ("basic", "rogers"):
         made = make_guarantee(name, BUDGET)
-        loss = made.enters(GDP(mu))
+        loss = made.to_filter_loss(GDP(mu))
         assert isinstance(loss, ApproxDP)
         assert exact(epsilon_from_mu(mu, delta=loss.delta)) <= loss.epsilon
         assert made.refining
@@ -103,21 +103,21 @@ def test_no_other_split_of_delta_fits_more_equal_releases(name: str, slack: Frac
 
     def fit(times: int) -> bool:
         loss = ApproxDP(epsilon_from_mu(mu, delta=slack / times), slack / times)
-        return times <= (made.start.times(loss) or 0)
+        return times <= (made.initial_filter.max_repetitions(loss) or 0)
 
     best = next(times for times in itertools.count() if not fit(times + 1))
-    assert made.start.times(made.enters(GDP(mu))) == best
+    assert made.initial_filter.max_repetitions(made.to_filter_loss(GDP(mu))) == best
     delta = slack * exact(mu) ** 2 / BUDGET.loss.mu_squared
     proportional = ApproxDP(epsilon_from_mu(mu, delta=delta), delta)
-    fewer = made.start.times(proportional) or 0
+    fewer = made.initial_filter.max_repetitions(proportional) or 0
     assert fewer < best if mu == "0.0149" else fewer <= best, "the control: a delta in proportion to mu squared"
 
 
 @pytest.mark.parametrize("name", ["basic", "rogers"])
 def test_a_release_of_next_to_nothing_costs_a_billionth(name: str) -> None:
     made = make_guarantee(name, BUDGET)
-    losses = [made.enters(GDP(mu)) for mu in ("1e-12", "1e-30", "1e-100")]
-    assert {loss.parts[1] for loss in losses} == {(made.slack or Fraction(0)) / 10**9}
+    losses = [made.to_filter_loss(GDP(mu)) for mu in ("1e-12", "1e-30", "1e-100")]
+    assert {loss.parts[1] for loss in losses} == {(made.shared_delta or Fraction(0)) / 10**9}
     for mu, loss in zip(("1e-12", "1e-30", "1e-100"), losses, strict=True):
         assert exact(epsilon_from_mu(mu, delta=loss.parts[1])) <= loss.parts[0]
 
@@ -128,27 +128,27 @@ def test_figures_written_under_another_split_of_delta_are_refused(name: str) -> 
     stored = made.to_json()
     del stored["delta_split"]
     with pytest.raises(LedgerError, match="chooses the delta of each answer differently"):
-        made.with_figures(stored)
+        made.with_parameters(stored)
 
 
 def test_release_beyond_the_whole_gdp_budget_is_refused_by_filters_of_epsilons() -> None:
     for name in ("basic", "rogers"):
         made = make_guarantee(name, BUDGET)
-        assert not made.start.admits(made.enters(GDP(1)))
-        assert not made.start.admits(made.enters(GDP(10**6)))
+        assert not made.initial_filter.admits(made.to_filter_loss(GDP(1)))
+        assert not made.initial_filter.admits(made.to_filter_loss(GDP(10**6)))
 
 
 def test_other_filters_are_given_the_release_as_it_is() -> None:
     for name in ("gdp", "zcdp", "rdp", "approx-dp"):
-        assert make_guarantee(name, BUDGET).enters(GDP(0.1)) == GDP(0.1)
+        assert make_guarantee(name, BUDGET).to_filter_loss(GDP(0.1)) == GDP(0.1)
         assert make_guarantee(name, BUDGET).refining is None
 
 
 def test_one_well_chosen_order_admits_as_much_as_the_whole_zcdp_curve() -> None:
     renyi, zcdp = make_guarantee("rdp", BUDGET), make_guarantee("zcdp", BUDGET)
-    assert isinstance(renyi.start, RDPFilter)
-    assert len(renyi.start.budget.orders) == 1
-    assert renyi.left(renyi.start).mu == pytest.approx(zcdp.left(zcdp.start).mu, rel=1e-6)
+    assert isinstance(renyi.initial_filter, RDPFilter)
+    assert len(renyi.initial_filter.budget.orders) == 1
+    assert renyi.remaining(renyi.initial_filter).mu == pytest.approx(zcdp.remaining(zcdp.initial_filter).mu, rel=1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "least", "most"), [(1, 1e-6, 1.10, 1.19), (0.1, 1e-9, 1.10, 1.20)])
@@ -157,7 +157,7 @@ def test_gdp_keeps_the_same_promise_with_more_budget_than_zcdp(
 ) -> None:
     budget = Budget(epsilon=epsilon, delta=delta)
     zcdp = make_guarantee("zcdp", budget)
-    assert least <= math.sqrt(budget.loss.mu_squared / zcdp.left(zcdp.start).mu_squared) ** 2 <= most
+    assert least <= math.sqrt(budget.loss.mu_squared / zcdp.remaining(zcdp.initial_filter).mu_squared) ** 2 <= most
 
 
 @every_filter
@@ -165,7 +165,7 @@ def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
     made = make_guarantee(name, BUDGET)
     assert made.words.startswith("(1, 1e-06)-DP, kept as ")
     kept = made.words.removeprefix("(1, 1e-06)-DP, kept as ")
-    budget = made.start.budget
+    budget = made.initial_filter.budget
     if name == "basic":
         assert kept == "sums of epsilon and delta"
         return
@@ -202,7 +202,7 @@ def test_rogers_needs_a_small_delta() -> None:
 
 @pytest.mark.parametrize(
     "budget",
-    [Budget(1, 1e-6), Budget("0.1", "1e-9", "1e-10"), Budget.gdp("0.3"), Budget.gdp_squared(Fraction(2, 7))],
+    [Budget(1, 1e-6), Budget("0.1", "1e-9", "1e-10"), Budget.gdp("0.3"), Budget.from_mu_squared(Fraction(2, 7))],
 )
 def test_a_budget_is_read_back_from_what_it_writes(budget: Budget) -> None:
     assert Budget.from_json(budget.to_json()) == budget

@@ -48,18 +48,18 @@ AGGREGATIONS = [
 ]
 LIMITS = [
     ContributionBounds(),
-    ContributionBounds(rows=2),
-    ContributionBounds(groups=1),
-    ContributionBounds(groups=2, rows_per_group=1),
-    ContributionBounds(norm=1.5),
+    ContributionBounds(max_rows=2),
+    ContributionBounds(max_groups=1),
+    ContributionBounds(max_groups=2, max_rows_per_group=1),
+    ContributionBounds(max_norm=1.5),
 ]
 BY: list[dict[str, Any]] = [
     {},
-    {"by": (GroupLevel("g", G),)},
-    {"by": (GroupLevel("h", H),)},
-    {"by": (GroupLevel("g", G), GroupLevel("h", H)), "keys": (("b", 7), ("a", 199), ("c", 0))},
+    {"group_by": (GroupLevel("g", G),)},
+    {"group_by": (GroupLevel("h", H),)},
+    {"group_by": (GroupLevel("g", G), GroupLevel("h", H)), "group_keys": (("b", 7), ("a", 199), ("c", 0))},
 ]
-PERSON = PrivacyUnit("p", 6, ContributionBounds(rows=6))
+PERSON = PrivacyUnit("p", 6, ContributionBounds(max_rows=6))
 
 
 def table(rows: int = 400) -> pd.DataFrame:
@@ -106,7 +106,7 @@ def test_sums_of_blocks_are_the_sums_of_the_units_vectors(
     prepared = in_small_blocks(unit)
     assert len(prepared.blocks_for(1)) > 5
     for by in BY:
-        query = linear_query(Plan(aggregation, where, limits=limits, **by), SCHEMA, unit)
+        query = linear_query(Plan(aggregation, where, contribution_bounds=limits, **by), SCHEMA, unit)
         expected = per_unit_vectors(query, prepared, SCHEMA).sums()
         assert execute(query, prepared, SCHEMA).tolist() == expected.tolist()
 
@@ -135,7 +135,7 @@ def test_whoever_is_asked_is_asked_once_in_order_and_only_those_who_take_part_co
 
 @pytest.mark.usefixtures("small_blocks")
 def test_which_rows_count_does_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    unit = PrivacyUnit("p", 2, ContributionBounds(rows=2))
+    unit = PrivacyUnit("p", 2, ContributionBounds(max_rows=2))
     found = prepared_table.prepare(table(), SCHEMA, unit)
     monkeypatch.setattr(prepared_table, "ROWS_AT_ONCE", 10**6)
     whole = prepared_table.prepare(table(), SCHEMA, unit)

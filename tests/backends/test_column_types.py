@@ -66,7 +66,7 @@ OF_KIND: dict[StorageType, tuple[Any, list[Any]]] = {
 }
 DECLARED: dict[str, ColumnType] = {
     "bounded": NUMBER,
-    "whole": dpnb.Bounded(0, 100, whole=True),
+    "whole": dpnb.Bounded(0, 100, integer=True),
     "codes": CODES,
     "words": WORDS,
     "halves": HALVES,

@@ -27,12 +27,12 @@ mine = st.lists(rows, min_size=1, max_size=8)
 others = st.lists(st.tuples(st.sampled_from([1, 2, 3, 4]), rows), max_size=12)
 shuffles = st.randoms(use_true_random=False)
 LIMITS = [
-    ContributionBounds(rows=2),
-    ContributionBounds(groups=1),
-    ContributionBounds(groups=2),
-    ContributionBounds(rows_per_group=1),
-    ContributionBounds(rows=4, groups=2, rows_per_group=2),
-    ContributionBounds(groups=2, norm=1.5),
+    ContributionBounds(max_rows=2),
+    ContributionBounds(max_groups=1),
+    ContributionBounds(max_groups=2),
+    ContributionBounds(max_rows_per_group=1),
+    ContributionBounds(max_rows=4, max_groups=2, max_rows_per_group=2),
+    ContributionBounds(max_groups=2, max_norm=1.5),
 ]
 BY_TEXT = (("ann",), ("cyd",), ("dot",), ("nobody",), ("eve",))
 measured = JointAggregation((WeightedAggregation(Sum(Column("x"))), WeightedAggregation(CountUnits())))
@@ -73,7 +73,7 @@ def test_which_groups_a_unit_is_found_in_does_not_depend_on_the_others(
     names: str, limits: ContributionBounds, me: list[Any], them: list[Any], shuffle: Any
 ) -> None:
     unit = PrivacyUnit("u", 20)
-    plan = Plan(Discovery("1e-9"), None, tuple(column(name) for name in names), limits=limits)
+    plan = Plan(Discovery("1e-9"), None, tuple(column(name) for name in names), contribution_bounds=limits)
     query = linear_query(plan, SCHEMA, unit)
 
     def sizes(own: list[Any], rest: list[Any]) -> Counter[Any]:
@@ -86,16 +86,16 @@ def test_which_groups_a_unit_is_found_in_does_not_depend_on_the_others(
 @pytest.mark.parametrize(
     ("limits", "counted"),
     [
-        (ContributionBounds(groups=1), 3),
-        (ContributionBounds(groups=2), 6),
-        (ContributionBounds(rows_per_group=2), 6),
+        (ContributionBounds(max_groups=1), 3),
+        (ContributionBounds(max_groups=2), 6),
+        (ContributionBounds(max_rows_per_group=2), 6),
         (ContributionBounds(None, 2, 1), 2),
     ],
     ids=repr,
 )
 def test_as_much_of_a_unit_counts_as_the_limits_let(limits: ContributionBounds, counted: int) -> None:
     unit = PrivacyUnit("u", 9)
-    plan = Plan(Sum(Column("x")), None, (column("g"),), limits=limits)
+    plan = Plan(Sum(Column("x")), None, (column("g"),), contribution_bounds=limits)
     query = linear_query(plan, SCHEMA, unit)
     content = [(0, 1.0, group, "ann") for group in "abc"] * 3
     sums = execute(query, prepare(pd.DataFrame(content, columns=["u", "x", "g", "t"]), SCHEMA, unit), SCHEMA)
@@ -107,7 +107,9 @@ def test_groups_are_chosen_among_those_that_the_question_asks_about() -> None:
     unit = PrivacyUnit("u", 9)
     content = [(who, 1.0, "a", name) for who in range(20) for name in NAMES]
     table = prepare(pd.DataFrame(content, columns=["u", "x", "g", "t"]), SCHEMA, unit)
-    query = linear_query(Plan(CountUnits(), None, (column("t"),), BY_TEXT, ContributionBounds(groups=1)), SCHEMA, unit)
+    query = linear_query(
+        Plan(CountUnits(), None, (column("t"),), BY_TEXT, ContributionBounds(max_groups=1)), SCHEMA, unit
+    )
     assert execute(query, table, SCHEMA).sum() == 20
 
 
@@ -116,7 +118,9 @@ def test_units_do_not_all_keep_the_same_group() -> None:
     content = [(who, 1.0, group, "ann") for who in range(300) for group in "abc"]
     table = prepare(pd.DataFrame(content, columns=["u", "x", "g", "t"]), SCHEMA, unit)
     sums = execute(
-        linear_query(Plan(CountUnits(), None, (column("g"),), limits=ContributionBounds(groups=1)), SCHEMA, unit),
+        linear_query(
+            Plan(CountUnits(), None, (column("g"),), contribution_bounds=ContributionBounds(max_groups=1)), SCHEMA, unit
+        ),
         table,
         SCHEMA,
     )
@@ -160,8 +164,12 @@ def test_neither_small_nor_large_values_come_first() -> None:
     unit = PrivacyUnit("u", 9)
     content = [(who, float(value), "abc"[value % 3], "ann") for who in range(400) for value in range(6)]
     table = prepare(pd.DataFrame(content, columns=["u", "x", "g", "t"]), SCHEMA, unit)
-    for limits in (ContributionBounds(rows=2), ContributionBounds(rows_per_group=1), ContributionBounds(rows=1)):
-        query = linear_query(Plan(Mean(Column("x")), limits=limits), SCHEMA, unit)
+    for limits in (
+        ContributionBounds(max_rows=2),
+        ContributionBounds(max_rows_per_group=1),
+        ContributionBounds(max_rows=1),
+    ):
+        query = linear_query(Plan(Mean(Column("x")), contribution_bounds=limits), SCHEMA, unit)
         count, total = map(int, execute(query, table, SCHEMA))
         value = query.features[1]
         mean = float(total * value.unit / (count * query.features[0].unit)) + value.middle  # type: ignore[union-attr]

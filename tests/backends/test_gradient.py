@@ -150,7 +150,7 @@ def test_a_units_vector_depends_on_its_own_rows_alone_to_the_last_bit(
 @families
 def test_sums_are_those_of_the_units_vectors(family: str) -> None:
     model, frame = MODELS[family], table(500)
-    for unit in (PrivacyUnit(), PrivacyUnit("u", 2), PrivacyUnit("u", None, ContributionBounds(norm=1.5))):
+    for unit in (PrivacyUnit(), PrivacyUnit("u", 2), PrivacyUnit("u", None, ContributionBounds(max_norm=1.5))):
         query = linear_query(Plan(Gradient(model, coefficients(model, 2), 0.2)), SCHEMA, unit)
         prepared = prepare(frame, SCHEMA, unit)
         vectors = per_unit_vectors(query, prepared, SCHEMA)
@@ -301,7 +301,9 @@ def test_what_the_schema_gives_no_meaning_is_refused(aggregation: Any, said: str
         check_plan(Plan(aggregation), {**SCHEMA, "t": Text()})
 
 
-@pytest.mark.parametrize("more", [{"by": (GroupLevel("c", C),)}, {"limits": ContributionBounds(norm=1.0)}])
+@pytest.mark.parametrize(
+    "more", [{"group_by": (GroupLevel("c", C),)}, {"contribution_bounds": ContributionBounds(max_norm=1.0)}]
+)
 def test_a_gradient_is_of_all_rows_together(more: Any) -> None:
     check_plan(Plan(GOOD), SCHEMA)
     with pytest.raises(PlanError, match="of all rows together"):

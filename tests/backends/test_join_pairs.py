@@ -86,18 +86,20 @@ def asked(ask: Callable[[Any], Any], source: tuple[str, ...]) -> LinearQuery:
 
 SUMS: dict[str, Callable[[Any], Any]] = {
     "rows": lambda f: f.count(),
-    "units": lambda f: f.units(),
+    "units": lambda f: f.count_units(),
     "mean": lambda f: f[f["x"] > 0]["y"].mean(),
     "by two": lambda f: f.groupby(["g", "h"])["y"].sum(),
     "median": lambda f: f.groupby("h")["x"].median(),
-    "two rows a unit": lambda f: f.limit(max_rows_per_unit=2)["x"].sum(),
-    "one group a unit": lambda f: f.limit(max_groups_per_unit=1).groupby("t", keys=["one", "two"])["y"].sum(),
-    "scaled down": lambda f: f.limit(max_norm_per_unit=1.5)["y"].sum(),
+    "two rows a unit": lambda f: f.bound_contributions(max_rows_per_unit=2)["x"].sum(),
+    "one group a unit": lambda f: (
+        f.bound_contributions(max_groups_per_unit=1).groupby("t", keys=["one", "two"])["y"].sum()
+    ),
+    "scaled down": lambda f: f.bound_contributions(max_norm_per_unit=1.5)["y"].sum(),
 }
 GROUPS: dict[str, Callable[[Any], Any]] = {
     "texts": lambda f: f.discover("t"),
     "a category": lambda f: f.discover("g"),
-    "two, one a unit": lambda f: f.limit(max_groups_per_unit=1).discover(["h", "t"]),
+    "two, one a unit": lambda f: f.bound_contributions(max_groups_per_unit=1).discover(["h", "t"]),
 }
 SOURCES = {"two": ("visits", "bills"), "three": ("visits", "bills", "homes")}
 
@@ -164,7 +166,7 @@ def test_units_pay_for_their_pairs_in_blocks_as_for_all_at_once(
     budget = max(Fraction(query.l2_sensitivity_squared, 3), Fraction(1))
 
     def work() -> Any:
-        found, after = tables.unit_budgets(budget, mode).asked(query, terms)
+        found, after = tables.unit_budgets(budget, mode).after_query(query, terms)
         return (found if whole else found.tolist()), after.units.spent.tolist()  # type: ignore[union-attr]
 
     (found, spent), (wanted, paid), _ = both_ways(work, monkeypatch, 20)
@@ -268,11 +270,11 @@ def singled_out(session: dpnb.Session) -> Any:
 
 
 QUESTIONS: dict[str, Callable[[Any], Any]] = {
-    "units": lambda f: f.units(),
+    "units": lambda f: f.count_units(),
     "mean": lambda f: (f["x"] * f["y"] + f["x"]).clip(0, 10).mean(),
     "var": lambda f: f.groupby("h")["y"].var(),
-    "few rows": lambda f: f.limit(max_rows_per_unit=5).groupby("k")["y"].sum(),
-    "scaled down": lambda f: f.limit(max_norm_per_unit=2)["y"].sum(),
+    "few rows": lambda f: f.bound_contributions(max_rows_per_unit=5).groupby("k")["y"].sum(),
+    "scaled down": lambda f: f.bound_contributions(max_norm_per_unit=2)["y"].sum(),
     "groups": lambda f: f.discover(["t", "h"]),
 }
 
@@ -320,15 +322,15 @@ def tower(has: bool) -> Any:
     joined = one
     for turn in range(5):
         joined = joined.merge(one, on="u", suffixes=("", f"_{turn}"))
-    session.frame.units().release(mu=1e-3)
-    return joined.units()
+    session.frame.count_units().release(mu=1e-3)
+    return joined.count_units()
 
 
 def two_tables(has: bool) -> Any:
     """All that is left of it: two tables, and 10,000 pairs."""
     session = opened(has)
-    session.table("visits").units().release(mu=1e-3)
-    return singled_out(session).units()
+    session.table("visits").count_units().release(mu=1e-3)
+    return singled_out(session).count_units()
 
 
 def allow_towers() -> None:

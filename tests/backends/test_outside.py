@@ -79,7 +79,7 @@ def test_the_last_moment_is_within_the_last_day_as_a_double_too(last: str) -> No
 def hours(column: Dates) -> list[int]:
     """Rows by hour, of one row in each hour of the last day."""
     table = pd.DataFrame({"d": pd.date_range("2017-12-31T00:30", periods=24, freq="h")})
-    plan = Plan(Count(), by=(GroupLevel("hour", ExtractDatePart("hour", Column("d"))),))
+    plan = Plan(Count(), group_by=(GroupLevel("hour", ExtractDatePart("hour", Column("d"))),))
     schema: Schema = {"d": column}
     found: list[int] = execute(
         linear_query(plan, schema, PrivacyUnit()), prepare(table, schema, PrivacyUnit()), schema
@@ -105,7 +105,7 @@ def test_numbers_outside_count_as_nothing(whole: bool, dtype: str) -> None:
     )
     table = pd.DataFrame({"x": values.astype(dtype) if dtype != "object" else values})
     dropped, clamped = (
-        prepare(table, {"x": Bounded(0, 10, whole=whole, outside=outside)}, PrivacyUnit()).numbers["x"]
+        prepare(table, {"x": Bounded(0, 10, integer=whole, outside=outside)}, PrivacyUnit()).numbers["x"]
         for outside in ("drop", "clamp")
     )
     given = np.array([float(value) if value is not None else np.nan for value in values])
@@ -125,7 +125,7 @@ def test_moments_outside_count_as_nothing() -> None:
 
 DROPPED: Schema = {
     "x": Bounded(-3, 5, outside="drop"),
-    "y": Bounded(0, 4, whole=True, outside="drop"),
+    "y": Bounded(0, 4, integer=True, outside="drop"),
     "g": Categories(["a", "b"]),
 }
 MENU: list[tuple[Any, ...]] = [(9, 2, "a"), (5, 4.4, "b"), (-3, 0, "a"), (-4, 4, "b"), (None, -1, "a")]
@@ -152,7 +152,7 @@ def table_with(mine: tuple[Any, ...], unit: PrivacyUnit) -> PreparedTable:
     product(
         ["", "g", "y"],
         [None, IsNull(Column("x"))],
-        [PrivacyUnit("u", 2), PrivacyUnit("u", 3, ContributionBounds(groups=1))],
+        [PrivacyUnit("u", 2), PrivacyUnit("u", 3, ContributionBounds(max_groups=1))],
     ),
     ids=lambda value: getattr(value, "words", str(value)),
 )
@@ -193,7 +193,7 @@ def opened(table: Any, schema: Any, ledger: Any, **given: Any) -> dpnb.Session:
 
 
 def text_of(**schema: Any) -> str:
-    return LedgerMetadata("x", PrivateTables.declared(schema, several=False, privacy_unit=None), None, None).to_texts()[
+    return LedgerMetadata("x", PrivateTables.declared(schema, several=False, privacy_unit=None), None, None).to_dict()[
         "schema"
     ]
 
@@ -202,8 +202,8 @@ def test_days_are_kept_with_their_first_instants_and_read_back_the_same() -> Non
     declared = {"x": Bounded(0, 1), "d": MIDNIGHT}
     assert text_of(**declared) != text_of(**{**declared, "d": LAST_DAY})
     tables = PrivateTables.declared(declared, several=False, privacy_unit=None)
-    stored = LedgerMetadata("x", tables, None, None).to_texts()
-    assert LedgerMetadata.from_texts(stored, "x.dpnb").tables.schemas[""] == declared
+    stored = LedgerMetadata("x", tables, None, None).to_dict()
+    assert LedgerMetadata.from_dict(stored, "x.dpnb").tables.schemas[""] == declared
 
 
 def test_a_ledger_serves_one_meaning_of_what_is_outside(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_divisible_question_loses_no_more_than_a_millionth_of_a_row_to_roundin
 
 
 def test_limits_of_groups_are_a_units_own() -> None:
-    unit = PrivacyUnit("u", None, ContributionBounds(groups=1, rows_per_group=1))
+    unit = PrivacyUnit("u", None, ContributionBounds(max_groups=1, max_rows_per_group=1))
     rows = [("a", 1, 1, "a"), ("a", 1, 1, "b"), ("b", 2, 1, "b")]
     query = linear_query(Plan(Sum(X), None, (GroupLevel("g", G),)), SCHEMA, unit)
     alone = per_unit_vectors(query, table(rows[:2], unit), SCHEMA)

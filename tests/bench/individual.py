@@ -53,7 +53,7 @@ def questions(frame: Any) -> dict[str, Any]:
         "mean": frame["x"].mean(),
         "mean of 50 groups": frame.groupby("group")["x"].mean(),
         "median": frame["x"].median(),
-        "units": frame.units(),
+        "units": frame.count_units(),
     }
 
 

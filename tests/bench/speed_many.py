@@ -46,7 +46,7 @@ def _opened(ledger: Path) -> dpnb.Session:
         budget=dpnb.Budget(epsilon=100_000, delta=1e-6),
         public_size=PEOPLE,
         schema={
-            "visits": dpnb.Bounded(0, 77, whole=True),
+            "visits": dpnb.Bounded(0, 77, integer=True),
             "age": dpnb.Bounded(0, 65),
             "coins": dpnb.Categories(PLANS),
             "sex": dpnb.Categories(["f", "m"]),

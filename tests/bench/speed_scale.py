@@ -34,7 +34,7 @@ QUESTIONS: dict[str, tuple[bool, Callable[[Any], Any], str]] = {
     "rows: sum": (False, lambda view: view["y"].sum(), "SELECT sum(y) FROM big WHERE x > {above}"),
     "persons: units": (
         True,
-        lambda view: view.units(),
+        lambda view: view.count_units(),
         "SELECT count(DISTINCT person) FROM big WHERE x > {above}",
     ),
     "persons: mean": (True, lambda view: view["y"].mean(), f"SELECT avg(y) FROM {FIRST_ROWS}"),

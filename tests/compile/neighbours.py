@@ -36,18 +36,18 @@ WITHOUT_NORM = {
     "row": ROW,
     "one row": PrivacyUnit("u", 1),
     "three rows": PrivacyUnit("u", 3),
-    "two groups of two": PrivacyUnit("u", None, ContributionBounds(groups=2, rows_per_group=2)),
-    "one group of three": PrivacyUnit("u", None, ContributionBounds(groups=1, rows_per_group=3)),
-    "three rows, one group": PrivacyUnit("u", 3, ContributionBounds(groups=1)),
-    "three rows, two in a group": PrivacyUnit("u", 3, ContributionBounds(rows_per_group=2)),
-    "three rows, two groups of two": PrivacyUnit("u", 3, ContributionBounds(groups=2, rows_per_group=2)),
+    "two groups of two": PrivacyUnit("u", None, ContributionBounds(max_groups=2, max_rows_per_group=2)),
+    "one group of three": PrivacyUnit("u", None, ContributionBounds(max_groups=1, max_rows_per_group=3)),
+    "three rows, one group": PrivacyUnit("u", 3, ContributionBounds(max_groups=1)),
+    "three rows, two in a group": PrivacyUnit("u", 3, ContributionBounds(max_rows_per_group=2)),
+    "three rows, two groups of two": PrivacyUnit("u", 3, ContributionBounds(max_groups=2, max_rows_per_group=2)),
 }
 WITH_NORM = {
-    "norm": PrivacyUnit("u", None, ContributionBounds(norm=1.5)),
-    "norm of one row": PrivacyUnit("u", None, ContributionBounds(norm=1.0)),
-    "norm and rows": PrivacyUnit("u", 3, ContributionBounds(norm=2.0)),
+    "norm": PrivacyUnit("u", None, ContributionBounds(max_norm=1.5)),
+    "norm of one row": PrivacyUnit("u", None, ContributionBounds(max_norm=1.0)),
+    "norm and rows": PrivacyUnit("u", 3, ContributionBounds(max_norm=2.0)),
     "norm and all": PrivacyUnit("u", 3, ContributionBounds(2, 2, 2, 1.25)),
-    "norm that is never reached": PrivacyUnit("u", 2, ContributionBounds(norm=3.0)),
+    "norm that is never reached": PrivacyUnit("u", 2, ContributionBounds(max_norm=3.0)),
 }
 
 

@@ -126,7 +126,7 @@ def single(aggregation: Any, cell: list[dict[str, Any]]) -> list[Fraction]:
 def expected(plan: Plan, table: list[dict[str, Any]]) -> list[Fraction]:
     """The quantities that the integer sums stand for."""
     kept = [row for row in table if plan.where is None or truth(plan.where, row) is True]
-    cells = [[row for row in kept if row["g"] == key] for key in ("a", "b")] if plan.by else [kept]
+    cells = [[row for row in kept if row["g"] == key] for key in ("a", "b")] if plan.group_by else [kept]
     parts = (
         plan.aggregation.parts
         if isinstance(plan.aggregation, JointAggregation)
@@ -232,7 +232,7 @@ def test_the_slots_of_a_cell_follow_each_other_feature_by_feature() -> None:
     assert execute(some, prepare(frame, SCHEMA, unit), SCHEMA).tolist() == every[query.slots :].tolist()
 
 
-@pytest.mark.parametrize("limits", [ContributionBounds(), ContributionBounds(norm=1.5)], ids=["", "scaled down"])
+@pytest.mark.parametrize("limits", [ContributionBounds(), ContributionBounds(max_norm=1.5)], ids=["", "scaled down"])
 def test_a_table_without_rows_gives_zeros(limits: ContributionBounds) -> None:
     unit = PrivacyUnit("u", 3, limits)
     frame = pd.DataFrame({"u": [], "x": [], "y": [], "g": []})
@@ -243,7 +243,7 @@ def test_a_table_without_rows_gives_zeros(limits: ContributionBounds) -> None:
         QuantileTree(X),
         JointAggregation((WeightedAggregation(Mean(X)), WeightedAggregation(CountUnits()))),
     ):
-        query = linear_query(Plan(aggregation, by=(GroupLevel("g", G),)), SCHEMA, unit)
+        query = linear_query(Plan(aggregation, group_by=(GroupLevel("g", G),)), SCHEMA, unit)
         assert not any(execute(query, prepare(frame, SCHEMA, unit), SCHEMA).tolist())
 
 
@@ -283,7 +283,7 @@ def test_keys_of_several_levels_take_no_room_for_what_is_not_asked() -> None:
     """There are far more combinations of the levels' values than keys, and than memory."""
     schema: Schema = {name: Text() for name in "abcd"}
     keys = tuple((str(place),) * 4 for place in range(3000))
-    plan = Plan(Count(), by=tuple(GroupLevel(name, Column(name)) for name in "abcd"), keys=keys)
+    plan = Plan(Count(), group_by=tuple(GroupLevel(name, Column(name)) for name in "abcd"), group_keys=keys)
     frame = pd.DataFrame({name: ["7", "7", "2999", "x"] for name in "abcd"})
     frame.loc[0, "d"] = "8"
     sums = execute(linear_query(plan, schema, PrivacyUnit()), prepare(frame, schema, PrivacyUnit()), schema)

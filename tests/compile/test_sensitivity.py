@@ -122,7 +122,7 @@ def test_units_can_be_counted_under_a_norm(unit: str, by: str) -> None:
 @pytest.mark.parametrize("aggregation", TIGHT)
 def test_a_unit_that_is_within_the_norm_counts_in_full(aggregation: str, norm: float) -> None:
     plan = Plan(TIGHT[aggregation])
-    full, clipped = PrivacyUnit("u", int(norm)), PrivacyUnit("u", None, ContributionBounds(norm=norm))
+    full, clipped = PrivacyUnit("u", int(norm)), PrivacyUnit("u", None, ContributionBounds(max_norm=norm))
     mine = (MENU[0],) * int(norm)
     (expected,) = changes(linear_query(plan, SCHEMA, full), [mine], full)
     (found,) = changes(linear_query(plan, SCHEMA, clipped), [mine], clipped)
@@ -147,9 +147,9 @@ def test_a_filter_does_not_make_a_unit_count_for_more(aggregation: str, where: E
 @pytest.mark.parametrize(
     "asked",
     [
-        ContributionBounds(rows=2),
-        ContributionBounds(groups=1),
-        ContributionBounds(rows_per_group=1),
+        ContributionBounds(max_rows=2),
+        ContributionBounds(max_groups=1),
+        ContributionBounds(max_rows_per_group=1),
         ContributionBounds(2, 1, 1),
     ],
     ids=repr,
@@ -158,12 +158,12 @@ def test_a_filter_does_not_make_a_unit_count_for_more(aggregation: str, where: E
 def test_limits_of_one_question_bound_a_unit_like_those_of_the_session(
     aggregation: str, asked: ContributionBounds
 ) -> None:
-    loose = PrivacyUnit("u", 3, ContributionBounds(groups=2))
-    plan = Plan(TIGHT[aggregation], POSITIVE, BY["by g"], limits=asked)
+    loose = PrivacyUnit("u", 3, ContributionBounds(max_groups=2))
+    plan = Plan(TIGHT[aggregation], POSITIVE, BY["by g"], contribution_bounds=asked)
     found, claimed = worst(plan, loose)
-    without = linear_query(Plan(plan.aggregation, by=plan.by), SCHEMA, loose).l2_sensitivity_squared
+    without = linear_query(Plan(plan.aggregation, group_by=plan.group_by), SCHEMA, loose).l2_sensitivity_squared
     # Three rows can all be in the one group, so that groups alone take nothing off.
-    assert found == claimed < without or (asked == ContributionBounds(groups=1) and found == claimed == without)
+    assert found == claimed < without or (asked == ContributionBounds(max_groups=1) and found == claimed == without)
 
 
 KEYS: dict[str, tuple[Any, Any]] = {
@@ -208,7 +208,7 @@ def test_of_some_cells_no_more_is_claimed_than_a_unit_can_change_in_them(
     limits = {**WITHOUT_NORM, **WITH_NORM}[unit]
     found, claimed = worst(Plan(TIGHT[aggregation], None, BY["by g"]), limits, only=only)
     assert found <= claimed
-    if limits.limits.norm is None:
+    if limits.contribution_bounds.max_norm is None:
         assert found == claimed
 
 
@@ -271,6 +271,6 @@ def test_rows_squared_is_the_largest_of_all_distributions(cells: int) -> None:
 
 @pytest.mark.parametrize(("norm", "expected"), [(1.5, 2.25), (2.9, 8.41), (3.0, 9), (50.0, 9)])
 def test_a_norm_is_used_only_where_it_is_the_smaller_bound(norm: float, expected: float) -> None:
-    limits = ContributionBounds(rows=3, norm=norm)
+    limits = ContributionBounds(max_rows=3, max_norm=norm)
     assert float(longest_squared(limits, 5)) == pytest.approx(expected)
     assert clips(limits, 5) == (norm < 3)

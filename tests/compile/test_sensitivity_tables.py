@@ -53,9 +53,12 @@ UNITS = {
     "rows": dict.fromkeys(SCHEMAS, PrivacyUnit("u", 2)),
     "groups": {
         **dict.fromkeys(SCHEMAS, PrivacyUnit("u", 1)),
-        "visits": PrivacyUnit("u", 2, ContributionBounds(groups=1)),
+        "visits": PrivacyUnit("u", 2, ContributionBounds(max_groups=1)),
     },
-    "norm": {**dict.fromkeys(SCHEMAS, PrivacyUnit("u", 2)), "bills": PrivacyUnit("u", 2, ContributionBounds(norm=2.5))},
+    "norm": {
+        **dict.fromkeys(SCHEMAS, PrivacyUnit("u", 2)),
+        "bills": PrivacyUnit("u", 2, ContributionBounds(max_norm=2.5)),
+    },
 }
 
 
@@ -147,7 +150,7 @@ def groups_with(plan: Plan, unit: PrivacyUnit, mine: tuple[Any, ...]) -> Counter
         [
             PrivacyUnit(),
             PrivacyUnit("u", 2),
-            PrivacyUnit("u", 3, ContributionBounds(groups=2)),
+            PrivacyUnit("u", 3, ContributionBounds(max_groups=2)),
             PrivacyUnit("u", None, ContributionBounds(None, 1, 2)),
         ],
         ["t", "tg", "gt", "tx"],
@@ -197,7 +200,7 @@ def test_a_new_text_changes_no_group_but_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [ContributionBounds(), ContributionBounds(norm=2.0)], ids=["as it is", "scaled down"]
+    "limits", [ContributionBounds(), ContributionBounds(max_norm=2.0)], ids=["as it is", "scaled down"]
 )
 def test_heavy_weights_do_not_overflow(limits: ContributionBounds) -> None:
     """A unit must not carry a sum past what 64 bits hold: the wrapped sum would be another world."""
@@ -223,7 +226,7 @@ def test_heavy_weights_do_not_overflow(limits: ContributionBounds) -> None:
 
 def test_a_unit_with_very_many_rows_is_scaled_down_like_any_other() -> None:
     schema: Schema = {"x": Bounded(0, 77)}
-    unit = PrivacyUnit("u", None, ContributionBounds(norm=2.0))
+    unit = PrivacyUnit("u", None, ContributionBounds(max_norm=2.0))
     rows = 50_000
     table = pd.DataFrame({"u": 1, "x": 77.0}, index=range(rows))
     for aggregation in (Sum(Column("x")), Mean(Column("x")), QuantileTree(Column("x"))):
@@ -252,8 +255,8 @@ def test_a_vector_is_scaled_down_without_being_turned(mine: list[Any], norm: flo
         )
     )
     frame = pd.DataFrame([("me", *row) for row in mine], columns=["u", "x", "g"]).astype(object)
-    bounded, whole = PrivacyUnit("u", None, ContributionBounds(norm=norm)), PrivacyUnit("u", 40)
-    query, full = (linear_query(Plan(aggregation, by=by), schema, unit) for unit in (bounded, whole))
+    bounded, whole = PrivacyUnit("u", None, ContributionBounds(max_norm=norm)), PrivacyUnit("u", 40)
+    query, full = (linear_query(Plan(aggregation, group_by=by), schema, unit) for unit in (bounded, whole))
     found = [int(part) for part in execute(query, prepare(frame, schema, bounded), schema)]
     assert squared(found) <= query.l2_sensitivity_squared
     sums = [int(part) for part in execute(full, prepare(frame, schema, whole), schema)]

@@ -17,7 +17,7 @@ from dpnb._plan.schema import Bounded, Schema
 from dpnb.errors import PlanError
 
 X, Y, N = Column("x"), Column("y"), Column("i")
-SCHEMA: Schema = {"x": Bounded(0, 10), "y": Bounded(-1, 1), "i": Bounded(0, 5, whole=True)}
+SCHEMA: Schema = {"x": Bounded(0, 10), "y": Bounded(-1, 1), "i": Bounded(0, 5, integer=True)}
 MODEL = RegressionModel("linear", Y, (X,))
 ODD = (math.inf, -math.inf, math.nan, 1e308, -1e308, 5e-324)
 NOTHING = (0.0, 5e-324, -1.0, math.inf, math.nan)

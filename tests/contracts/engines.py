@@ -32,7 +32,7 @@ ROWS = 400
 SCHEMA = schema_from(
     {
         "x": dpnb.Bounded(0, 100),
-        "y": dpnb.Bounded(0, 40, whole=True),
+        "y": dpnb.Bounded(0, 40, integer=True),
         "k": dpnb.Categories([0, 25, 50, 95]),
         "c": dpnb.Categories(["a", "b", "q"]),
         "t": dpnb.Text(),
@@ -61,8 +61,8 @@ QUESTIONS: dict[str, Ask] = {
     "by two": lambda f: f.groupby(["k", "c"])["y"].sum(),
     "by whole number": lambda f: f.groupby("y")["x"].sum(),
     "by condition": lambda f: f.groupby(f["x"] > 50)["y"].sum(),
-    "units": lambda f: f.units(),
-    "units by category": lambda f: f.groupby("k").units(),
+    "units": lambda f: f.count_units(),
+    "units by category": lambda f: f.groupby("k").count_units(),
     "quantiles": lambda f: f["x"].quantile([0.1, 0.5]),
     "median by condition": lambda f: f.groupby("b")["y"].median(),
     "standard deviation": lambda f: f["x"].std(),
@@ -114,11 +114,13 @@ QUESTIONS: dict[str, Ask] = {
 }
 
 LIMITED: dict[str, Ask] = {
-    "one row": lambda f: f.limit(max_rows_per_unit=1)["x"].sum(),
-    "one row of some": lambda f: f[f["y"] > 5].limit(max_rows_per_unit=1).groupby("k").units(),
-    "one group": lambda f: f.limit(max_groups_per_unit=1).groupby("k")["x"].sum(),
-    "one found group": lambda f: f.limit(max_groups_per_unit=1).discover("t"),
-    "one row in two groups": lambda f: f.limit(max_groups_per_unit=2, max_rows_per_group=1).groupby("y")["x"].sum(),
+    "one row": lambda f: f.bound_contributions(max_rows_per_unit=1)["x"].sum(),
+    "one row of some": lambda f: f[f["y"] > 5].bound_contributions(max_rows_per_unit=1).groupby("k").count_units(),
+    "one group": lambda f: f.bound_contributions(max_groups_per_unit=1).groupby("k")["x"].sum(),
+    "one found group": lambda f: f.bound_contributions(max_groups_per_unit=1).discover("t"),
+    "one row in two groups": lambda f: (
+        f.bound_contributions(max_groups_per_unit=2, max_rows_per_group=1).groupby("y")["x"].sum()
+    ),
 }
 
 PLACES = pd.DataFrame(
@@ -154,7 +156,7 @@ TABLE = people()
 OUTSIDE_SCHEMA = schema_from(
     {
         "n": dpnb.Bounded(0, 10, outside="drop"),
-        "w": dpnb.Bounded(0, 10, whole=True, outside="drop"),
+        "w": dpnb.Bounded(0, 10, integer=True, outside="drop"),
         "c": dpnb.Bounded(0, 10),
         "d": dpnb.Dates("2017-12-30", "2017-12-31"),
         "e": dpnb.Dates("2017-12-30", "2017-12-31", outside="drop"),
@@ -274,7 +276,7 @@ class EngineContract(ABC):
             column = frame[name]
             for question in (column.sum, column.count, column.median, column.isna().sum):
                 question()
-        frame.groupby("w").units()
+        frame.groupby("w").count_units()
         for name in ("d", "e"):
             frame.groupby(frame[name].dt.hour).count()
             frame.groupby(frame[name].dt.day).count()
@@ -289,7 +291,7 @@ class EngineContract(ABC):
         for most in (None, 1):
             part = PartSource("", column("k"), 25, most)
             (plan,) = plans_of(lambda f: f.groupby("c")["x"].mean(), UNITS["whole number"])
-            plan = Plan(plan.aggregation, by=plan.by, source=part)
+            plan = Plan(plan.aggregation, group_by=plan.group_by, source=part)
             same(linear_query(plan, SCHEMA, UNITS["whole number"]), *self.both(at_hand, "whole number"))
 
     def test_a_join_has_the_same_pairs(self, tmp_path: Path) -> None:
@@ -307,7 +309,11 @@ class EngineContract(ABC):
                 not_private_test_seed=3,
             )
             pairs = session.table("visits").merge(session.table("homes"), on="pid")
-            both = [pairs.count(), pairs.groupby("k")["y_x"].sum(), pairs.limit(max_rows_per_unit=2)["y_y"].sum()]
+            both = [
+                pairs.count(),
+                pairs.groupby("k")["y_x"].sum(),
+                pairs.bound_contributions(max_rows_per_unit=2)["y_y"].sum(),
+            ]
             return [value for query in both for value in np.ravel(query.release(mu=0.5).estimate).tolist()]
 
         assert asked(self.native, "there.dpnb") == asked(lambda table: table, "here.dpnb")
@@ -402,9 +408,9 @@ class TypedEngineContract(EngineContract):
         )
         frame = session.frame
         for ask in (
-            lambda: frame.limit(max_norm_per_unit=1.5)["x"].sum(),
+            lambda: frame.bound_contributions(max_norm_per_unit=1.5)["x"].sum(),
             lambda: (frame["x"] % 0.7).sum(),
-            lambda: frame.fit("y", on=["x"], family="linear", mu=0.1, steps=2, clip=1.0),
+            lambda: frame.fit("y", on=["x"], family="linear", mu=0.1, steps=2, clip_norm=1.0),
         ):
             with pytest.raises(UnsupportedError, match=r"memory|whole numbers"):
                 ask()
@@ -484,11 +490,11 @@ SESSION: list[Ask] = [
     lambda f: f.count(),
     lambda f: f[f["k"] == 25]["x"].sum(),
     lambda f: f.groupby("k")["x"].mean(),
-    lambda f: f.units(),
-    lambda f: f.discover("t", delta="1e-8"),
+    lambda f: f.count_units(),
+    lambda f: f.discover("t", discovery_delta="1e-8"),
     lambda f: f["x"].quantile([0.25, 0.5]),
     lambda f: f[f["t"] == "ann"]["y"].sum(),
-    lambda f: f[f["x"] < 40].groupby("c").units(),
+    lambda f: f[f["x"] < 40].groupby("c").count_units(),
     lambda f: f["y"].std(),
     lambda f: f[f["y"] > 30]["x"].mean(),
 ]

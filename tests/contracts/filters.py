@@ -91,11 +91,11 @@ class FilterContract:
     def test_times_is_how_often_step_admits(self, history: list[Fraction], share: Fraction) -> None:
         state, _ = self.admitted(history)
         loss = self.costing(max(share, Fraction(1, 40)))
-        times = state.times(loss)
+        times = state.max_repetitions(loss)
         for _ in range(times):
             state = state.step(loss)
         assert not state.admits(loss)
-        assert self.fresh().times(self.costing(Fraction(0))) is None
+        assert self.fresh().max_repetitions(self.costing(Fraction(0))) is None
 
     @inherited
     @given(history=histories)
@@ -156,21 +156,21 @@ class FilterContract:
                 setattr(self.fresh(), changed, None)
 
     def test_filter_refuses_to_count_an_unknown_kind_of_loss(self) -> None:
-        for ask in (self.fresh().admits, self.fresh().step, self.fresh().times):
+        for ask in (self.fresh().admits, self.fresh().step, self.fresh().max_repetitions):
             with pytest.raises(ConversionError, match="OtherKindOfLoss"):
                 ask(OtherKindOfLoss())  # type: ignore[arg-type]
 
     def test_guarantee_is_about_the_whole_budget_and_falls_as_delta_grows(self) -> None:
         fresh = self.fresh()
         deltas = ("0", "1e-300", "1e-12", "1e-6", "1e-3", "0.9")
-        at = [fresh.guarantee(delta) for delta in deltas]
+        at = [fresh.guaranteed_epsilon(delta) for delta in deltas]
         assert at == sorted(at, reverse=True)
-        assert at == [fresh.step(self.costing(Fraction(1, 3))).guarantee(delta) for delta in deltas]
+        assert at == [fresh.step(self.costing(Fraction(1, 3))).guaranteed_epsilon(delta) for delta in deltas]
 
     @pytest.mark.parametrize("delta", ["-1e-6", 1, 2, float("nan")])
     def test_guarantee_needs_a_delta_below_one(self, delta: float) -> None:
         with pytest.raises(InvalidValueError, match=r"^delta must"):
-            self.fresh().guarantee(delta)
+            self.fresh().guaranteed_epsilon(delta)
 
 
 class SumFilterContract(FilterContract):
@@ -207,4 +207,4 @@ class SumFilterContract(FilterContract):
         assert full.spent == full.budget
         assert not full.admits(self.costing(Fraction(1, 10**50)))
         assert full.admits(self.costing(Fraction(0)))
-        assert full.times(self.costing(Fraction(1, 10**50))) == 0
+        assert full.max_repetitions(self.costing(Fraction(1, 10**50))) == 0

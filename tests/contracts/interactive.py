@@ -74,7 +74,7 @@ class InteractiveContract(ABC):
         read = MemoryBackend.rows
 
         def watched(tables: MemoryBackend, source: Any) -> PreparedTable:
-            other = Ledger(session.ledger.path, session.ledger.promise)
+            other = Ledger(session.ledger.path, session.ledger.metadata)
             seen.append(any(charge.loss for charge in other.charges()))
             other.close()
             return read(tables, source)
@@ -146,11 +146,11 @@ class InteractiveContract(ABC):
 
     def test_time_uniform_odometers_pause_while_it_is_open(self, session: dpnb.Session) -> None:
         session.frame.count().release(mu=0.01)
-        assert session.odometer.reading == "time-uniform"
+        assert session.odometer.kind == "time-uniform"
         it = self.launch(session)
         for _ in range(2):
             told = snapshot.snapshot(session)
-            assert session.odometer.reading == "accumulator"
+            assert session.odometer.kind == "accumulator"
             assert "'it'" in told.odometers_paused
             assert "pause" in repr(session.explain())
             for line in told.odometers:
@@ -160,7 +160,7 @@ class InteractiveContract(ABC):
             self.ask(session, it)
         it.close()
         assert snapshot.snapshot(session).odometers_paused is None
-        assert session.odometer.reading == "time-uniform"
+        assert session.odometer.kind == "time-uniform"
         assert session.odometer.bound > 0
 
     @pytest.mark.parametrize("filter_", ["zcdp", "approx-dp"])

@@ -28,7 +28,7 @@ inherited = settings(suppress_health_check=[HealthCheck.differing_executors])
 class OdometerContract:
     """Subclass it, and say what a fresh odometer is and which loss has a given size."""
 
-    reading = "time-uniform"
+    kind = "time-uniform"
     measure = "epsilon"
 
     def fresh(self) -> Odometer:
@@ -45,7 +45,7 @@ class OdometerContract:
         return state
 
     def test_reading_and_measure_say_what_the_bound_means(self) -> None:
-        assert (self.fresh().reading, self.fresh().measure) == (self.reading, self.measure)
+        assert (self.fresh().kind, self.fresh().measure) == (self.kind, self.measure)
 
     @inherited
     @given(history=histories)
@@ -81,8 +81,8 @@ class OdometerContract:
 
     def test_statement_never_mixes_the_two_readings(self) -> None:
         said = self.after([Fraction(1, 10)]).statement()
-        assert ("confidence" in said) == ("whatever moment" in said) == (self.reading == "time-uniform")
-        assert ("budget" in said) == ("fixed beforehand" in said) == (self.reading == "accumulator")
+        assert ("confidence" in said) == ("whatever moment" in said) == (self.kind == "time-uniform")
+        assert ("budget" in said) == ("fixed beforehand" in said) == (self.kind == "accumulator")
 
     def test_loss_counts_from_the_step_that_launches_it(self) -> None:
         # The bound right after the step is known before the answer is, and depends on that very loss.

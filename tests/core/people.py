@@ -94,7 +94,10 @@ QUESTIONS = [
         Fraction(3, 10),
     ),
     Asked(
-        lambda frame: frame[frame["visits"] >= 1].units(), lambda rows: any(v >= 1 for v, _ in rows), 1, Fraction(1, 5)
+        lambda frame: frame[frame["visits"] >= 1].count_units(),
+        lambda rows: any(v >= 1 for v, _ in rows),
+        1,
+        Fraction(1, 5),
     ),
 ]
 

@@ -62,7 +62,7 @@ def test_the_figures_of_a_ledger_are_those_it_was_made_with(path: Path, monkeypa
 def test_an_account_admits_what_the_filter_admits_and_nothing_else(
     budget: Fraction, asked: list[tuple[int, int]]
 ) -> None:
-    account = Accountant.opened(":memory:", dpnb.Budget.gdp(budget), {"name": "clinic"})
+    account = Accountant.open(":memory:", dpnb.Budget.gdp(budget), {"name": "clinic"})
     filter_ = GDPFilter(budget)
     for number, (numerator, denominator) in enumerate(asked):
         loss = GDP(Fraction(numerator, denominator))
@@ -94,7 +94,7 @@ def charge(account: Accountant, key: str, loss: GDP) -> None:
 
 
 def test_an_account_decides_on_what_others_have_charged_meanwhile(path: Path) -> None:
-    one, other = (Accountant.opened(str(path), dpnb.Budget.gdp(1), {"name": "clinic"}) for _ in range(2))
+    one, other = (Accountant.open(str(path), dpnb.Budget.gdp(1), {"name": "clinic"}) for _ in range(2))
     charge(one, "a", GDP("0.8"))
     with pytest.raises(BudgetExceeded):
         charge(other, "b", GDP("0.61"))
@@ -335,7 +335,7 @@ def test_no_byte_of_the_ledger_comes_from_the_table(path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(memory_table, "execute", failing)
     with pytest.raises(dpnb.errors.ExecutionError):
-        session.frame.units().release(mu="0.1")
+        session.frame.count_units().release(mu="0.1")
     # Large sums alone: a 0 is everywhere.  Of these, the digits as text and the bytes as a processor stores them.
     large = [total for total in sums if abs(total) > 10**8]
     assert len(large) >= 2

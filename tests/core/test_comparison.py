@@ -47,10 +47,10 @@ def test_filter_that_refuses_within_a_run_stays_at_the_row_that_it_refused() -> 
     start = fresh("gdp")
     losses = [GDP("0.1")] * 20_000
     told = start.after_run(ChargeBatch(list(enumerate(losses, start=1)))).standings
-    assert {name for name, standing in told.items() if standing.refused} == set(FILTERS)
+    assert {name for name, standing in told.items() if standing.refused_at} == set(FILTERS)
     for standing in told.values():
-        fits = standing.promise.start.times(standing.promise.enters(losses[0]))
-        assert standing.refused == fits + 1
+        fits = standing.promise.initial_filter.max_repetitions(standing.promise.to_filter_loss(losses[0]))
+        assert standing.refused_at == fits + 1
 
 
 def test_odometer_that_could_not_count_an_earlier_row_stays_away() -> None:

@@ -112,7 +112,7 @@ def test_explanations_are_single_sentences_with_unique_names() -> None:
 def test_promise_is_never_told_tighter_than_it_is(tmp_path: Path) -> None:
     session = made(tmp_path, budget=dpnb.Budget(epsilon=1.0000004, delta=1.0000004e-6))
     assert "epsilon of 1.00001" in " ".join(repr(session.explain()).split())
-    assert session.promise.startswith("(1.00001, 1.00001e-06)-DP")
+    assert session.guarantee.startswith("(1.00001, 1.00001e-06)-DP")
     (tmp_path / "gdp").mkdir()
     gdp = made(tmp_path / "gdp", budget=dpnb.Budget.gdp("0.3333999999"))
     assert "mean 0 from one with mean 0.3334, both" in " ".join(repr(gdp.explain()).split())
@@ -120,10 +120,10 @@ def test_promise_is_never_told_tighter_than_it_is(tmp_path: Path) -> None:
 
 def test_what_a_discovery_spends_of_delta_is_told(tmp_path: Path) -> None:
     session = made(tmp_path, budget=dpnb.Budget(epsilon=2, delta=1e-6, discovery_delta=5e-7))
-    session.frame.discover("g", delta=2e-7).release(mu=0.1)
+    session.frame.discover("g", discovery_delta=2e-7).release(mu=0.1)
     assert snapshot.snapshot(session).spent.endswith(", and delta 2e-7 of 5e-7")
     assert session.log()["delta"][1] == 2e-7
     with pytest.raises(
         errors.BudgetExceeded, match="its mu fits, its delta does not; of discovery_delta 3e-07 is left"
     ):
-        session.frame.discover("g", delta=4e-7).release(mu=0.1)
+        session.frame.discover("g", discovery_delta=4e-7).release(mu=0.1)

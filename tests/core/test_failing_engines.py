@@ -87,7 +87,7 @@ def test_a_file_that_changes_under_a_session_is_one_constant_error(
     session, error = rewritten(tmp_path / "now", question)
     assert type(error) is ExecutionError
     assert error.args == (releases.FAILED,)
-    assert [charge.state for charge in session.ledger.charges()][-1] == "failed"
+    assert [charge.status for charge in session.ledger.charges()][-1] == "failed"
     assert capfd.readouterr() == ("", "")
     monkeypatch.setattr(releases, "run_guarded", only_exceptions)
     session, error = rewritten(tmp_path / "then", question)

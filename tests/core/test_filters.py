@@ -65,10 +65,10 @@ def lines(session: dpnb.Session, part: str) -> dict[str, dict[str, Any]]:
 def test_releases_are_charged_to_the_chosen_filter(make: Make, name: str) -> None:
     session = make(filter=name)
     made = make_guarantee(name, BUDGET)
-    expected = made.start
+    expected = made.initial_filter
     for number, mu in enumerate((small(name), 2 * small(name), small(name) / 2)):
         question(session, number).release(mu=mu)
-        expected = expected.step(made.enters(GDP(mu)))
+        expected = expected.step(made.to_filter_loss(GDP(mu)))
     assert session.filter == expected
     assert session.spent == expected.spent
     assert session.headroom == expected.headroom
@@ -138,7 +138,7 @@ def test_session_that_has_spent_everything_still_answers_at_once(make: Make, nam
             question(session, 2).release(mu=0.1)
         preview = question(session, 2).preview(mu=0.1)
     assert not preview.fits
-    assert preview.largest == 0
+    assert preview.max_mu == 0
     assert "nothing is left" in repr(preview)
 
 
@@ -156,10 +156,10 @@ def test_a_search_for_what_is_smaller_than_any_answer_needs_would_not_end(
 def test_preview_of_what_does_not_fit_tells_its_true_share_and_the_largest_that_fits(make: Make, name: str) -> None:
     session = make(filter=name)
     preview = question(session, 0).preview(mu=10)
-    assert preview.cost_share > 1
+    assert preview.cost_fraction > 1
     assert not preview.fits
-    assert preview.largest
-    assert question(session, 0).preview(mu=preview.largest).fits
+    assert preview.max_mu
+    assert question(session, 0).preview(mu=preview.max_mu).fits
     assert "largest that fits" in repr(preview)
 
 
@@ -173,11 +173,14 @@ def test_preview_says_what_the_release_does(make: Make, name: str) -> None:
     assert preview.fits
     assert preview.headroom_after == session.headroom
     assert preview.cost == answer.cost == GDP(mu)
-    assert preview.cost_share == answer.cost_share > 0
-    assert preview.times is not None
-    assert preview.times >= 1
+    assert preview.cost_fraction == answer.cost_fraction > 0
+    assert preview.max_repetitions is not None
+    assert preview.max_repetitions >= 1
     # It counts this question too; asked that often, nothing like it fits any more.
-    assert session.filter.times(make_guarantee(name, BUDGET).enters(GDP(mu))) == preview.times - 1
+    assert (
+        session.filter.max_repetitions(make_guarantee(name, BUDGET).to_filter_loss(GDP(mu)))
+        == preview.max_repetitions - 1
+    )
 
 
 @pytest.mark.parametrize("name", ["gdp", "zcdp", "rdp", "approx-dp"])
@@ -233,10 +236,10 @@ def test_every_filter_says_how_many_more_questions_it_would_admit(make: Make) ->
     assert [name for name, line in shown.items() if line["enforced"]] == ["zcdp"]
     for name, line in shown.items():
         made = make_guarantee(name, BUDGET)
-        state = made.start
+        state = made.initial_filter
         for _ in range(3):
-            state = state.step(made.enters(GDP(0.002)))
-        more = state.times(made.enters(GDP(0.002)))
+            state = state.step(made.to_filter_loss(GDP(0.002)))
+        more = state.max_repetitions(made.to_filter_loss(GDP(0.002)))
         assert line["value"] == state.headroom
         assert line["text"].endswith(f"; {more:,} more like the last")
     more = {name: int(line["text"].split("; ")[1].split(" ")[0].replace(",", "")) for name, line in shown.items()}
@@ -316,6 +319,6 @@ def test_odometers_are_tuned_to_the_promise_by_rules_that_never_change(make: Mak
     assert odometers["mixture"] == session.odometer == MixtureOdometer.tuned(mu0_squared, BUDGET.delta)
     assert odometers["filter"] == FilterOdometer.tuned(mu0_squared, BUDGET.delta)
     assert odometers["stitched"] == StitchedOdometer(mu0_squared / 100, BUDGET.delta)
-    order = make_guarantee("rdp", BUDGET).start.budget.orders[0]
+    order = make_guarantee("rdp", BUDGET).initial_filter.budget.orders[0]
     assert odometers["renyi"] == RenyiOdometer(order, BUDGET.delta)
     assert odometers["rdp-accumulator"] == RDPAccumulator(order)

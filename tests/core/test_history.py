@@ -43,7 +43,7 @@ def make(tmp_path: Path) -> Make:
 def same_numbers(one: Answer, other: Answer) -> bool:
     """Bit for bit, not a number beside not a number included."""
     return all(
-        getattr(one.cells, name).tobytes() == getattr(other.cells, name).tobytes()
+        getattr(one.arrays, name).tobytes() == getattr(other.arrays, name).tobytes()
         for name in ("value", "low", "high", "noise_scale")
     )
 
@@ -65,18 +65,18 @@ def test_each_entry_is_the_answer_that_was_given_then(make: Make, ask: Callable[
     history = given[-1].history
     assert list(history) == given
     assert all(map(same_numbers, history, given))
-    assert [(entry.cost, entry.known, entry.time, entry.looks) for entry in history] == [
-        (answer.cost, answer.known, answer.time, answer.looks) for answer in given
+    assert [(entry.cost, entry.total_loss, entry.time, entry.n_observations) for entry in history] == [
+        (answer.cost, answer.total_loss, answer.time, answer.n_observations) for answer in given
     ]
-    assert [entry.cost_share for entry in history] == [answer.cost_share for answer in given]
+    assert [entry.cost_fraction for entry in history] == [answer.cost_fraction for answer in given]
     assert len(given[1].history) == 2
 
 
 def test_intervals_narrow_and_costs_add_up_to_what_is_known(make: Make) -> None:
     answer = make().frame.count().release(mu=0.1).refine(mu=0.2).refine(mu=0.5)
-    widths = [float(entry.cells.half_width[0, 0]) for entry in answer.history]
+    widths = [float(entry.arrays.half_width[0, 0]) for entry in answer.history]
     assert sorted(widths, reverse=True) == widths
-    assert sum(entry.cost.mu_squared for entry in answer.history) == answer.known.mu_squared == GDP(0.5).mu_squared
+    assert sum(entry.cost.mu_squared for entry in answer.history) == answer.total_loss.mu_squared == GDP(0.5).mu_squared
 
 
 def test_the_last_entry_of_a_free_answer_has_its_numbers_and_the_looks_cost(make: Make) -> None:
@@ -96,7 +96,7 @@ def test_groups_that_were_not_looked_at_stay_as_they_were(make: Make) -> None:
     means = make().frame.groupby("g")["x"].mean().release(mu=0.2)
     refined = means.refine(mu=0.5, groups=["b"]).refine(mu=0.6)
     history = refined.history
-    assert history.looked_at == [(True, True, True), (False, True, False), (True, True, True)]
+    assert history.observed_groups == [(True, True, True), (False, True, False), (True, True, True)]
     assert same_numbers(history[-1], refined)
     first, second, third = history
     for key in ("a", "c"):
@@ -104,7 +104,7 @@ def test_groups_that_were_not_looked_at_stay_as_they_were(make: Make) -> None:
     assert second["b"].interval != first["b"].interval
     assert third["a"].interval != second["a"].interval
     table = history.to_pandas()
-    assert table["looked_at"].unstack().to_numpy().tolist() == [list(each) for each in history.looked_at]
+    assert table["looked_at"].unstack().to_numpy().tolist() == [list(each) for each in history.observed_groups]
     assert "only the groups that were in it" in repr(history)
     assert len(repr(history).splitlines()) == 11  # notice, words, head, 3 + 1 + 3 groups, what is left out
 
@@ -121,10 +121,10 @@ def test_the_table_tells_what_was_asked_of_each_look(make: Make) -> None:
 
 
 def test_a_share_has_a_history_of_shares(make: Make) -> None:
-    shares = make().frame.groupby("g").count().release(mu=0.2).refine(mu=0.4).share()
+    shares = make().frame.groupby("g").count().release(mu=0.2).refine(mu=0.4).proportions()
     assert [entry.view for entry in shares.history] == [shares.view, shares.view]
     assert same_numbers(shares.history[-1], shares)
-    assert all(map(all, shares.history.looked_at))
+    assert all(map(all, shares.history.observed_groups))
 
 
 def test_a_final_answer_has_one_look(make: Make) -> None:
@@ -167,7 +167,7 @@ def test_a_history_does_not_depend_on_the_table(make: Make, tmp_path: Path) -> N
 def test_what_was_computed_from_answers_has_no_history(make: Make) -> None:
     counts = make().frame.groupby("g").count().release(mu=0.2)
     for computed in (counts["a"] - counts["b"], counts * 2, counts["a"]):
-        with pytest.raises(RequestError, match="history: belongs to a released answer"):
+        with pytest.raises(RequestError, match="history: belongs to an answer"):
             _ = computed.history
 
 

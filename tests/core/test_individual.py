@@ -69,7 +69,7 @@ def agrees(session: dpnb.Session, table: pd.DataFrame, mode: str, found: dict[in
             assert abs(found[number].get(slot, 0) - sums.get(slot, 0)) <= slack, number
     paid = spent(session, unit)
     for name, due in oracle.paid.items():
-        assert due <= unit_budget(session) or session.version != session.ledger.charges()[0].version
+        assert due <= unit_budget(session) or session.version != session.ledger.charges()[0].table_version
         assert due <= Fraction(paid[name]) or mode == "clip"
         assert paid[name] == pytest.approx(float(due), rel=1e-12)
 
@@ -177,7 +177,7 @@ def test_a_long_history_leaves_some_in_and_some_out_as_brute_force_says(mode: st
     with heard() as found:
         play(session, LONG)
     agrees(session, PEOPLE, mode, found)
-    assert session._core.account.left_out == 3
+    assert session._core.account.first_exclusion == 3
     assert len(set(spent(session).values())) >= 3
     assert {} in found.values()
 
@@ -228,7 +228,7 @@ def test_a_table_without_rows_or_without_anybody_who_can_pay_is_answered_like_an
     for table in (PEOPLE[:0], PEOPLE):
         session = opened(table, mode=mode)
         play(session, [("count", "9"), ("mean", "9"), ("units", "7"), ("active", "9"), ("median", "3")])
-        assert [charge.state for charge in session.ledger.charges()] == ["released"] * 5
+        assert [charge.status for charge in session.ledger.charges()] == ["released"] * 5
         assert session.headroom == 0
 
 
@@ -245,10 +245,20 @@ def test_with_everybody_surely_in_answers_and_charges_are_those_of_the_worst_cas
     for session in sessions:
         answers = [ask(session, *move) for move in EARLY]
         rows = [
-            (row.key, row.branch, row.plan, row.request, row.target, row.loss, row.looks, row.state, row.keys)
+            (
+                row.request_key,
+                row.node,
+                row.plan,
+                row.arguments,
+                row.total_loss,
+                row.loss,
+                row.observations,
+                row.status,
+                row.group_keys,
+            )
             for row in session.ledger.charges()
         ]
-        assert session._core.account.left_out is None
+        assert session._core.account.first_exclusion is None
         told.append((rows, session.spent, session.headroom, [repr(answer.cost) for answer in answers]))
         if mode != "clip":
             noisy = [row.measurement for row in session.ledger.charges()]
@@ -270,7 +280,7 @@ def test_the_whole_budget_can_be_spent_on_one_question_in_which_everybody_takes_
     with heard() as found:
         QUESTIONS["count"].ask(session).release(share=1)
     agrees(session, PEOPLE, "skip", found)
-    assert session._core.account.left_out is None
+    assert session._core.account.first_exclusion is None
     assert session.headroom == 0
     assert next(iter(found.values()))[0] == len(PEOPLE)
 
@@ -393,7 +403,7 @@ def test_a_version_of_which_nobody_can_be_left_is_refused_and_the_other_one_goes
             ask(session, "count", "0.01")
         with pytest.raises(BudgetExceeded, match="nobody is left to ask of version"):
             session.partition("site", name="anew")["a"].frame.count().release(mu="0.01")
-    assert [charge.version for charge in old.ledger.charges() if charge.loss] == ["1", "1"]
+    assert [charge.table_version for charge in old.ledger.charges() if charge.loss] == ["1", "1"]
     ask(old, "count", "0.2")
 
 
@@ -409,24 +419,32 @@ def test_other_versions_count_in_parts_by_the_largest(kernels: Callable[..., dpn
 
 
 def figures(answer: Any) -> tuple[Any, ...]:
-    return answer.estimate, answer.interval, answer.noise_scale, answer.cost, answer.known, answer.looks, answer.time
+    return (
+        answer.estimate,
+        answer.interval,
+        answer.noise_scale,
+        answer.cost,
+        answer.total_loss,
+        answer.n_observations,
+        answer.time,
+    )
 
 
 def test_only_looks_in_which_everybody_surely_took_part_are_combined(kernels: Callable[..., dpnb.Session]) -> None:
     session = kernels()
     first, second = ask(session, "count", "0.3"), ask(session, "count", "0.5")
-    assert (second.looks, second.cost, second.known) == (2, GDP("0.4"), GDP("0.5"))
+    assert (second.n_observations, second.cost, second.total_loss) == (2, GDP("0.4"), GDP("0.5"))
     ask(session, "count at b", "0.8")
     best = figures(QUESTIONS["count"].ask(session).best)[:3]
     third = ask(session, "count", "0.9")
-    assert (third.looks, third.cost, third.known) == (1, GDP("0.9"), GDP("0.9"))
-    assert "those who could still pay" in str(third.about)
-    assert first.about is second.about is None
+    assert (third.n_observations, third.cost, third.total_loss) == (1, GDP("0.9"), GDP("0.9"))
+    assert "those who could still pay" in str(third.population)
+    assert first.population is second.population is None
     assert [look.estimate for look in second.history] == [first.estimate, second.estimate]
     assert [look.estimate for look in third.history] == [third.estimate]
     assert figures(QUESTIONS["count"].ask(session).best)[:3] == best
     fourth = third.refine(mu=1)
-    assert (fourth.looks, fourth.cost) == (1, GDP(1))
+    assert (fourth.n_observations, fourth.cost) == (1, GDP(1))
     assert ask(session, "count", "0.4").cost == GDP(0)  # known better than that since the second look
     # Run All: the same again, in the same and in another kernel, for nothing.
     for again in (session, kernels()):
@@ -442,7 +460,7 @@ def test_a_question_first_asked_when_somebody_may_be_left_out_is_best_known_by_i
     ask(session, "count", "1.03")
     looks = [ask(session, "sum", mu) for mu in ("0.5", "0.9")]
     best = QUESTIONS["sum"].ask(session).best
-    assert [look.looks for look in looks] == [1, 1]
+    assert [look.n_observations for look in looks] == [1, 1]
     assert best.estimate == looks[1].estimate
     assert looks[1].cost == GDP("0.9")
 
@@ -452,13 +470,13 @@ def test_a_look_that_stands_alone_is_previewed_as_it_is_released() -> None:
     first = ask(session, "count", "0.5")
     ask(session, "counts by site", "1")  # beyond the worst case
     count = session.frame.count()
-    within = float(first.cells.half_width[0, 0]) / 2
+    within = float(first.arrays.half_width[0, 0]) / 2
     shown = count.preview(within=within)
     answer = count.release(within=within)
-    assert (shown.cost, shown.target) == (answer.cost, answer.known)
-    assert shown.expected_error == pytest.approx(float(answer.cells.half_width[0, 0]), rel=1e-6)
+    assert (shown.cost, shown.total_loss) == (answer.cost, answer.total_loss)
+    assert shown.expected_error == pytest.approx(float(answer.arrays.half_width[0, 0]), rel=1e-6)
     assert shown.expected_error == pytest.approx(within, rel=1e-6), "no more is paid than was asked for"
-    assert answer.looks == 1
+    assert answer.n_observations == 1
 
 
 def test_what_is_refused_for_some_groups_is_refused_in_a_preview_too() -> None:
@@ -490,18 +508,18 @@ def test_a_share_of_what_is_left_for_everybody_is_refused_once_that_is_nothing()
 
 def test_noise_reduction_stops_where_a_look_would_stand_alone(kernels: Callable[..., dpnb.Session]) -> None:
     class Never:
-        def met(self, low: Any, high: Any) -> bool:
+        def is_satisfied(self, low: Any, high: Any) -> bool:
             return False
 
     for session in (kernels(), kernels()):
-        looking = session.noise_reduction(session.frame.count(), name="looks", first="0.3")
+        looking = session.noise_reduction(session.frame.count(), name="looks", initial_mu="0.3")
         answer = looking.until(Never())
-        assert (looking.met, answer.looks, answer.known) == (False, 4, GDP.from_squared("0.72"))
+        assert (looking.met, answer.n_observations, answer.total_loss) == (False, 4, GDP.from_mu_squared("0.72"))
         rows = session.ledger.count
         with pytest.raises(BudgetExceeded, match="stand alone"):
             looking.step()
         assert session.ledger.count == rows
-        assert session._core.account.left_out is None
+        assert session._core.account.first_exclusion is None
 
 
 def test_final_looks_stay_alone_and_a_later_one_is_not_combined_with_them() -> None:
@@ -511,7 +529,7 @@ def test_final_looks_stay_alone_and_a_later_one_is_not_combined_with_them() -> N
         ask(session, "count", "0.6")
     ask(session, "sum", "0.9")
     later = ask(session, "count", "0.9")
-    assert later.looks == last.looks == 1
+    assert later.n_observations == last.n_observations == 1
     assert later.cost == GDP("0.9")
 
 
@@ -550,8 +568,8 @@ def test_a_join_charges_each_person_for_their_own_pairs_and_its_tables_for_their
     with heard() as found:
         of_visits.merge(of_bills, on="who").count().release(mu="0.8")
         of_visits.count().release(mu="1.2")
-        of_bills.units().release(mu="0.5")
-        session.active("now", table="bills").release(mu="0.1")
+        of_bills.count_units().release(mu="0.5")
+        session.count_active_units("now", table="bills").release(mu="0.1")
     assert found == {1: {0: 5}, 2: {0: 2}, 3: {0: 3}, 4: {0: 3}}  # one person's visits would be 1.44 and 0.64 is gone
     paid = {1: 0.64 + 0.26, 2: 0.64 / 16 + 0.36 + 0.26, 3: 0.36, 4: 0.26}
     assert standing(session).spent.tolist() == pytest.approx(list(paid.values()))
@@ -564,7 +582,7 @@ def test_parts_of_parts_charge_whoever_is_in_them() -> None:
     inner[True].frame.count().release(mu="0.9")
     session.frame.count().release(mu="0.5")
     inner[False].frame.count().release(mu="0.9")
-    inner[True].frame.units().release(mu="0.1")
+    inner[True].frame.count_units().release(mu="0.1")
     at_a = (PEOPLE["site"] == "a").to_numpy()
     paid = np.where(at_a & (PEOPLE["x"] > 4).to_numpy(), 0.81 + 0.01, 0.25)  # 0.25 more is not to be had, nor 0.81
     assert standing(session).spent.tolist() == pytest.approx(paid.tolist())
@@ -578,7 +596,7 @@ def test_a_part_has_no_headroom_once_somebody_may_have_been_left_out() -> None:
     parts = session.partition("site")
     parts["a"].frame.count().release(mu="0.9")
     session.frame.count().release(mu="0.7")
-    assert session._core.account.left_out is not None
+    assert session._core.account.first_exclusion is not None
     assert parts["b"].headroom == 0
 
 
@@ -607,7 +625,7 @@ def test_an_interrupt_while_rows_are_taken_in_counts_no_version_twice(
         lambda s, **more: s.delegate(name="it", mu="0.1", **more),
         lambda s, **more: s.delegate(name="it", share="0.1", **more),
         lambda s, **more: s.above_threshold(10, name="it", epsilon="0.1", **more),
-        lambda s, **more: s.above_threshold(10, name="it", mu="0.1", questions=2, **more),
+        lambda s, **more: s.above_threshold(10, name="it", mu="0.1", max_queries=2, **more),
     ],
 )
 def test_what_everybody_would_pay_at_launch_is_refused_in_the_session_and_in_its_parts(
@@ -642,11 +660,11 @@ def test_arguments_that_break_a_rule_are_refused(arguments: dict[str, Any], says
 
 def test_the_active_are_counted_only_where_units_pay_for_themselves_and_at_a_named_moment() -> None:
     with pytest.raises(RequestError, match="everybody takes part"):
-        opened(PEOPLE, mode=None).active("now")
+        opened(PEOPLE, mode=None).count_active_units("now")
     session = opened(PEOPLE)
     for moment in ("", 1, None, "\ud800"):
         with pytest.raises(RequestError, match="moment"):
-            session.active(moment)
+            session.count_active_units(moment)
     first = ask(session, "active", "0.5")
     assert ask(session, "active", "0.5").time == first.time
     ask(session, "count", "0.9")
@@ -669,5 +687,5 @@ def test_a_rehearsal_accounts_for_each_unit_too_and_reads_no_table(mode: str) ->
     for mu in ("0.9", "1.5"):
         answer = session.frame.count().release(mu=mu)
     assert answer.notice is not None
-    assert session.active("now").release(mu="0.1").known == GDP("0.1")
-    assert session._core.account.left_out == 2
+    assert session.count_active_units("now").release(mu="0.1").total_loss == GDP("0.1")
+    assert session._core.account.first_exclusion == 2

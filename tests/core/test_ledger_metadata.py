@@ -17,7 +17,7 @@ from dpnb.errors import LedgerError
 
 SCHEMA: dict[str, Any] = {
     "type": dpnb.Bounded(-0.1, 2**60 + 0.5),
-    "whole": dpnb.Bounded(0, 10, whole=True),
+    "whole": dpnb.Bounded(0, 10, integer=True),
     "town": dpnb.Categories(["1", 1.5, 2, -(2**63) + 1, True, "é\n"]),
     "note": dpnb.Text(),
     "born": dpnb.Dates("1950-01-01", "2000-12-31T08:00:00.000001"),
@@ -39,7 +39,7 @@ DECLARED: dict[str, dict[str, Any]] = {
 
 
 def read(stored: dict[str, str]) -> LedgerMetadata:
-    return LedgerMetadata.from_texts(stored, "clinic.dpnb")
+    return LedgerMetadata.from_dict(stored, "clinic.dpnb")
 
 
 def same(one: PrivateTables, other: PrivateTables) -> bool:
@@ -51,15 +51,15 @@ def same(one: PrivateTables, other: PrivateTables) -> bool:
 @pytest.mark.parametrize("mode", [None, "skip", "drop", "clip"])
 def test_a_promise_reads_back_as_it_was_declared(declared: dict[str, Any], mode: Any) -> None:
     tables = PrivateTables.declared(**declared)
-    stored = LedgerMetadata("clinic", tables, None, mode).to_texts()
+    stored = LedgerMetadata("clinic", tables, None, mode).to_dict()
     got = read({**stored, "budget": "...", "filter": "gdp"})
     sorted_tables = PrivateTables(
         {name: dict(sorted(columns.items())) for name, columns in tables.schemas.items()}, tables.units
     )
     assert same(got.tables, sorted_tables)
     assert (got.name, got.notice, got.on_exhausted) == ("clinic", None, mode)
-    assert got.tables.divisible is (mode == "clip")
-    assert got.to_texts() == stored
+    assert got.tables.clips_units is (mode == "clip")
+    assert got.to_dict() == stored
 
 
 @given(
@@ -76,14 +76,14 @@ def test_bounds_and_categories_read_back_to_the_last_digit(low: float, width: fl
     except dpnb.errors.SchemaError:
         return
     tables = PrivateTables.declared(schema, several=False, privacy_unit=None)
-    got = read(LedgerMetadata("clinic", tables, None, "skip").to_texts()).tables
+    got = read(LedgerMetadata("clinic", tables, None, "skip").to_dict()).tables
     assert repr(dict(sorted(got.schemas[""].items()))) == repr(dict(sorted(tables.schemas[""].items())))
 
 
 def test_a_notice_reads_back() -> None:
     tables = PrivateTables.declared(SCHEMA, several=False, privacy_unit=None)
     for notice in NOISE.values():
-        assert read(LedgerMetadata("clinic", tables, notice, None).to_texts()).notice == notice
+        assert read(LedgerMetadata("clinic", tables, notice, None).to_dict()).notice == notice
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_notice_reads_back() -> None:
 def test_what_does_not_read_as_it_was_written_is_refused(name: str, text: str) -> None:
     stored = LedgerMetadata(
         "clinic", PrivateTables.declared(SCHEMA, several=False, privacy_unit=None), None, "skip"
-    ).to_texts()
+    ).to_dict()
     with pytest.raises(LedgerError, match=r"clinic\.dpnb"):
         read({**stored, name: text})
     with pytest.raises(LedgerError):
@@ -112,7 +112,7 @@ def test_what_does_not_read_as_it_was_written_is_refused(name: str, text: str) -
 
 def test_the_texts_are_those_of_ledgers_that_exist() -> None:
     tables = PrivateTables.declared({"x": dpnb.Bounded(0, 1)}, several=False, privacy_unit="person", rows=2)
-    assert LedgerMetadata("clinic", tables, None, None).to_texts() == {
+    assert LedgerMetadata("clinic", tables, None, None).to_dict() == {
         "session_name": "clinic",
         "schema": '{"x":{"type":"bounded","low":0.0,"high":1.0}}',
         "privacy_unit": '{"column":"person","max_rows":2,"contribution_bounds":{}}',

@@ -179,12 +179,12 @@ def test_every_error_in_the_log_is_that_of_the_answer(tmp_path: Path) -> None:
     frame["x"].sum().release(mu="0.2", final=True)
     by_group = frame.groupby("g")["x"].sum().release(mu="0.1")
     by_group.refine(mu="0.2", groups=["a"])
-    by_group.share()
+    by_group.proportions()
     releases = session._core.releases
     expected = []
     for charge in session.ledger.charges():
         answer = releases.answer_of(charge)
-        expected.append(describe_error(answer.cells.half_width, answer.outputs, answer.confidence))
+        expected.append(describe_error(answer.arrays.half_width, answer.outputs, answer.confidence))
     assert len(expected) > 30
     assert session.log()["error"].tolist() == expected
 

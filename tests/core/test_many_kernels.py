@@ -57,7 +57,7 @@ def launch(pipe: Connection, path: Path) -> None:
     half = session.delegate(share="0.5", name="half")
     team = session.delegate(mu="0.3", name="team")
     town = session.partition("town")["a"]
-    looks = session.noise_reduction(count(session, 0), first="0.1")
+    looks = session.noise_reduction(count(session, 0), initial_mu="0.1")
     session.above_threshold(10, name="line", epsilon="0.1")
     answers = (count(half, 0).release(share=1), count(team, 0).release(mu="0.2"), count(town, 0).release(mu="0.2"))
     pipe.send([figures(answer) for answer in (*answers, looks.step())])
@@ -118,7 +118,7 @@ def test_threads_that_launch_one_scan_at_once_can_all_ask_it(path: Path) -> None
         session = clinic(path)
 
         def asking(number: int, session: dpnb.Session = session, name: str = name) -> None:
-            session.above_threshold(0, name=name, epsilon="0.05", hits=9).ask(count(session, number))
+            session.above_threshold(0, name=name, epsilon="0.05", max_positives=9).ask(count(session, number))
 
         assert at_once(*(partial(asking, number) for number in range(4))) == []
 

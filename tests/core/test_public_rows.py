@@ -57,7 +57,7 @@ def test_persons_are_not_taken_for_rows() -> None:
     assert "assumed that 545 units have one row each" in repr(mean.preview(mu=0.1))
     informed = opened(public_rows=MEN * YEARS)
     answer = informed.frame["wage"].mean().release(within=1)
-    assert 1 / 1.2 <= answer.cells.half_width[0, 0] <= 1.2
+    assert 1 / 1.2 <= answer.arrays.half_width[0, 0] <= 1.2
     assert answer.cost.mu == pytest.approx(mean.preview(mu=answer.cost.mu).cost.mu)
     assert "assumed" not in repr(informed.frame["wage"].mean().preview(mu=0.01, confidence=0.9))
 
@@ -66,9 +66,9 @@ def test_the_remedy_that_a_refusal_names_is_one() -> None:
     session = opened()
     session.frame["wage"].count().release(within=MEN * YEARS / 30 * 2)
     answer = session.frame["wage"].mean().release(within=1)
-    assert 1 / 1.25 <= answer.cells.half_width[0, 0] <= 1.25
+    assert 1 / 1.25 <= answer.arrays.half_width[0, 0] <= 1.25
     spent = session.spent
-    assert session.frame["wage"].mean().release(within=1).cells.value == answer.cells.value
+    assert session.frame["wage"].mean().release(within=1).arrays.value == answer.arrays.value
     assert session.spent == spent
 
 
@@ -87,10 +87,10 @@ def test_one_row_each_makes_the_number_of_units_that_of_rows() -> None:
     )
     assert "public_size=7" in repr(rows.frame["wage"].mean().preview(within=3))
     eight = opened(public_rows=MEN * YEARS)
-    limited = eight.frame.limit(max_rows_per_unit=1)["wage"].mean()
+    limited = eight.frame.bound_contributions(max_rows_per_unit=1)["wage"].mean()
     assert "public_size=545" in repr(limited.preview(within=3))
     with pytest.raises(ErrorEstimateUnavailable, match="assumed that the tighter limits leave out no row"):
-        eight.frame.limit(max_rows_per_unit=2)["wage"].mean().preview(within=3)
+        eight.frame.bound_contributions(max_rows_per_unit=2)["wage"].mean().preview(within=3)
 
 
 def test_groups_are_not_taken_to_be_equally_large() -> None:
@@ -100,7 +100,7 @@ def test_groups_are_not_taken_to_be_equally_large() -> None:
         by_union.release(within=2)
     session.frame.groupby("union").count().release(mu=1)
     answer = by_union.release(within=2)
-    assert 2 / 1.2 <= answer.cells.half_width.max() <= 2 * 1.2
+    assert 2 / 1.2 <= answer.arrays.half_width.max() <= 2 * 1.2
 
 
 def test_a_target_for_some_groups_needs_the_counts_of_these_alone() -> None:
@@ -110,7 +110,7 @@ def test_a_target_for_some_groups_needs_the_counts_of_these_alone() -> None:
     with pytest.raises(ErrorEstimateUnavailable, match="the smallest group"):  # there is nobody in group 2
         by_union.release(within=2)
     assert "unknown for some" in repr(by_union.preview(mu=1))
-    widths = by_union.release(within={0: 2, 1: 4}).cells.half_width[:, 0]
+    widths = by_union.release(within={0: 2, 1: 4}).arrays.half_width[:, 0]
     assert 1 / 1.2 <= max(widths[0] / 2, widths[1] / 4) <= 1.2
 
 

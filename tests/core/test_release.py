@@ -72,7 +72,7 @@ def test_release_charges_what_was_asked(make: Make) -> None:
 def test_each_kind_of_target_costs_its_own_loss(make: Make, target: dict[str, Any], mu_squared: Fraction) -> None:
     session = make()
     session.frame.count().release(**target)
-    assert session.spent == GDP.from_squared(mu_squared)
+    assert session.spent == GDP.from_mu_squared(mu_squared)
 
 
 def test_epsilon_means_the_mu_that_gives_it_at_the_budgets_delta(make: Make) -> None:
@@ -139,7 +139,7 @@ def test_a_tighter_target_pays_only_what_is_missing(make: Make) -> None:
     better = count.release(mu=0.5)
     assert better.cost == GDP(0.4)
     assert session.spent == GDP(0.5)
-    assert better.looks == 2
+    assert better.n_observations == 2
     assert better.noise_scale == pytest.approx(3 / 0.5)
 
 
@@ -223,7 +223,7 @@ def test_a_preview_costs_nothing_and_tells_the_price(make: Make) -> None:
     session = make()
     preview = session.frame.count().preview(mu=0.5)
     assert session.spent == GDP(0)
-    assert (preview.cost, preview.headroom_after, preview.fits, preview.times) == (GDP(0.5), 0.75, True, 4)
+    assert (preview.cost, preview.headroom_after, preview.fits, preview.max_repetitions) == (GDP(0.5), 0.75, True, 4)
     answer = session.frame.count().release(mu=0.5)
     low, high = answer.interval
     assert preview.expected_error == pytest.approx((high - low) / 2)
@@ -289,7 +289,7 @@ def test_a_failure_after_the_charge_keeps_it_and_says_nothing(make: Make, monkey
     assert failure.value.__cause__ is None
     assert failure.value.__context__ is None
     assert session.spent == GDP(0.5)
-    assert make().ledger.charges()[0].state == "failed"
+    assert make().ledger.charges()[0].status == "failed"
     session.frame.count().release(mu=0.5)  # takes the charge up
     assert session.spent == GDP(0.5)
 
@@ -313,7 +313,7 @@ def test_later_changes_of_the_table_change_nothing(make: Make, table: pd.DataFra
 def test_rows_are_units_without_a_privacy_unit(make: Make) -> None:
     session = make(privacy_unit=None, max_rows_per_unit=None)
     assert session.frame.count().release(mu=0.5).noise_scale == 2
-    assert session.promise.endswith("for one row")
+    assert session.guarantee.endswith("for one row")
 
 
 def test_seeded_noise_is_repeatable_and_marked_everywhere(make: Make, tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_rehearsal_reads_no_table_and_writes_no_ledger(tmp_path: Path, monkeyp
         public_size=500,
         ledger=tmp_path / "real.dpnb",
     )
-    answer = session.frame.units().release(within=100)
+    answer = session.frame.count_units().release(within=100)
     assert abs(answer.estimate - 500) < 200
     preview = session.frame.groupby("plan")["visits"].mean().preview(share=0.5)
     for face in (answer, preview, session):

@@ -76,14 +76,14 @@ def guarantee(session: dpnb.Session) -> None:
             ("rogers", "K within #", 1),
         ):
             made = make_guarantee(name, budget)
-            assert slightly_above(figure(pattern, made.words), times * made.start.budget.parts[0])
+            assert slightly_above(figure(pattern, made.words), times * made.initial_filter.budget.parts[0])
     assert figure("#-GDP", make_guarantee("gdp", dpnb.Budget.gdp("1.99999")).words) >= Fraction("1.99999")
 
 
 def order(session: dpnb.Session) -> None:
     for budget in BUDGETS:
         made = make_guarantee("rdp", budget)
-        assert slightly_below(figure("order #$", made.kept), made.start.budget.orders[0])
+        assert slightly_below(figure("order #$", made.filter_guarantee), made.initial_filter.budget.orders[0])
 
 
 def factor(session: dpnb.Session) -> None:
@@ -97,7 +97,7 @@ def cost(session: dpnb.Session) -> None:
     texts += [f"mu {session.log()['mu'].iloc[0]}", session._core.releases.log.latest(1)[0].cost]
     for text in texts:
         assert slightly_above(figure("mu #", text), MU)
-    loss = GDP.from_squared(MU**2, Fraction(1, 3 * 10**8))
+    loss = GDP.from_mu_squared(MU**2, Fraction(1, 3 * 10**8))
     assert slightly_above(figure("delta #", numbers.format_cost_up(loss)), loss.delta)
 
 
@@ -113,7 +113,7 @@ def cost_as_a_share_of_the_budget(session: dpnb.Session) -> None:
 
 def known_at(session: dpnb.Session) -> None:
     answer = session.frame.count().release(mu=MU)
-    assert slightly_above(exact(numbers.format_mu_up(answer.known)), MU)
+    assert slightly_above(exact(numbers.format_mu_up(answer.total_loss)), MU)
     assert slightly_above(figure("mu #", repr(answer.history)), MU)
 
 
@@ -125,7 +125,7 @@ def spent(session: dpnb.Session) -> None:
     for budget in BUDGETS:
         for name in ("zcdp", "approx-dp", "gdp", "rdp"):
             made = make_guarantee(name, budget)
-            full = made.start.step(made.enters(made.left(made.start)))
+            full = made.initial_filter.step(made.to_filter_loss(made.remaining(made.initial_filter)))
             text = snapshot.describe_spent(full, budget)
             shown = figure("(?:mu|rho|V) #", text)
             if name == "gdp":
@@ -171,8 +171,8 @@ def affordable(session: dpnb.Session) -> None:
     left = BUDGETS[0].loss.mu_squared - MU**2
     preview = session.frame["x"].sum().preview(mu=3)
     assert isinstance(preview, Preview)
-    assert preview.largest is not None
-    assert slightly_below(exact(preview.largest) ** 2, left)
+    assert preview.max_mu is not None
+    assert slightly_below(exact(preview.max_mu) ** 2, left)
     assert slightly_below(figure("largest that fits: +mu #", repr(preview)) ** 2, left)
     several = session.frame["x"].sum().preview(mu=MU)
     assert figure("affordable: +# times", repr(several)) == left // MU**2

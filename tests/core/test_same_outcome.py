@@ -42,7 +42,7 @@ SCHEMA: dict[str, Any] = {
     "x": dpnb.Bounded(-1e100, 1e100),
     "tiny": dpnb.Bounded(-1e-100, 1e-100),
     "w": dpnb.Bounded(0, 10),
-    "i": dpnb.Bounded(0, 12, whole=True),
+    "i": dpnb.Bounded(0, 12, integer=True),
     "c": dpnb.Categories(["a", "b"]),
     "k": dpnb.Categories([0, 1, 2.5]),
     "d": dpnb.Dates("0001-01-01", "9999-12-31"),
@@ -107,14 +107,14 @@ EXPRESSIONS: dict[str, Ask] = {
 
 
 def fitted(f: Any) -> Any:
-    return f.fit("w", on=["x", "c"], family="linear", mu=MU, steps=2, size=10, chains=2).run()
+    return f.fit("w", on=["x", "c"], family="linear", mu=MU, steps=2, public_size=10, chains=2).run()
 
 
 QUESTIONS: dict[str, Ask] = {
     "count": lambda f: f.count(),
     "count of a column": lambda f: f["x"].count(),
-    "units": lambda f: f.units(),
-    "units by category": lambda f: f.groupby("c").units(),
+    "units": lambda f: f.count_units(),
+    "units by category": lambda f: f.groupby("c").count_units(),
     "mean by cut": lambda f: f.groupby(dpnb.cut(f["x"], [-math.inf, 0, 1e-100, math.inf]))["w"].mean(),
     "median by whole number": lambda f: f.groupby("i")["x"].median(),
     "sum by months": lambda f: f.groupby(f["d"].dt.month)["x"].sum(),
@@ -199,8 +199,8 @@ def summed(rows: TableBackend, compiled: LinearQuery, mode: str) -> tuple[Any, .
             2.0 * compiled.l2_sensitivity_squared**0.5, compiled.l2_sensitivity_squared, False, mode == "clip"
         )
         unit_budgets = rows.unit_budgets(Fraction(3, 8), mode)  # type: ignore[arg-type]
-        first, unit_budgets = unit_budgets.asked(compiled, terms)
-        return np.shape(first), np.shape(unit_budgets.asked(compiled, terms)[0])
+        first, unit_budgets = unit_budgets.after_query(compiled, terms)
+        return np.shape(first), np.shape(unit_budgets.after_query(compiled, terms)[0])
     except Exception as error:  # noqa: BLE001
         return type(error), str(error)
 
@@ -435,7 +435,7 @@ def test_expressions_beyond_the_stated_sizes_are_refused_when_they_are_written(c
 
 def old_leaves(feature: Any, rows: Any) -> Any:
     """As it was: what is no number after the division stays one that counts."""
-    numbers, there = rows.numbers(feature.of), rows.present(feature.of)
+    numbers, there = rows.numbers(feature.expression), rows.present(feature.expression)
     places = (numbers - feature.low) / feature.width
     np.clip(np.floor(places, out=places), 0, feature.leaves - 1, out=places)
     places[~there] = 0.0

@@ -83,7 +83,7 @@ def test_what_is_measured_once_is_paid_once(first: Ask, second: Ask, tmp_path: P
     second(session.frame).release(mu=0.5)
     assert session.spent == GDP(0.5)
     finer = second(session.frame).release(mu=1)
-    assert (finer.cost.mu_squared, finer.looks) == (GDP(1).mu_squared - GDP(0.5).mu_squared, 2)
+    assert (finer.cost.mu_squared, finer.n_observations) == (GDP(1).mu_squared - GDP(0.5).mu_squared, 2)
 
 
 OTHER: dict[str, tuple[Ask, Ask]] = {
@@ -105,7 +105,7 @@ OTHER: dict[str, tuple[Ask, Ask]] = {
         lambda f: f[(f["age"] > 30) == True].count(),  # noqa: E712
         lambda f: f[(f["age"] > 30).astype(int) == 1].count(),
     ),
-    "a tighter limit": (lambda f: f.count(), lambda f: f.limit(max_rows_per_unit=1).count()),
+    "a tighter limit": (lambda f: f.count(), lambda f: f.bound_contributions(max_rows_per_unit=1).count()),
 }
 
 

@@ -137,7 +137,7 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
     for mark in (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns):
         assert str(mark) not in shown
     assert len(session.log()) == 1
-    assert [charge.branch for charge in rows] == [" files", ""]
+    assert [charge.node for charge in rows] == [" files", ""]
     for row in rows[:1]:
         assert row.launch["digest"] not in session.log().to_string() + repr(session) + session._repr_html_()
 

@@ -48,12 +48,12 @@ def session(**changes: Any) -> dpnb.Session:
 
 
 def widest(answer: Answer) -> float:
-    return float(answer.cells.half_width.max())
+    return float(answer.arrays.half_width.max())
 
 
 LINEAR: dict[str, tuple[Ask, float]] = {
     "count": (lambda f: f.count(), 40.0),
-    "units": (lambda f: f.groupby("g").units(), 25.0),
+    "units": (lambda f: f.groupby("g").count_units(), 25.0),
     "sum": (lambda f: f["x"].sum(), 3000.0),
     "sum of either sign": (lambda f: f["y"].sum(), 500.0),
     "groups": (lambda f: f.groupby("g").count(), 30.0),
@@ -71,7 +71,7 @@ def test_the_interval_that_comes_is_as_asked_and_no_budget_is_wasted(name: str, 
     preview = query.preview(within=within, **arguments)
     answer = query.release(within=within, **arguments)
     assert within * (1 - 1e-6) <= widest(answer) <= within
-    assert preview.errors == pytest.approx(answer.cells.half_width, rel=1e-9)
+    assert preview.half_widths == pytest.approx(answer.arrays.half_width, rel=1e-9)
     assert preview.cost == answer.cost
     cheaper = ask(session().frame).release(mu=Fraction(answer.cost.mu) * LESS, **arguments)
     assert widest(cheaper) > within
@@ -84,21 +84,21 @@ def test_a_refined_interval_is_as_asked_and_no_budget_is_wasted(name: str) -> No
     query = ask(session().frame)
     first = query.release(within=2 * within)
     preview = query.preview(within=within)
-    assert within * (1 - 1e-6) <= float(preview.errors.max()) <= within
-    cheaper = query.preview(mu=Fraction(preview.target.mu) * LESS)
-    assert float(cheaper.errors.max()) > within
+    assert within * (1 - 1e-6) <= float(preview.half_widths.max()) <= within
+    cheaper = query.preview(mu=Fraction(preview.total_loss.mu) * LESS)
+    assert float(cheaper.half_widths.max()) > within
     answer = first.refine(within=within)
     assert answer.cost == preview.cost
-    assert (answer.cells.half_width <= preview.errors * (1 + 1e-9)).all()
-    assert (answer.cells.low >= first.cells.low).all()
-    assert (answer.cells.high <= first.cells.high).all()
+    assert (answer.arrays.half_width <= preview.half_widths * (1 + 1e-9)).all()
+    assert (answer.arrays.low >= first.arrays.low).all()
+    assert (answer.arrays.high <= first.arrays.high).all()
 
 
 def test_some_groups_are_refined_to_what_was_asked_of_them() -> None:
     query = session().frame.groupby("g").count()
     first = query.release(within=60)
     answer = first.refine(within=20, groups=["b"])
-    was, now = first.cells.half_width[:, 0], answer.cells.half_width[:, 0]
+    was, now = first.arrays.half_width[:, 0], answer.arrays.half_width[:, 0]
     assert now[1] <= 20
     assert now[[0, 2]].tolist() == was[[0, 2]].tolist()
 
@@ -106,13 +106,13 @@ def test_some_groups_are_refined_to_what_was_asked_of_them() -> None:
 def test_each_group_and_statistic_may_have_its_own_error() -> None:
     frame = session().frame
     frame.groupby("g").count().release(within={"a": 60, "b": 20})
-    counts = frame.groupby("g").count().best.cells.half_width[:, 0]
+    counts = frame.groupby("g").count().best.arrays.half_width[:, 0]
     assert counts.max() <= 20
     joint = frame.groupby("g").agg(n="count", s=("x", "sum"))
     answer = joint.release(within={"n": 50, "s": 40_000})
-    assert (answer.cells.half_width <= [50, 40_000]).all()
+    assert (answer.arrays.half_width <= [50, 40_000]).all()
     fresh = session().frame.groupby("g").agg(n="count", s=("x", "sum"))
-    assert float(fresh.preview(mu=Fraction(answer.known.mu) * LESS).errors[:, 0].max()) > 50
+    assert float(fresh.preview(mu=Fraction(answer.total_loss.mu) * LESS).half_widths[:, 0].max()) > 50
 
 
 @pytest.mark.parametrize("at", [0.0, 0.5, 0.95])
@@ -122,12 +122,12 @@ def test_a_quantile_is_as_near_in_rank_as_asked(at: float) -> None:
     made = session()
     query = made.frame["x"].quantile(at)
     answer = query.release(within=within)
-    at_this = made.frame["x"].quantile(at).preview(mu=answer.known.mu)
-    assert at_this.errors is not None
+    at_this = made.frame["x"].quantile(at).preview(mu=answer.total_loss.mu)
+    assert at_this.half_widths is not None
     assert at_this.error_unit == "rows of rank"
-    assert within * (1 - 1e-6) <= float(at_this.errors.max()) <= within
-    cheaper = session().frame["x"].quantile(at).preview(mu=Fraction(answer.known.mu) * LESS)
-    assert float(cheaper.errors.max()) > within
+    assert within * (1 - 1e-6) <= float(at_this.half_widths.max()) <= within
+    cheaper = session().frame["x"].quantile(at).preview(mu=Fraction(answer.total_loss.mu) * LESS)
+    assert float(cheaper.half_widths.max()) > within
     rank = float((table()["x"] < float(answer)).sum())
     assert abs(rank - at * ROWS) <= 3 * within
     low, high = answer.interval
@@ -151,7 +151,7 @@ def test_a_mean_is_about_as_near_as_asked_given_the_count(name: str) -> None:
     (made.frame.groupby("g") if name == "means" else made.frame).count().release(mu=100)
     preview = query.preview(within=within)
     answer = query.release(within=within)
-    assert float(preview.errors.max()) == pytest.approx(within, rel=1e-6)
+    assert float(preview.half_widths.max()) == pytest.approx(within, rel=1e-6)
     assert within / 1.2 <= widest(answer) <= within * 1.2
 
 
@@ -173,11 +173,11 @@ def test_after_a_look_a_target_is_met_by_what_the_look_told(name: str) -> None:
         query.preview(within=within)
     first = query.release(mu=300 if name == "regress" else 30)
     column = -1 if name == "regress" else 0
-    wanted = first.cells.half_width[0, column] / 3
+    wanted = first.arrays.half_width[0, column] / 3
     target = {"y": wanted} if name == "regress" else wanted
-    assert query.preview(within=target).errors[0, column] == pytest.approx(wanted, rel=1e-6)
+    assert query.preview(within=target).half_widths[0, column] == pytest.approx(wanted, rel=1e-6)
     answer = query.release(within=target)
-    assert wanted / 1.4 <= answer.cells.half_width[0, column] <= wanted * 1.1  # it lies within the first look's
+    assert wanted / 1.4 <= answer.arrays.half_width[0, column] <= wanted * 1.1  # it lies within the first look's
 
 
 @pytest.mark.parametrize("name", ["var", "std", "ratio", "regress"])
@@ -196,16 +196,16 @@ def test_what_is_known_well_enough_costs_nothing() -> None:
     query = made.frame.count()
     first = query.release(within=20)
     assert query.preview(within=25).cost == GDP(0)
-    assert query.release(within=25).cells.half_width == first.cells.half_width
+    assert query.release(within=25).arrays.half_width == first.arrays.half_width
     assert made.spent == first.cost
 
 
 @pytest.mark.parametrize("within", [1e-6, 1e9])
 def test_a_target_far_from_any_noise_is_met_too(within: float) -> None:
     preview = session(budget=dpnb.Budget.gdp(10**12)).frame.count().preview(within=within)
-    assert float(preview.errors.max()) == pytest.approx(within, rel=1e-6)
+    assert float(preview.half_widths.max()) == pytest.approx(within, rel=1e-6)
     assert preview.cost.mu == pytest.approx(3 * 2.0537489 / within, rel=1e-6)
-    assert math.isfinite(preview.cost_share)
+    assert math.isfinite(preview.cost_fraction)
 
 
 @pytest.mark.parametrize("within", [0.004, 0.001])
@@ -223,7 +223,7 @@ def test_a_share_refined_in_one_group_still_has_the_noise_of_all_others(within: 
     )
     query = made.frame["g"].value_counts(normalize=True)
     first = query.release(mu="0.1")
-    assert (query.preview(mu="0.1").errors >= 0.97 * first.cells.half_width).all()
+    assert (query.preview(mu="0.1").half_widths >= 0.97 * first.arrays.half_width).all()
     try:
         answer = query.release(within=within, groups=["a"])
     except RequestError:

@@ -100,12 +100,12 @@ def no_more(session: dpnb.Session, frame: Any, ask: Ask) -> None:
 
 def rows_counted(session: dpnb.Session, frame: Any, ask: Ask) -> None:
     plan = ask(frame).plan
-    (frame.groupby([group.name for group in plan.by]) if plan.by else frame).count().release(mu=2)
+    (frame.groupby([group.name for group in plan.group_by]) if plan.group_by else frame).count().release(mu=2)
 
 
 def rows_counted_badly(session: dpnb.Session, frame: Any, ask: Ask) -> None:
     plan = ask(frame).plan
-    (frame.groupby([group.name for group in plan.by]) if plan.by else frame).count().release(mu="0.05")
+    (frame.groupby([group.name for group in plan.group_by]) if plan.group_by else frame).count().release(mu="0.05")
 
 
 def looked_at(session: dpnb.Session, frame: Any, ask: Ask) -> None:
@@ -142,7 +142,7 @@ class Outcome:
         compiled = core.tables.compile(query.plan)
         questions = core.questions
         refinement: CombinedObservations = questions.question(query.plan, query.view, ()).refinement
-        earlier = CombinedObservations(refinement.looks[:-1], refinement.tau, refinement.count)
+        earlier = CombinedObservations(refinement.observations[:-1], refinement.tau, refinement.count)
         sums = core.tables.opened.sums(compiled).reshape(compiled.cells, -1).astype(float)
         schema = core.tables.schema(query.plan.source)
         outputs = answer.outputs[1] if answer.outputs else (None,)
@@ -150,7 +150,7 @@ class Outcome:
 
         def widest(mu: float) -> float:
             sigma = compiled.l2_sensitivity_squared**0.5 / mu
-            radius = (earlier if earlier.looks else CombinedObservations((), None, compiled.cells)).radius_at(
+            radius = (earlier if earlier.observations else CombinedObservations((), None, compiled.cells)).radius_at(
                 sigma, Fraction(5, 100)
             )
             if isinstance(query.view, QuantilesView):  # in rows of rank
@@ -160,9 +160,9 @@ class Outcome:
             _, low, high = estimate(compiled, query.view, sums, sigma * ones, radius * ones, schema).uncut
             return float(np.max(np.where(np.isinf(wanted), 0, (high - low) / 2 / wanted)))
 
-        self.paid, total = 1.0, answer.known.mu
+        self.paid, total = 1.0, answer.total_loss.mu
         if not answer.cost.mu_squared:  # known well enough, by the interval that it has
-            self.missed = float(np.max(np.where(np.isinf(wanted), 0, answer.cells.half_width / wanted)))
+            self.missed = float(np.max(np.where(np.isinf(wanted), 0, answer.arrays.half_width / wanted)))
             return
         low, high = total / 30, total * 30
         while high / low > 1.001:

@@ -142,8 +142,8 @@ QUESTIONS: dict[str, Asked] = {
     "mean": Asked(lambda s: s.frame["x"].mean(), (_x, _x)),
     "counts by site": Asked(lambda s: s.frame.groupby("site").count(), (_one,), cell=_site),
     "means by site": Asked(lambda s: s.frame.groupby("site")["y"].mean(), (_y, _y), cell=_site),
-    "units": Asked(lambda s: s.frame.units(), (_one,)),
-    "units by site": Asked(lambda s: s.frame.groupby("site").units(), (_one,), cell=_site),
+    "units": Asked(lambda s: s.frame.count_units(), (_one,)),
+    "units by site": Asked(lambda s: s.frame.groupby("site").count_units(), (_one,), cell=_site),
     "median": Asked(lambda s: s.frame["x"].median(), (_x,)),
     "several by site": Asked(
         lambda s: s.frame.groupby("site").agg(n="count", s=("x", "sum"), u="units"), (_one, _one, _x), cell=_site
@@ -152,15 +152,15 @@ QUESTIONS: dict[str, Asked] = {
         lambda s: s.frame.regress("y", on=["x"]),
         (_moment(), _moment(0), _moment(1), _moment(0, 0), _moment(0, 1), _moment(1, 1)),
     ),
-    "active": Asked(lambda s: s.active("now"), (_one,)),
-    "active later": Asked(lambda s: s.active("later"), (_one,)),
-    "texts": Asked(lambda s: s.frame.discover("t", delta="1e-8"), (_one,), discovers=True),
+    "active": Asked(lambda s: s.count_active_units("now"), (_one,)),
+    "active later": Asked(lambda s: s.count_active_units("later"), (_one,)),
+    "texts": Asked(lambda s: s.frame.discover("t", discovery_delta="1e-8"), (_one,), discovers=True),
     **{
         f"in part {site}": Asked(lambda s, site=site: s.partition("site")[site].frame.count(), (_one,), _at(site))
         for site in SITES
     },
     "sum in part a": Asked(lambda s: s.partition("site")["a"].frame["x"].sum(), (_x,), _at("a")),
-    "active in part b": Asked(lambda s: s.partition("site")["b"].active("now"), (_one,), _at("b")),
+    "active in part b": Asked(lambda s: s.partition("site")["b"].count_active_units("now"), (_one,), _at("b")),
 }
 
 
@@ -204,8 +204,8 @@ def _vector(asked: Asked, query: LinearQuery, rows: list[Row]) -> Vector | None:
                 slot = cell * query.slots + base + place
                 vector[slot] = vector.get(slot, 0) + steps * feature.weight
         base += feature.slots
-    if query.only is not None:
-        places = {cell: place for place, cell in enumerate(query.only)}
+    if query.cell_subset is not None:
+        places = {cell: place for place, cell in enumerate(query.cell_subset)}
         kept = {slot: steps for slot, steps in vector.items() if slot // query.slots in places}
         vector = {places[slot // query.slots] * query.slots + slot % query.slots: kept[slot] for slot in kept}
     return vector or None
@@ -274,7 +274,7 @@ def measured(session: dpnb.Session, charge: Charge, asked: Asked) -> LinearQuery
     """The compiled question of a row of the ledger."""
     tables, plan = session._core.questions.tables, asked.ask(session).plan
     whole = tables.compile(plan)
-    only = only_of(whole, StoredRequest.from_json(charge.request).groups)
+    only = only_of(whole, StoredRequest.from_json(charge.arguments).groups)
     return whole if only is None else tables.compile(plan, only)
 
 
@@ -322,7 +322,7 @@ def predicted(
     for charge in session.ledger.charges():
         if charge.sigma is None:
             continue
-        if charge.version != session.version:
+        if charge.table_version != session.version:
             oracle.everybody_pays(list(_units(table, unit)), charge.gdp.mu_squared)
             continue
         asked = asked_by[charge.plan]

@@ -47,7 +47,7 @@ def test_figures_are_those_of_a_recomputation(mode: str, tmp_path: Path) -> None
         spent = sum(paid for _, paid, _ in expected)
         assert got.spent == near(spent)
         assert got.budget == MU0**2
-        if got.out_since is None:
+        if got.excluded_since is None:
             assert got.left == near(MU0**2 - spent)
         else:
             assert got.left == 0
@@ -113,9 +113,9 @@ def test_whoever_is_out_for_good_is_told_since_when(tmp_path: Path) -> None:
     ask_all(session)
     got = made(ledger, file, unit="p0")
     text = statement_text(got)
-    assert got.out_since is not None
-    assert f"out for good since question {got.out_since}" in text
-    assert f"left out since question {got.out_since}" in text
+    assert got.excluded_since is not None
+    assert f"out for good since question {got.excluded_since}" in text
+    assert f"left out since question {got.excluded_since}" in text
 
 
 def test_parts_of_a_partition_and_launches_are_lines_too(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_question_that_was_never_answered_is_charged_and_said_to_be(tmp_path: 
     with session.ledger.transaction():
         first = session.ledger.charges()[0]
         session.ledger.reserve(
-            key="crash", version="1", question="q", plan=first.plan, request=first.request, loss=first.loss,
+            key="crash", version="1", question="q", plan=first.plan, request=first.arguments, loss=first.loss,
             sigma=first.sigma,
         )  # fmt: skip
     got = made(ledger, file)
@@ -206,7 +206,7 @@ def test_a_question_that_was_never_answered_is_charged_and_said_to_be(tmp_path: 
 
 def test_what_an_analyst_wrote_cannot_move_the_cursor(tmp_path: Path) -> None:
     session, ledger, file = curator(tmp_path, "skip")
-    session.active("\x1b[2J\nall is well").release(mu="0.1")
+    session.count_active_units("\x1b[2J\nall is well").release(mu="0.1")
     session.partition("town", name="\x1b[1Aby town")
     text = statement_text(made(ledger, file))
     assert "\x1b" not in text
@@ -219,7 +219,7 @@ def test_what_an_analyst_wrote_cannot_move_the_cursor(tmp_path: Path) -> None:
 def test_what_a_promise_says_loudly_cannot_move_the_cursor_either(tmp_path: Path) -> None:
     _, ledger, file = curator(tmp_path, "skip")
     got = made(ledger, file)
-    text = statement_text(replace(got, pledge=replace(got.pledge, notice="\x1b[2Jall is well\n")))
+    text = statement_text(replace(got, metadata=replace(got.metadata, notice="\x1b[2Jall is well\n")))
     assert "\x1b" not in text
     assert text.startswith("!!! \\x1b[2Jall is well\\n !!!\n")
 

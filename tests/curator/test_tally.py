@@ -22,7 +22,7 @@ from dpnb.curator.tally import summarize_column, summarize_units
 
 COLUMNS: dict[str, ColumnType] = {
     "bounded": dpnb.Bounded(-1, 10),
-    "whole": dpnb.Bounded(0, 5, whole=True),
+    "whole": dpnb.Bounded(0, 5, integer=True),
     "categories": dpnb.Categories(["a", "1", 25, 0.5]),
     "truth": dpnb.Categories([True, False]),
     "dates": dpnb.Dates("1950-01-01", "2000-12-31"),
@@ -128,7 +128,7 @@ def test_rows_are_counted_by_whose_they_are() -> None:
     units = {"seen": privacy_unit_from("who", schema, rows=2), "paid": privacy_unit_from("who", schema, norm=1)}
     found = summarize_units(tables, dict.fromkeys(tables, schema), units)
     seen, paid = found["seen"], found["paid"]
-    assert (seen.rows, seen.units, seen.without, seen.beyond) == (5, 2, 1, 1)
-    assert (paid.rows, paid.units, paid.without, paid.beyond) == (4, 2, 2, 0)
+    assert (seen.rows, seen.units, seen.rows_without_unit, seen.beyond) == (5, 2, 1, 1)
+    assert (paid.rows, paid.units, paid.rows_without_unit, paid.beyond) == (4, 2, 2, 0)
     rows = summarize_units({"": tables["seen"]}, {"": schema}, {"": PrivacyUnit()})[""]
-    assert (rows.rows, rows.units, rows.without, rows.beyond) == (5, 5, 0, 0)
+    assert (rows.rows, rows.units, rows.rows_without_unit, rows.beyond) == (5, 5, 0, 0)

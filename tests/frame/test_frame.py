@@ -127,7 +127,7 @@ def test_an_expression_is_what_was_written(f: Frame[Asked], name: str) -> None:
 BY_G = (GroupLevel("g", g),)
 QUESTIONS: dict[str, tuple[Callable[[Any], Any], Plan, Any]] = {
     "count": (lambda f: f.count(), Plan(Count()), PlainView()),
-    "units": (lambda f: f.units(), Plan(CountUnits()), PlainView()),
+    "units": (lambda f: f.count_units(), Plan(CountUnits()), PlainView()),
     "count of a column": (lambda f: f["t"].count(), Plan(Count(t)), PlainView()),
     "mask": (lambda f: f[f["x"] > 1]["y"].sum(), Plan(Sum(y), POSITIVE), PlainView()),
     "two masks": (
@@ -137,25 +137,28 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Plan, Any]] = {
     ),
     "mask of a column": (lambda f: f["y"][f["x"] > 1].mean(), Plan(Mean(y), POSITIVE), PlainView()),
     "proportion": (lambda f: (f["x"] > 1).mean(), Plan(Mean(AsNumber(POSITIVE))), PlainView()),
-    "groupby": (lambda f: f.groupby("g")["x"].mean(), Plan(Mean(x), by=BY_G), PlainView()),
+    "groupby": (lambda f: f.groupby("g")["x"].mean(), Plan(Mean(x), group_by=BY_G), PlainView()),
     "groupby several": (
         lambda f: f.groupby(["g", f["d"].dt.year, f["x"] > 1]).count(),
-        Plan(Count(), by=(*BY_G, GroupLevel("d.dt.year", ExtractDatePart("year", d)), GroupLevel("x > 1", POSITIVE))),
+        Plan(
+            Count(),
+            group_by=(*BY_G, GroupLevel("d.dt.year", ExtractDatePart("year", d)), GroupLevel("x > 1", POSITIVE)),
+        ),
         PlainView(),
     ),
     "groupby with keys": (
-        lambda f: f.groupby("t", keys=["foo", "bar"]).units(),
-        Plan(CountUnits(), by=(GroupLevel("t", t),), keys=(("foo",), ("bar",))),
+        lambda f: f.groupby("t", keys=["foo", "bar"]).count_units(),
+        Plan(CountUnits(), group_by=(GroupLevel("t", t),), group_keys=(("foo",), ("bar",))),
         PlainView(),
     ),
     "groupby with a table of keys": (
         lambda f: f.groupby(["t", "g"], keys=pd.DataFrame({"g": ["a", "b"], "t": ["foo", "bar"]})).count(),
-        Plan(Count(), by=(GroupLevel("t", t), *BY_G), keys=(("foo", "a"), ("bar", "b"))),
+        Plan(Count(), group_by=(GroupLevel("t", t), *BY_G), group_keys=(("foo", "a"), ("bar", "b"))),
         PlainView(),
     ),
     "assigned groups": (
         lambda f: f.assign(old=f["x"] > 1).groupby("old").count(),
-        Plan(Count(), by=(GroupLevel("old", POSITIVE),)),
+        Plan(Count(), group_by=(GroupLevel("old", POSITIVE),)),
         PlainView(),
     ),
     "assign": (
@@ -169,12 +172,12 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Plan, Any]] = {
         PlainView(),
     ),
     "limit": (
-        lambda f: f.limit(max_rows_per_unit=3).limit(max_rows_per_unit=5).count(),
-        Plan(Count(), limits=ContributionBounds(3)),
+        lambda f: f.bound_contributions(max_rows_per_unit=3).bound_contributions(max_rows_per_unit=5).count(),
+        Plan(Count(), contribution_bounds=ContributionBounds(3)),
         PlainView(),
     ),
     "var": (lambda f: f["x"].var(), Plan(Moments((x,))), MomentsView("var")),
-    "std by group": (lambda f: f.groupby("g")["x"].std(), Plan(Moments((x,)), by=BY_G), MomentsView("std")),
+    "std by group": (lambda f: f.groupby("g")["x"].std(), Plan(Moments((x,)), group_by=BY_G), MomentsView("std")),
     "median": (lambda f: f["x"].median(), Plan(QuantileTree(x)), QuantilesView((0.5,), True)),
     "min": (lambda f: f["x"].min(), Plan(QuantileTree(x)), QuantilesView((0.0,), True)),
     "max": (lambda f: f["x"].max(), Plan(QuantileTree(x)), QuantilesView((1.0,), True)),
@@ -182,16 +185,16 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Plan, Any]] = {
     "corr": (lambda f: f["y"].corr(f["x"]), Plan(Moments((x, y))), MomentsView("corr", (0, 1))),
     "cov": (lambda f: f["x"].cov(f["y"]), Plan(Moments((x, y))), MomentsView("cov", (0, 1))),
     "ratio": (lambda f: f["x"].ratio(f["y"]), Plan(Ratio(x, y)), PlainView()),
-    "value_counts": (lambda f: f["g"].value_counts(), Plan(Count(), by=BY_G), PlainView()),
-    "shares": (lambda f: f["g"].value_counts(normalize=True), Plan(Count(), by=BY_G), Proportions()),
+    "value_counts": (lambda f: f["g"].value_counts(), Plan(Count(), group_by=BY_G), PlainView()),
+    "shares": (lambda f: f["g"].value_counts(normalize=True), Plan(Count(), group_by=BY_G), Proportions()),
     "value_counts of texts": (
         lambda f: f["t"].value_counts(keys=["foo"]),
-        Plan(Count(), by=(GroupLevel("t", t),), keys=(("foo",),)),
+        Plan(Count(), group_by=(GroupLevel("t", t),), group_keys=(("foo",),)),
         PlainView(),
     ),
     "histogram": (
         lambda f: f["x"].histogram([0, 10, 20]),
-        Plan(Count(), by=(GroupLevel("x", Cut(x, (0.0, 10.0, 20.0), ("[0, 10)", "[10, 20]"), False)),)),
+        Plan(Count(), group_by=(GroupLevel("x", Cut(x, (0.0, 10.0, 20.0), ("[0, 10)", "[10, 20]"), False)),)),
         PlainView(),
     ),
     "discover": (
@@ -281,7 +284,7 @@ def test_no_verb_changes_the_view_it_is_called_on(f: Frame[Asked]) -> None:
     before = (f.columns, repr(f), f.count())
     f[f["x"] > 1]
     f.assign(x=f["y"], z=f["x"] + 1)
-    f.limit(max_rows_per_unit=1)
+    f.bound_contributions(max_rows_per_unit=1)
     f.merge(public, on="g")
     f.groupby("g").agg(n="count")
     f["x"].clip(0, 1)

@@ -43,10 +43,10 @@ HITS = st.integers(1, 1000) | st.sampled_from([10**4, 10**6, MOST])
 
 
 def launched(
-    epsilon: Fraction | int = 1, hits: int = 1, *, monotone: bool = False, values: bool = False, seed: int = 1
+    epsilon: Fraction | int = 1, hits: int = 1, *, monotonic: bool = False, values: bool = False, seed: int = 1
 ) -> LaplaceAboveThreshold:
     source = NotPrivateSeededSource(seed)
-    return LaplaceAboveThreshold(Fraction(epsilon), hits, monotone=monotone, values=values, source=source)
+    return LaplaceAboveThreshold(Fraction(epsilon), hits, monotonic=monotonic, return_values=values, source=source)
 
 
 # --- the lattice ------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_sum_that_is_no_int_is_refused_and_not_quoted(bad: Any) -> None:
         with pytest.raises(InvalidValueError, match=r"total: the sum must be an int, given \w+\. Put") as caught:
             asked.ask(bad, sensitivity=1, threshold=Fraction(0))
         assert "7" not in str(caught.value)
-        assert asked.used == 0
+        assert asked.n_used == 0
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, True, Fraction(1), None])
@@ -99,21 +99,21 @@ def test_threshold_that_is_not_exact_is_refused(bad: Any) -> None:
 # --- how epsilon is divided -------------------------------------------------------------------------------------------
 
 
-@given(epsilon=EPSILONS, hits=HITS, monotone=st.booleans(), values=st.booleans())
-def test_allotment_sums_to_epsilon_exactly(epsilon: Fraction, hits: int, monotone: bool, values: bool) -> None:
-    divided = EpsilonSplit.divide(epsilon, hits, monotone=monotone, values=values)
+@given(epsilon=EPSILONS, hits=HITS, monotonic=st.booleans(), values=st.booleans())
+def test_allotment_sums_to_epsilon_exactly(epsilon: Fraction, hits: int, monotonic: bool, values: bool) -> None:
+    divided = EpsilonSplit.divide(epsilon, hits, monotonic=monotonic, return_values=values)
     assert divided.threshold + divided.hits + divided.values == divided.epsilon == epsilon
     assert divided.values == (epsilon / 2 if values else 0)
-    ratio = ((1 if monotone else 2) * hits) ** (2 / 3)
+    ratio = ((1 if monotonic else 2) * hits) ** (2 / 3)
     assert divided.threshold > 0
     assert float(divided.hits / divided.threshold) == pytest.approx(ratio, abs=0.0501)
 
 
-@given(epsilon=EPSILONS, hits=HITS, monotone=st.booleans(), values=st.booleans())
-def test_scales_cost_what_is_allotted(epsilon: Fraction, hits: int, monotone: bool, values: bool) -> None:
-    """As in the proof: one shift of rho by D, c of nu by 2D (by D if monotone), c of zeta by D."""
-    terms = AboveThresholdParameters(epsilon, hits, monotone, values)
-    moved = STEPS if monotone else 2 * STEPS
+@given(epsilon=EPSILONS, hits=HITS, monotonic=st.booleans(), values=st.booleans())
+def test_scales_cost_what_is_allotted(epsilon: Fraction, hits: int, monotonic: bool, values: bool) -> None:
+    """As in the proof: one shift of rho by D, c of nu by 2D (by D if monotonic), c of zeta by D."""
+    terms = AboveThresholdParameters(epsilon, hits, monotonic, values)
+    moved = STEPS if monotonic else 2 * STEPS
     cost = STEPS / terms.threshold_scale + hits * moved / terms.query_scale
     if terms.value_scale is not None:
         cost += hits * STEPS / terms.value_scale
@@ -124,7 +124,7 @@ def test_scales_cost_what_is_allotted(epsilon: Fraction, hits: int, monotone: bo
 
 def test_one_hit_is_divided_simply() -> None:
     assert EpsilonSplit.divide(1, 1) == EpsilonSplit(Fraction(5, 13), Fraction(8, 13), Fraction(0))
-    assert EpsilonSplit.divide(0.3, 1, monotone=True, values=True) == EpsilonSplit(
+    assert EpsilonSplit.divide(0.3, 1, monotonic=True, return_values=True) == EpsilonSplit(
         Fraction(3, 40), Fraction(3, 40), Fraction(3, 20)
     )
 
@@ -137,7 +137,7 @@ def test_epsilon_that_is_not_positive_is_refused(bad: Any) -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, True, None, MOST + 1])
 def test_number_of_hits_that_is_no_whole_number_is_refused(bad: Any) -> None:
-    with pytest.raises(InvalidValueError, match=r"hits: must be an integer from 1 to 1,000,000,000"):
+    with pytest.raises(InvalidValueError, match=r"max_positives: must be an integer from 1 to 1,000,000,000"):
         AboveThresholdParameters(Fraction(1), bad)
 
 
@@ -174,7 +174,7 @@ def transcripts(queries: int, hits: int) -> list[Transcript]:
     return sorted(set(found))
 
 
-def worst(queries: int, rho: Fraction, nu: Fraction, *, hits: int, steps: int, monotone: bool) -> tuple[float, float]:
+def worst(queries: int, rho: Fraction, nu: Fraction, *, hits: int, steps: int, monotonic: bool) -> tuple[float, float]:
     """Largest log-ratio of a transcript's probabilities over all neighbours, and how far they are from summing to 1."""
     places = list(itertools.product(range(-steps, steps + 1), repeat=queries))
     answers = transcripts(queries, hits)
@@ -182,7 +182,7 @@ def worst(queries: int, rho: Fraction, nu: Fraction, *, hits: int, steps: int, m
     moved = np.array(places)
     change = moved[:, None, :] - moved[None, :, :]
     near = (np.abs(change) <= steps).all(axis=2)
-    if monotone:
+    if monotonic:
         near &= (change >= 0).all(axis=2) | (change <= 0).all(axis=2)
     logs = np.log(table)
     largest = max(
@@ -191,16 +191,16 @@ def worst(queries: int, rho: Fraction, nu: Fraction, *, hits: int, steps: int, m
     return largest, float(np.abs(table.sum(axis=1) - 1).max())
 
 
-@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize(("epsilon", "hits", "queries"), [("1/2", 1, 4), (3, 1, 4), (2, 2, 4), (4, 3, 4)])
 def test_no_answers_are_likelier_by_more_than_epsilon_for_any_neighbours(
-    monkeypatch: pytest.MonkeyPatch, epsilon: int | str, hits: int, queries: int, monotone: bool
+    monkeypatch: pytest.MonkeyPatch, epsilon: int | str, hits: int, queries: int, monotonic: bool
 ) -> None:
     """All places on a lattice of two steps, all their neighbours, all answers; exact but for 1e-9 of rounding."""
     monkeypatch.setattr(above_threshold, "STEPS", 2)
-    terms = AboveThresholdParameters(Fraction(epsilon), hits, monotone)
+    terms = AboveThresholdParameters(Fraction(epsilon), hits, monotonic)
     scales = terms.threshold_scale, terms.query_scale
-    largest, missing = worst(queries, *scales, hits=hits, steps=2, monotone=monotone)
+    largest, missing = worst(queries, *scales, hits=hits, steps=2, monotonic=monotonic)
     assert missing < 1e-9
     assert largest <= Fraction(epsilon) * (1 + 1e-9)
 
@@ -211,19 +211,19 @@ def paid(
     """Log-ratio for many queries that are below and move up, then hits of far lower ones that move as told."""
     rise, fall = (move * above_threshold.STEPS for move in moves)
     low = -4 * above_threshold.STEPS
-    answers = (False,) * below + (True,) * terms.hits
-    here = [0] * below + [low] * terms.hits
-    there = [rise] * below + [low + fall] * terms.hits
+    answers = (False,) * below + (True,) * terms.max_positives
+    here = [0] * below + [low] * terms.max_positives
+    there = [rise] * below + [low + fall] * terms.max_positives
     return math.log(probability(here, answers, rho, nu) / probability(there, answers, rho, nu))
 
 
-@pytest.mark.parametrize(("monotone", "moves"), [(False, (1, -1)), (True, (1, 0))])
+@pytest.mark.parametrize(("monotonic", "moves"), [(False, (1, -1)), (True, (1, 0))])
 @pytest.mark.parametrize(("epsilon", "hits"), [(1, 1), (4, 1), (2, 3)])
 def test_epsilon_is_nearly_reached(
-    monkeypatch: pytest.MonkeyPatch, epsilon: int, hits: int, monotone: bool, moves: tuple[int, int]
+    monkeypatch: pytest.MonkeyPatch, epsilon: int, hits: int, monotonic: bool, moves: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(above_threshold, "STEPS", 16)
-    terms = AboveThresholdParameters(Fraction(epsilon), hits, monotone)
+    terms = AboveThresholdParameters(Fraction(epsilon), hits, monotonic)
     ratio = paid(terms, terms.threshold_scale, terms.query_scale, moves)
     assert 0.8 * epsilon < ratio <= epsilon * (1 + 1e-9)
 
@@ -231,7 +231,7 @@ def test_epsilon_is_nearly_reached(
 def test_control_smaller_noise_exceeds_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Monotone noise for queries that move both ways, noise that forgets the hits, a threshold's noise too small."""
     monkeypatch.setattr(above_threshold, "STEPS", 16)
-    terms = AboveThresholdParameters(Fraction(2), 3, monotone=True)
+    terms = AboveThresholdParameters(Fraction(2), 3, monotonic=True)
     assert paid(terms, terms.threshold_scale, terms.query_scale, (1, -1)) > 2
     terms = AboveThresholdParameters(Fraction(2), 3)
     assert paid(terms, terms.threshold_scale, terms.query_scale / 3, (1, -1)) > 2
@@ -239,19 +239,19 @@ def test_control_smaller_noise_exceeds_epsilon(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("values", [False, True])
-def test_answers_have_the_exact_probabilities(monkeypatch: pytest.MonkeyPatch, monotone: bool, values: bool) -> None:
+def test_answers_have_the_exact_probabilities(monkeypatch: pytest.MonkeyPatch, monotonic: bool, values: bool) -> None:
     """False alarm 1e-7 each.  So the code does what the test above proves of the formula."""
     monkeypatch.setattr(above_threshold, "STEPS", 2)
     places, source, runs = (-3, 2, 0, -1), NotPrivateSeededSource(20260410), 8000
-    terms = AboveThresholdParameters(Fraction(3), 2, monotone, values)
+    terms = AboveThresholdParameters(Fraction(3), 2, monotonic, values)
     seen: Counter[Transcript] = Counter()
     for _ in range(runs):
-        machine = LaplaceAboveThreshold(terms.epsilon, 2, monotone=monotone, values=values, source=source)
+        machine = LaplaceAboveThreshold(terms.epsilon, 2, monotonic=monotonic, return_values=values, source=source)
         said: Transcript = ()
         for place in places:
-            if machine.left:
+            if machine.n_remaining:
                 said = (*said, machine.ask(place, sensitivity=2, threshold=Fraction(0)).above)
         seen[said] += 1
     kinds = transcripts(4, 2)
@@ -264,10 +264,10 @@ def test_answers_have_the_exact_probabilities(monkeypatch: pytest.MonkeyPatch, m
 def test_a_value_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarm 1e-7.  The comparison's own noise, which lifted a far query above, would lie high."""
     monkeypatch.setattr(above_threshold, "STEPS", 2)
-    source, terms = NotPrivateSeededSource(20260411), AboveThresholdParameters(Fraction(2), 1, values=True)
+    source, terms = NotPrivateSeededSource(20260411), AboveThresholdParameters(Fraction(2), 1, return_values=True)
     found: list[int] = []
     while len(found) < 3000:
-        machine = LaplaceAboveThreshold(terms.epsilon, 1, monotone=False, values=True, source=source)
+        machine = LaplaceAboveThreshold(terms.epsilon, 1, monotonic=False, return_values=True, source=source)
         hit = machine.ask(-12, sensitivity=2, threshold=Fraction(0))
         found += [hit.value + 12] if hit.value is not None else []
     assert terms.value_scale is not None
@@ -284,19 +284,19 @@ def test_a_value_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("monotone", [False, True])
-def test_answers_beyond_the_margin_are_all_right(monotone: bool) -> None:
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_answers_beyond_the_margin_are_all_right(monotonic: bool) -> None:
     """Two hundred runs of twenty queries each at the margin: false alarm 200 * 1e-9."""
     sensitivity, threshold = 7, Fraction(1001, 3)
-    terms = AboveThresholdParameters(Fraction(1), 10, monotone)
+    terms = AboveThresholdParameters(Fraction(1), 10, monotonic)
     away = terms.margin(20, 1e-9) * sensitivity
     high, low = math.ceil(threshold + away), math.floor(threshold - away)
     for seed in range(200):
-        machine = launched(1, 10, monotone=monotone, seed=seed)
+        machine = launched(1, 10, monotonic=monotonic, seed=seed)
         for _ in range(10):
             assert machine.ask(low, sensitivity=sensitivity, threshold=threshold) == LaplaceComparison(False)
             assert machine.ask(high, sensitivity=sensitivity, threshold=threshold) == LaplaceComparison(True)
-        assert machine.left == 0
+        assert machine.n_remaining == 0
 
 
 @pytest.mark.statistical
@@ -308,7 +308,8 @@ def test_answers_at_the_margin_are_wrong_as_rarely_as_stated_and_no_rarer_by_muc
         for seed in range(runs):
             machine = launched(1, 3, seed=seed)
             wrong[part] += any(
-                machine.left and machine.ask(place, sensitivity=STEPS, threshold=Fraction(0)).above for _ in range(10)
+                machine.n_remaining and machine.ask(place, sensitivity=STEPS, threshold=Fraction(0)).above
+                for _ in range(10)
             )
     assert stats.binomtest(wrong[1], runs, 0.2, alternative="greater").pvalue > ALARM
     assert wrong[1] > 0.02 * runs
@@ -326,13 +327,13 @@ def test_margin_is_near_the_textbooks(epsilon: Fraction, hits: int, queries: int
     terms = AboveThresholdParameters(epsilon, hits)
     assert terms.margin(queries, beta) == Fraction(terms.margin_steps(queries, beta), STEPS)
     assert terms.margin(queries, beta) <= 8 * hits * (math.log(queries) + math.log(2 / beta)) / epsilon + 1
-    assert AboveThresholdParameters(epsilon, hits, monotone=True).margin(queries, beta) <= terms.margin(queries, beta)
+    assert AboveThresholdParameters(epsilon, hits, monotonic=True).margin(queries, beta) <= terms.margin(queries, beta)
     assert terms.margin(queries + 1, beta) >= terms.margin(queries, beta)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2, -1, "x", None])
 def test_beta_and_alpha_that_are_no_probability_are_refused(bad: Any) -> None:
-    terms = AboveThresholdParameters(Fraction(1), 1, values=True)
+    terms = AboveThresholdParameters(Fraction(1), 1, return_values=True)
     with pytest.raises(InvalidValueError, match="beta"):
         terms.margin_steps(10, bad)
     with pytest.raises(InvalidValueError, match="alpha"):
@@ -355,15 +356,15 @@ def test_number_of_queries_that_is_no_whole_number_is_refused(bad: Any) -> None:
 def test_it_is_used_up_after_its_hits_and_not_before() -> None:
     machine = launched(5, 3)
     for hits in range(3):
-        assert (machine.used, machine.left) == (hits, 3 - hits)
+        assert (machine.n_used, machine.n_remaining) == (hits, 3 - hits)
         for _ in range(50):
             assert machine.ask(-1000, sensitivity=1, threshold=Fraction(0)) == LaplaceComparison(False, None)
         assert machine.ask(1000, sensitivity=1, threshold=Fraction(0)) == LaplaceComparison(True, None)
-    assert (machine.used, machine.left) == (3, 0)
+    assert (machine.n_used, machine.n_remaining) == (3, 0)
     for total in (-1000, 1000):
         with pytest.raises(MechanismClosed, match=r"AboveThreshold: is used up, all 3 answers.*Launch another"):
             machine.ask(total, sensitivity=1, threshold=Fraction(0))
-    assert machine.used == 3
+    assert machine.n_used == 3
 
 
 def test_hits_come_with_values_in_the_units_of_the_sum() -> None:
@@ -383,7 +384,7 @@ def test_hits_come_with_values_in_the_units_of_the_sum() -> None:
 def test_values_miss_as_often_as_stated() -> None:
     """False alarm 1e-7.  Also for a query that is above by luck."""
     sensitivity, threshold, runs, missed = 10, Fraction(1, 3), 0, 0
-    width = AboveThresholdParameters(Fraction(2), 1, values=True).value_half_width("0.2") * sensitivity
+    width = AboveThresholdParameters(Fraction(2), 1, return_values=True).value_half_width("0.2") * sensitivity
     for seed in range(4000):
         hit = launched(2, 1, values=True, seed=seed).ask(-7, sensitivity=sensitivity, threshold=threshold)
         if hit.value is not None:
@@ -429,7 +430,7 @@ def test_many_threads_get_no_more_hits_than_there_are() -> None:
                 return
 
     assert at_once(*[ask] * 8) == []
-    assert len(hits) == sum(hits) == machine.used == 40
+    assert len(hits) == sum(hits) == machine.n_used == 40
 
 
 # --- what stays hidden ------------------------------------------------------------------------------------------------
@@ -440,9 +441,10 @@ def test_nothing_public_holds_the_noise() -> None:
     hidden = machine._hidden
     assert abs(hidden) > 10  # its scale is in the millions
     public = {name: getattr(machine, name) for name in dir(machine) if not name.startswith("_")}
-    assert set(public) == {"ask", "left", "terms", "used"}
-    assert repr(machine) == str(machine) == "AboveThreshold(epsilon=1/3, hits=2, monotone=False, values=True, used=0)"
-    assert str(abs(hidden)) not in repr([public["terms"], public["used"], public["left"]]) + repr(machine)
+    assert set(public) == {"ask", "n_remaining", "n_used", "terms"}
+    expected = "AboveThreshold(epsilon=1/3, max_positives=2, monotonic=False, return_values=True, n_used=0)"
+    assert repr(machine) == str(machine) == expected
+    assert str(abs(hidden)) not in repr([public["terms"], public["n_used"], public["n_remaining"]]) + repr(machine)
     with pytest.raises(TypeError):
         vars(machine)
     for name in public:
@@ -467,7 +469,7 @@ def test_a_fork_of_the_process_gets_no_answers(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(MechanismClosed, match="answers in the process that launched it"):
         machine.ask(0, sensitivity=1, threshold=Fraction(0))
-    assert machine.used == 0
+    assert machine.n_used == 0
 
 
 # --- the Gaussian scan ------------------------------------------------------------------------------------------------
@@ -486,14 +488,14 @@ def test_a_scan_measures_each_query_with_its_share_of_the_loss() -> None:
         assert float(reading.value) == reading.measurement.to_floats()[0]
         assert reading.above is (reading.value >= threshold)
         spent += Fraction(sensitivity**2) / Fraction(sigma) ** 2
-        assert (scan.used, scan.left) == (k + 1, queries - k - 1)
+        assert (scan.n_used, scan.n_remaining) == (k + 1, queries - k - 1)
     assert spent <= loss.mu_squared
     assert float(spent) == pytest.approx(float(loss.mu_squared))
 
 
 def test_a_scan_is_used_up_after_its_queries() -> None:
     scan = GaussianAboveThreshold(GDP(1), 2, source=NotPrivateSeededSource(1))
-    assert (scan.loss, scan.queries) == (GDP(1), 2)
+    assert (scan.loss, scan.max_queries) == (GDP(1), 2)
     for total in (0, 10**6):
         assert scan.ask(total, sensitivity=1, threshold=Fraction(1000)).above is (total > 0)
     with pytest.raises(
@@ -509,7 +511,7 @@ def test_a_scans_answers_beyond_the_margin_are_right_as_often_as_stated() -> Non
     source, runs, wrong = NotPrivateSeededSource(20260412), 400, 0
     for _ in range(runs):
         scan = GaussianAboveThreshold(GDP("0.5"), 10, source=source)
-        total = math.floor(-gaussian_margin(scan.loss, scan.queries, 0.2) * 10**6)
+        total = math.floor(-gaussian_margin(scan.loss, scan.max_queries, 0.2) * 10**6)
         wrong += any(scan.ask(total, sensitivity=10**6, threshold=Fraction(0)).above for _ in range(10))
     assert stats.binomtest(wrong, runs, 0.2, alternative="greater").pvalue > ALARM
     assert wrong > 0.1 * runs

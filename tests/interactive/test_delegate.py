@@ -61,7 +61,7 @@ def test_it_is_a_session_like_any_other(tmp_path: Path) -> None:
     session = opened(tmp_path)
     sub = session.delegate(mu="0.5", name="colleague")
     answer = sub.frame.count().release(mu="0.2")
-    assert answer.refine(mu="0.4").cost == GDP.from_squared("0.12")
+    assert answer.refine(mu="0.4").cost == GDP.from_mu_squared("0.12")
     assert sub.frame.count().best is not None
     assert session.frame.count().best is None  # what one was told, the other was not
     assert list(sub.log()["question"]) == ["count of rows"] * 2
@@ -71,8 +71,8 @@ def test_it_is_a_session_like_any_other(tmp_path: Path) -> None:
     assert "clinic: colleague" in repr(sub.explain())
     assert sub in registry.sessions()
     assert sub.id != session.id
-    assert sub.odometer.reading == "time-uniform"  # within it nothing is interleaved
-    assert session.odometer.reading == "accumulator"
+    assert sub.odometer.kind == "time-uniform"  # within it nothing is interleaved
+    assert session.odometer.kind == "accumulator"
 
 
 def test_sub_sessions_of_sub_sessions_divide_what_they_have(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_kinds_that_a_theorem_converts(tmp_path: Path, own: str, other: str, cha
     assert session.spent
     if charged is not None:
         assert (sub.cost.parts[0], sub.cost.delta) == (charged, sub.budget.delta)
-    assert sub._core.account.promise.name == other
+    assert sub._core.account.promise.filter_name == other
     count(sub, "0.02")
     assert 0 < sub.headroom < 1
     assert sub.log()["share"].iloc[0] > 0
@@ -160,7 +160,7 @@ def test_zcdp_costs_its_rho_and_gdp_half_its_mu_squared(tmp_path: Path) -> None:
     session.delegate(rho="0.02", name="one")
     assert session.spent == ZCDP("0.02")
     sub = session.delegate(dpnb.Budget(1, 1e-7), name="two")
-    assert session.spent.parts[0] - ZCDP("0.02").parts[0] == sub._core.account.promise.start.budget.parts[0]
+    assert session.spent.parts[0] - ZCDP("0.02").parts[0] == sub._core.account.promise.initial_filter.budget.parts[0]
 
 
 def test_a_discovery_delta_is_handed_over_too(tmp_path: Path) -> None:

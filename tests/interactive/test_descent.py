@@ -64,19 +64,19 @@ def test_each_step_costs_mu_whatever_the_number_of_chains(tmp_path: Path) -> Non
         one = fit(session, chains=chains)
         for number in range(1, 4):
             one.step()
-            assert session.spent == one.cost == GDP.from_squared(GDP("0.1").mu_squared * number)
-            assert one.taken == number
+            assert session.spent == one.cost == GDP.from_mu_squared(GDP("0.1").mu_squared * number)
+            assert one.n_steps == number
 
 
 def test_run_takes_all_steps_and_closes(tmp_path: Path) -> None:
     session = opened(tmp_path)
     one = fit(session)
     found = one.run()
-    assert (one.taken, one.state, one.ended) == (6, "closed", "all steps were taken")
-    assert one.cost == session.spent == GDP.from_squared("0.06")
+    assert (one.n_steps, one.state, one.stop_reason) == (6, "closed", "all steps were taken")
+    assert one.cost == session.spent == GDP.from_mu_squared("0.06")
     assert found == one.coefficients
     assert list(found.estimate.index) == ["intercept", "x", "g == 'b'", "g == 'c'"]
-    assert (found.cells.low < found.cells.value).all()
+    assert (found.arrays.low < found.arrays.value).all()
     assert "after 6 of 6 steps, 3 chains, for 400 units" in repr(found)
     assert "intervals cover the noise" in repr(found)
     with pytest.raises(RequestError, match="has taken all of its 6 steps"):
@@ -86,14 +86,14 @@ def test_run_takes_all_steps_and_closes(tmp_path: Path) -> None:
 def test_run_again_in_a_later_kernel_costs_nothing_and_gives_the_same(tmp_path: Path) -> None:
     session = opened(tmp_path)
     first = fit(session, check_every=2)
-    found, checks = first.run(), first.misfits
+    found, checks = first.run(), first.model_losses
     later = opened(tmp_path)
     rows = later.ledger.count
     assert later.mechanisms["it"].cost == session.spent  # before anything is asked of it
     again = fit(later, check_every=2)
-    assert again.taken == 0
+    assert again.n_steps == 0
     assert again.run() == found
-    assert again.misfits == checks
+    assert again.model_losses == checks
     assert (later.spent, later.ledger.count) == (session.spent, rows)
 
 
@@ -104,14 +104,14 @@ def test_a_later_kernel_goes_on_where_it_stopped(tmp_path: Path) -> None:
     one.step()
     assert later.spent == GDP("0.1")
     one.step()
-    assert later.spent == GDP.from_squared("0.02")
+    assert later.spent == GDP.from_mu_squared("0.02")
 
 
 def test_the_budgets_end_ends_it_and_it_says_so(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=dpnb.Budget.gdp("0.2"))
     one = fit(session)
     found = one.run()
-    assert (one.taken, one.state) == (4, "open")
+    assert (one.n_steps, one.state) == (4, "open")
     assert "the budget allows no more" in repr(one)
     assert "the budget allows no more" in repr(found)
     with pytest.raises(BudgetExceeded, match="nothing was charged"):
@@ -126,7 +126,7 @@ def test_closed_by_hand_run_ends_where_it_was_closed(tmp_path: Path) -> None:
     one.close()
     again = fit(opened(tmp_path))
     again.run()
-    assert (again.taken, again.ended) == (1, "ended: it was closed")
+    assert (again.n_steps, again.stop_reason) == (1, "ended: it was closed")
     other = fit(session, name="other", mu="0.2")
     other.close()
     with pytest.raises(MechanismClosed):
@@ -143,7 +143,7 @@ def test_two_fits_of_the_same_first_step_pay_for_it_once(tmp_path: Path) -> None
     assert session.spent == one.cost == GDP("0.1")
     assert other.cost == GDP("0.1")  # launched before it was paid, it rests on it too
     other.step()
-    assert session.spent == GDP.from_squared("0.02")
+    assert session.spent == GDP.from_mu_squared("0.02")
     third = fit(session, name="third", learning_rate="0.6")
     third.step()
     assert third.cost == GDP(0)
@@ -153,20 +153,20 @@ def test_a_step_that_leads_nowhere_is_paid_once(tmp_path: Path) -> None:
     session = opened(tmp_path)
     one = fit(session, learning_rate="1e-12")
     one.run()
-    assert (one.taken, session.spent, one.cost) == (6, GDP("0.1"), GDP("0.1"))
+    assert (one.n_steps, session.spent, one.cost) == (6, GDP("0.1"), GDP("0.1"))
 
 
 def test_checks_come_when_asked_and_stop_what_gets_no_better(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=dpnb.Budget.gdp(20))
     one = fit(session, learning_rate="1e-6", steps=50, check_every=3, check_mu="0.5", patience=2, mu="0.05")
     one.run()  # it stands still
-    assert one.ended == "stopped: no check got better"
-    assert list(one.misfits) == list(range(3, one.taken + 1, 3))
-    assert one.taken < 50
+    assert one.stop_reason == "stopped: no check got better"
+    assert list(one.model_losses) == list(range(3, one.n_steps + 1, 3))
+    assert one.n_steps < 50
     assert one.state == "closed"
-    paid = GDP("0.05").mu_squared * one.taken + GDP("0.5").mu_squared * len(one.misfits)
-    assert session.spent == one.cost == GDP.from_squared(paid)
-    assert "mean error (of the outcome's range) of a linear regression of cost on x, g" in repr(one.misfits[3])
+    paid = GDP("0.05").mu_squared * one.n_steps + GDP("0.5").mu_squared * len(one.model_losses)
+    assert session.spent == one.cost == GDP.from_mu_squared(paid)
+    assert "mean error (of the outcome's range) of a linear regression of cost on x, g" in repr(one.model_losses[3])
 
 
 def test_when_checks_get_no_better() -> None:
@@ -186,8 +186,8 @@ def test_a_tail_is_the_second_half_of_the_steps() -> None:
 
 def test_one_chain_has_no_interval_and_says_so(tmp_path: Path) -> None:
     found = fit(opened(tmp_path), chains=1).run()
-    assert np.isnan(found.cells.low).all()
-    assert not np.isnan(found.cells.value).any()
+    assert np.isnan(found.arrays.low).all()
+    assert not np.isnan(found.arrays.value).any()
     assert "no intervals" in repr(found)
 
 
@@ -206,27 +206,27 @@ def test_a_rehearsal_says_that_it_is_one() -> None:
 
 def test_it_needs_a_public_number_of_units(tmp_path: Path) -> None:
     session = opened(tmp_path, public_size=None)
-    with pytest.raises(RequestError, match="give size=, or the session public_size="):
+    with pytest.raises(RequestError, match="give public_size=, or the session public_size="):
         fit(session)
-    assert fit(session, size=10).step() is not None
+    assert fit(session, public_size=10).step() is not None
 
 
 def test_filters_parts_and_sub_sessions_are_fitted_too(tmp_path: Path) -> None:
     session = opened(tmp_path)
     few = session.frame[session.frame["w"] > 5].fit(
-        "visits", on="x", family="poisson", mu="0.1", steps=2, size=200, name="few"
+        "visits", on="x", family="poisson", mu="0.1", steps=2, public_size=200, name="few"
     )
     few.run()
     assert "where w > 5" in repr(few.coefficients)
     parts = session.partition("g")
     for key in ("a", "b"):
-        parts[key].frame.fit("cost", on="x", family="linear", mu="0.1", steps=3, size=130).run()
-    assert parts.cost == GDP.from_squared("0.03")
+        parts[key].frame.fit("cost", on="x", family="linear", mu="0.1", steps=3, public_size=130).run()
+    assert parts.cost == GDP.from_mu_squared("0.03")
     with pytest.raises(RequestError, match="public number"):
         parts["c"].frame.fit("cost", on="x", family="linear", mu="0.1", steps=3)
     inside = session.delegate(mu="0.5", name="colleague")
     inside.frame.fit("smokes", on=["x", "g"], family="logistic", mu="0.1", steps=3).run()
-    assert inside.spent == GDP.from_squared("0.03")
+    assert inside.spent == GDP.from_mu_squared("0.03")
 
 
 def test_a_start_is_in_the_columns_own_units(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_start_is_in_the_columns_own_units(tmp_path: Path) -> None:
     assert other.coefficients.estimate.to_dict() == pytest.approx({**given, "g == 'c'": 0.0}, abs=1e-6)
     kinds = session.frame.fit("g", on=["x", "w"], family="multinomial", mu=1, steps=1, name="kinds")
     more = session.frame.fit("g", on=["x", "w"], family="multinomial", mu=1, steps=1, name="more", start=kinds.run())
-    assert np.allclose(more.coefficients.cells.value, kinds.coefficients.cells.value, atol=1e-6)
+    assert np.allclose(more.coefficients.arrays.value, kinds.coefficients.arrays.value, atol=1e-6)
     assert list(kinds.coefficients.estimate.index) == ["a", "b", "c"]
     assert kinds.coefficients.estimate.sum().tolist() == pytest.approx([0, 0, 0], abs=1e-12)
     for start in ({"z": 1}, {"x": "1"}, {"x": math.inf}, kinds.coefficients, 3):
@@ -257,7 +257,7 @@ def test_a_dry_run_says_what_it_costs_and_launches_nothing(tmp_path: Path) -> No
     fit(session).step()
     assert "found again" in repr(fit(session, dry_run=True))
     with pytest.raises(RequestError, match="remembered by its name"):
-        fit(session, dry_run=True, clip=2)
+        fit(session, dry_run=True, clip_norm=2)
 
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -266,9 +266,9 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"steps": 0}, InvalidValueError, "steps"),
     ({"steps": 2.5}, InvalidValueError, "steps"),
     ({"chains": True}, InvalidValueError, "chains"),
-    ({"size": -1}, InvalidValueError, "size"),
-    ({"clip": -1}, InvalidValueError, "clip"),
-    ({"clip": 1e300}, PlanError, "clip"),
+    ({"public_size": -1}, InvalidValueError, "public_size"),
+    ({"clip_norm": -1}, InvalidValueError, "clip_norm"),
+    ({"clip_norm": 1e300}, PlanError, "clip_norm"),
     ({"learning_rate": math.nan}, InvalidValueError, "learning_rate"),
     ({"patience": 0}, InvalidValueError, "patience"),
     ({"check_every": 0}, InvalidValueError, "check_every"),
@@ -331,7 +331,7 @@ def test_under_individual_accounting_a_step_costs_each_unit_its_own_gradient(tmp
         )
         one = fit(session, steps=12)
         found = one.run()
-        assert (one.taken, one.ended) == (12, "all steps were taken")  # more than the worst case could pay
+        assert (one.n_steps, one.stop_reason) == (12, "all steps were taken")  # more than the worst case could pay
         again = fit(
             opened(
                 tmp_path / exhausted, budget=dpnb.Budget.gdp("0.2"), accounting="individual", on_exhausted=exhausted
@@ -350,7 +350,7 @@ def test_without_noise_and_clipping_it_comes_to_the_maximum_likelihood(
     on = ["x", "w"] if family == "multinomial" else ["x", "w", "g"]
     rate = {"linear": 0.9, "logistic": 2.5, "poisson": 0.5, "multinomial": 2.0}[family]
     one = session.frame.fit(
-        outcome, on=on, family=family, mu=10**6, steps=400, clip=100, chains=1, learning_rate=rate, name="it"
+        outcome, on=on, family=family, mu=10**6, steps=400, clip_norm=100, chains=1, learning_rate=rate, name="it"
     )
     found = np.asarray(one.run().estimate)
     assert found == pytest.approx(solved(family, outcome, on), abs=2e-3)

@@ -23,9 +23,9 @@ def test_in_a_rehearsal_everything_says_that_it_is_one() -> None:
     schema = {"site": dpnb.Categories(["a", "b"]), "x": dpnb.Bounded(0, 5)}
     session = dpnb.Session.rehearse(name="mock", budget=dpnb.Budget.gdp(1), schema=schema)
     inside = (session.partition("site")["a"], session.delegate(mu="0.1", name="sub"))
-    scan = session.above_threshold(10, name="scan", epsilon="0.1", values=True)
+    scan = session.above_threshold(10, name="scan", epsilon="0.1", return_values=True)
     said = [scan.ask(session.frame.count()), *(one.frame.count().release(mu="0.1") for one in inside)]
-    said += [session.noise_reduction(session.frame["x"].sum(), first="0.1").step(), *inside]
+    said += [session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1").step(), *inside]
     assert all(repr(one).startswith("REHEARSAL") for one in said)
 
 
@@ -74,10 +74,10 @@ class TestAboveThreshold(InteractiveContract):
     kind, at_launch = "above-threshold", True
 
     def launch(self, session: dpnb.Session) -> Any:
-        return session.above_threshold(1e6, name="it", epsilon=0.2, hits=2)
+        return session.above_threshold(1e6, name="it", epsilon=0.2, max_positives=2)
 
     def launch_otherwise(self, session: dpnb.Session) -> Any:
-        return session.above_threshold(1e6, name="it", epsilon=0.2, hits=3)
+        return session.above_threshold(1e6, name="it", epsilon=0.2, max_positives=3)
 
     def launch_too_much(self, session: dpnb.Session) -> Any:
         return session.above_threshold(0, name="much", epsilon=50)
@@ -88,26 +88,26 @@ class TestAboveThreshold(InteractiveContract):
 
 class TestGaussianScan(TestAboveThreshold):
     def launch(self, session: dpnb.Session) -> Any:
-        return session.above_threshold(1e6, name="it", mu=0.2, questions=4)
+        return session.above_threshold(1e6, name="it", mu=0.2, max_queries=4)
 
     def launch_otherwise(self, session: dpnb.Session) -> Any:
-        return session.above_threshold(1e6, name="it", mu=0.2, questions=5)
+        return session.above_threshold(1e6, name="it", mu=0.2, max_queries=5)
 
     def launch_too_much(self, session: dpnb.Session) -> Any:
-        return session.above_threshold(0, name="much", mu=50, questions=4)
+        return session.above_threshold(0, name="much", mu=50, max_queries=4)
 
 
 class TestNoiseReduction(InteractiveContract):
     kind, at_launch = "noise reduction", False
 
     def launch(self, session: dpnb.Session) -> Any:
-        return session.noise_reduction(session.frame["x"].sum(), name="it", first=0.05)
+        return session.noise_reduction(session.frame["x"].sum(), name="it", initial_mu=0.05)
 
     def launch_otherwise(self, session: dpnb.Session) -> Any:
-        return session.noise_reduction(session.frame.count(), name="it", first=0.05)
+        return session.noise_reduction(session.frame.count(), name="it", initial_mu=0.05)
 
     def launch_too_much(self, session: dpnb.Session) -> Any:
-        return session.noise_reduction(session.frame["x"].sum(), name="much", first=50)
+        return session.noise_reduction(session.frame["x"].sum(), name="much", initial_mu=50)
 
     def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
         for _ in range(number):
@@ -128,7 +128,7 @@ class TestDescent(InteractiveContract):
         return self.fit(session, "much", 50)
 
     def fit(self, session: dpnb.Session, name: str, mu: float) -> Any:
-        return session.frame.fit("x", on="site", family="linear", mu=mu, steps=9, size=200, chains=2, name=name)
+        return session.frame.fit("x", on="site", family="linear", mu=mu, steps=9, public_size=200, chains=2, name=name)
 
     def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
         it.begin()

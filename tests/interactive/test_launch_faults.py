@@ -52,7 +52,7 @@ def test_a_launch_that_did_not_reach_the_disk_never_was(
         LAUNCHES[kind](session)
     assert session.ledger.count == 0
     assert not session.mechanisms
-    assert session.odometer.reading == "time-uniform"
+    assert session.odometer.kind == "time-uniform"
     LAUNCHES[kind](session)
     assert session.ledger.count == 1
     assert opened(tmp_path).spent == session.spent
@@ -97,17 +97,17 @@ def test_the_old_version_finds_its_own_again(tmp_path: Path) -> None:
         part = session.partition("site")["a"]
         if part.frame.count().best is None:
             part.frame.count().release(mu="0.1")
-    assert session.spent == GDP.from_squared("0.02")
+    assert session.spent == GDP.from_mu_squared("0.02")
     assert session.ledger.count == 5  # two launches, two answers, and the end of the first
 
 
 def test_what_a_scan_said_of_an_old_version_is_not_said_of_the_new_one(tmp_path: Path) -> None:
     old = opened(tmp_path, budget=dpnb.Budget.gdp(300))
-    old.above_threshold(100, name="scan", epsilon=200, hits=9).ask(old.frame.count())
+    old.above_threshold(100, name="scan", epsilon=200, max_positives=9).ask(old.frame.count())
     new = opened(tmp_path, pd.DataFrame({"site": ["a"], "x": [1.0]}), budget=dpnb.Budget.gdp(300), version="2")
     with pytest.raises(MechanismClosed):
         new.mechanisms["scan"].ask(new.frame.count())
-    again = new.above_threshold(100, name="scan", epsilon=20, hits=9)
+    again = new.above_threshold(100, name="scan", epsilon=20, max_positives=9)
     assert not again.ask(new.frame.count()).above
 
 
@@ -116,14 +116,14 @@ def test_faces_say_something_true_after_a_loss_with_a_delta(tmp_path: Path) -> N
     table = pd.DataFrame({"site": ["a", "b"], "town": ["x", "y"]})
     budget = dpnb.Budget(1, 1e-6, discovery_delta=1e-7)
     session = dpnb.Session(table, name="towns", schema=schema, budget=budget, ledger=tmp_path / "towns.dpnb")
-    session.frame.discover("town", delta=8e-8).release(mu="0.05")
+    session.frame.discover("town", discovery_delta=8e-8).release(mu="0.05")
     part = session.partition("site")["a"]
     assert session.odometer.statement().endswith("at least mu 0.05 and delta 8e-8.")
     assert "paused" in repr(session)
     assert "delta 8e-8" in repr(session.explain())
     assert "delta 0 of 2e-8" in snapshot.snapshot(part).spent
     with pytest.raises(BudgetExceeded, match="of discovery_delta 2e-08 is left, and this takes 5e-08"):
-        part.frame.discover("town", delta=5e-8).release(mu="0.05")
+        part.frame.discover("town", discovery_delta=5e-8).release(mu="0.05")
 
 
 def test_inside_another_session_odometers_say_what_they_are_about(tmp_path: Path) -> None:
@@ -205,6 +205,6 @@ def test_noise_that_did_not_reach_the_ledger_is_in_no_traceback(
     assert (raised.value.__cause__, raised.value.__context__) == (None, None)
     assert "the disk is full" in str(raised.value) or isinstance(trouble, KeyboardInterrupt)
     (charge,) = session.ledger.charges()
-    assert (charge.state, session.spent) == ("failed", GDP("0.5"))
+    assert (charge.status, session.spent) == ("failed", GDP("0.5"))
     session.frame.count().release(mu="0.5")
     assert session.spent == GDP("0.5")

@@ -22,7 +22,7 @@ class After:
         self.left = looks
         self.seen: list[tuple[Any, Any]] = []
 
-    def met(self, low: Any, high: Any) -> bool:
+    def is_satisfied(self, low: Any, high: Any) -> bool:
         self.seen.append((low, high))
         self.left -= 1
         return self.left < 0
@@ -30,17 +30,17 @@ class After:
 
 def test_each_look_doubles_the_information_and_pays_the_difference(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    reduction = session.noise_reduction(session.frame["x"].sum(), first="0.1")
+    reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1")
     for number in range(4):
         answer = reduction.step()
-        assert session.spent == answer.known == GDP.from_squared(GDP("0.1").mu_squared * 2**number)
-        assert answer.looks == number + 1
+        assert session.spent == answer.total_loss == GDP.from_mu_squared(GDP("0.1").mu_squared * 2**number)
+        assert answer.n_observations == number + 1
 
 
 @pytest.mark.parametrize("rule", [lambda answer: True, 0.05, None, "5%", AbsoluteError])
 def test_until_something_that_is_no_rule_is_refused_before_any_charge(rule: Any, tmp_path: Path) -> None:
     session = opened(tmp_path)
-    reduction = session.noise_reduction(session.frame["x"].sum(), first="0.1")
+    reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1")
     with pytest.raises(RequestError, match=r"until: needs a rule .* RelativeError\(0.05\)"):
         reduction.until(rule)
     assert not session.spent
@@ -49,47 +49,47 @@ def test_until_something_that_is_no_rule_is_refused_before_any_charge(rule: Any,
 
 def test_stops_at_the_first_look_that_meets_the_rule_and_closes(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=dpnb.Budget.gdp(50))
-    reduction = session.noise_reduction(session.frame["x"].sum(), first="0.1")
+    reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1")
     answer = reduction.until(RelativeError("0.05"))
     low, high = answer.interval
     assert (high - low) / 2 <= 0.05 * (low + high) / 2
     assert (reduction.met, reduction.state) == (True, "closed")
-    before = answer.history.answers[-2] if answer.looks > 1 else None
+    before = answer.history.answers[-2] if answer.n_observations > 1 else None
     if before is not None:
         low, high = before.interval
         assert (high - low) / 2 > 0.05 * ((low + high) / 2 - (high - low) / 2)
-    assert session.spent == GDP.from_squared(GDP("0.1").mu_squared * 2 ** (answer.looks - 1))
+    assert session.spent == GDP.from_mu_squared(GDP("0.1").mu_squared * 2 ** (answer.n_observations - 1))
 
 
 def test_a_rule_sees_released_limits_and_nothing_else(tmp_path: Path) -> None:
     session = opened(tmp_path)
     rule = After(2)
-    answer = session.noise_reduction(session.frame.groupby("site").count(), first="0.1").until(rule)
-    assert answer.looks == 3
+    answer = session.noise_reduction(session.frame.groupby("site").count(), initial_mu="0.1").until(rule)
+    assert answer.n_observations == 3
     for low, high in rule.seen:
         assert isinstance(low, np.ndarray)
         assert low.shape == high.shape == (3, 1)
-    assert (rule.seen[-1][0] == answer.cells.low).all()
+    assert (rule.seen[-1][0] == answer.arrays.low).all()
 
 
 def test_without_budget_it_gives_the_best_there_is_and_says_so(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    reduction = session.noise_reduction(session.frame["x"].sum(), first="0.4", name="it")
+    reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu="0.4", name="it")
     answer = reduction.until(AbsoluteError("1e-9"))
     assert (reduction.met, reduction.state) == (False, "open")
-    assert answer.known == GDP.from_squared("0.64")  # twice as much is beyond 1
+    assert answer.total_loss == GDP.from_mu_squared("0.64")  # twice as much is beyond 1
     assert "criterion not met" in repr(reduction)
 
 
 def test_the_most_that_was_allowed_is_the_last_look(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    reduction = session.noise_reduction(session.frame["x"].sum(), first="0.1", most="0.25")
-    assert reduction.until(AbsoluteError("1e-9")).known == GDP("0.25")
+    reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1", max_mu="0.25")
+    assert reduction.until(AbsoluteError("1e-9")).total_loss == GDP("0.25")
     assert session.spent == GDP("0.25")
     with pytest.raises(RequestError, match=r"mu=0\.25, has been reached"):
         reduction.step()
-    one = session.noise_reduction(session.frame.count(), first="0.5", most="0.2", name="one")
-    assert one.until(AbsoluteError("1e-9")).known == GDP("0.2")
+    one = session.noise_reduction(session.frame.count(), initial_mu="0.5", max_mu="0.2", name="one")
+    assert one.until(AbsoluteError("1e-9")).total_loss == GDP("0.2")
 
 
 def test_run_again_it_takes_the_same_looks_and_stops_at_the_same_one(tmp_path: Path) -> None:
@@ -105,27 +105,27 @@ def test_run_again_it_takes_the_same_looks_and_stops_at_the_same_one(tmp_path: P
 
 def test_a_later_kernel_goes_on_where_it_stopped(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    session.noise_reduction(session.frame["x"].sum(), first="0.1", name="it").step()
+    session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1", name="it").step()
     later = opened(tmp_path)
     reduction = later.mechanisms["it"]
-    assert reduction.step().looks == 1
+    assert reduction.step().n_observations == 1
     assert later.spent == GDP("0.1")
-    assert reduction.step().looks == 2
+    assert reduction.step().n_observations == 2
 
 
 def test_earlier_looks_at_the_question_count(tmp_path: Path) -> None:
     session = opened(tmp_path)
     query = session.frame["x"].sum()
     query.release(mu="0.2")
-    reduction = session.noise_reduction(query, first="0.1")
+    reduction = session.noise_reduction(query, initial_mu="0.1")
     for _ in range(4):
         reduction.step()
-    assert session.spent == GDP.from_squared("0.08")
+    assert session.spent == GDP.from_mu_squared("0.08")
 
 
 def test_first_look_must_fit(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    reduction = session.noise_reduction(session.frame["x"].sum(), first=2)
+    reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu=2)
     with pytest.raises(BudgetExceeded):
         reduction.until(RelativeError("0.1"))
     assert not session.spent
@@ -133,7 +133,7 @@ def test_first_look_must_fit(tmp_path: Path) -> None:
 
 def test_closed_it_gives_what_it_gave(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    reduction = session.noise_reduction(session.frame["x"].sum(), first="0.1")
+    reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1")
     first = reduction.step()
     reduction.close()
     assert reduction.look(0) == first
@@ -142,7 +142,9 @@ def test_closed_it_gives_what_it_gave(tmp_path: Path) -> None:
     session.frame["x"].sum().release(mu="0.5")  # the question itself can still be asked
 
 
-@pytest.mark.parametrize("given", [{"first": 0}, {"first": -1}, {"most": "x"}, {"name": ""}, {"name": "n" * 101}])
+@pytest.mark.parametrize(
+    "given", [{"initial_mu": 0}, {"initial_mu": -1}, {"max_mu": "x"}, {"name": ""}, {"name": "n" * 101}]
+)
 def test_bad_arguments_are_refused(tmp_path: Path, given: dict[str, Any]) -> None:
     session = opened(tmp_path)
     with pytest.raises(InvalidValueError):

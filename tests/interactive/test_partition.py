@@ -56,9 +56,9 @@ def test_parts_choose_their_own_budgets_and_interleave_with_the_session(tmp_path
     count(session, "0.4")
     assert session.spent == GDP("0.5")
     count(sites["b"], "0.5")  # grows the largest part from 0.09 to 0.25
-    assert session.spent == GDP.from_squared("0.41")
+    assert session.spent == GDP.from_mu_squared("0.41")
     count(sites["a"], "0.4", 1)  # 0.09 + 0.16 is as large
-    assert session.spent == GDP.from_squared("0.41")
+    assert session.spent == GDP.from_mu_squared("0.41")
     assert sites.cost == GDP("0.5")
 
 
@@ -80,8 +80,8 @@ def test_session_pays_for_as_many_of_the_largest_parts_as_a_unit_can_be_in(
 
 def test_a_unit_with_several_rows_pays_for_several_parts_unless_limited() -> None:
     session = of_people()
-    assert session.partition("site").parts_per_unit == 3
-    assert session.partition("site", name="at one site", max_parts_per_unit=1).parts_per_unit == 1
+    assert session.partition("site").max_parts_per_unit == 3
+    assert session.partition("site", name="at one site", max_parts_per_unit=1).max_parts_per_unit == 1
 
 
 def test_all_that_is_left_in_a_part_is_what_the_session_can_still_pay_for(tmp_path: Path) -> None:
@@ -119,15 +119,15 @@ def test_preview_in_a_part_says_what_it_costs_and_leaves(tmp_path: Path) -> None
     part = session.partition("site")["a"]
     assert "mu 0.6" in repr(part.frame.count().preview(mu="0.6"))
     before = part.frame.count().preview(mu="0.6")
-    assert (before.cost_share, before.headroom_after) == (0.36, 0.64)
+    assert (before.cost_fraction, before.headroom_after) == (0.36, 0.64)
     answer = part.frame.count().release(mu="0.6")
     assert "36.00% of the budget" in repr(answer)
     other = session.partition("site")["b"].frame.count()
     before = other.preview(mu="0.6")
-    assert (before.cost_share, before.headroom_after, before.fits) == (0, 0.64, True)
+    assert (before.cost_fraction, before.headroom_after, before.fits) == (0, 0.64, True)
     assert "mu 0.6, 0.00% of the budget" in repr(other.release(mu="0.6"))
     before = other.preview(mu=1)
-    assert (before.cost_share, before.headroom_after) == (0.64, 0)
+    assert (before.cost_fraction, before.headroom_after) == (0.64, 0)
 
 
 @pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic"])
@@ -150,10 +150,10 @@ def test_deltas_of_discoveries_grow_like_the_rest() -> None:
     budget = dpnb.Budget(1, 1e-6, discovery_delta=1e-7)
     session = dpnb.Session(table, name="towns", schema=schema, budget=budget, ledger=":memory:")
     for part in session.partition("site").values():
-        part.frame.discover("town", delta=1e-7).release(mu="0.05")
+        part.frame.discover("town", discovery_delta=1e-7).release(mu="0.05")
         assert session.spent == GDP("0.05", "1e-7")
     with pytest.raises(BudgetExceeded):
-        session.frame.discover("town", delta=1e-9).release(mu="0.05")
+        session.frame.discover("town", discovery_delta=1e-9).release(mu="0.05")
 
 
 def test_rogers_filter_has_no_rule_and_refuses(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_comparison_says_what_other_filters_make_of_parts(tmp_path: Path) -> Non
         count(part, "0.3")
     standings = session._core.account.comparison.standings
     assert standings["zcdp"].filter.spent.parts[0] == Fraction("0.045")
-    assert standings["rogers"].refused == 2
+    assert standings["rogers"].refused_at == 2
     assert session._core.account.comparison.odometers["mixture"].v == Fraction("0.09")
 
 
@@ -189,7 +189,7 @@ def test_a_question_in_a_part_is_another_question_than_in_the_whole(tmp_path: Pa
     session = opened(tmp_path)
     part = session.partition("site")["a"]
     answer = part.frame.count().release(mu="0.1")
-    assert answer.words == "count of rows in site a"
+    assert answer.description == "count of rows in site a"
     assert part.frame.count().best == answer or part.frame.count().best.estimate == answer.estimate
     assert session.frame.count().best is None
     assert session.partition("site")["b"].frame.count().best is None
@@ -204,7 +204,7 @@ def test_a_partition_by_a_condition_and_one_inside_a_part(tmp_path: Path) -> Non
         part.frame.count().release(mu=40)
     assert session.spent == GDP(40)
     assert round(inner["c"].frame.count().best.estimate) == 100
-    assert inner["c"].frame.count().words == "count of rows in x > 2.5 True, site c"
+    assert inner["c"].frame.count().description == "count of rows in x > 2.5 True, site c"
     high[False].frame.count().release(mu=40)
     assert session.spent == GDP(40)
 
@@ -223,7 +223,7 @@ def test_other_mechanisms_run_inside_a_part(tmp_path: Path) -> None:
     assert session.spent == GDP("0.5")
     with pytest.raises(RequestError, match="another session"):
         scan.ask(session.frame.count())
-    assert session.odometer.reading == "accumulator"
+    assert session.odometer.kind == "accumulator"
     told = [one.name for one in snapshot.snapshot(session).mechanisms]
     assert told == ["by site", "site a: colleague", "site c: scan"]
     assert "site a: colleague" in repr(session)
@@ -242,9 +242,9 @@ def test_part_of_several_tables_is_of_one() -> None:
         ledger=":memory:",
     )
     part = session.partition("site", table="people", max_parts_per_unit=1)["c"]
-    assert 0.5 < part.frame.units().release(mu=50).estimate < 2.5  # 4, and 3 if the hash has put them there
+    assert 0.5 < part.frame.count_units().release(mu=50).estimate < 2.5  # 4, and 3 if the hash has put them there
     joined = part.frame.merge(session.table("visits"), on="who")
-    assert joined.count().words.startswith("count of rows in")
+    assert joined.count().description.startswith("count of rows in")
     with pytest.raises(PlanError, match="a part of 'people'"):
         part.table("visits")
 
@@ -255,7 +255,7 @@ def test_a_new_version_of_the_table_has_parts_of_its_own(tmp_path: Path) -> None
     new = opened(tmp_path, version="2")
     assert new.spent == GDP("0.3")
     count(new.partition("site")["b"], "0.3")  # a unit may have moved from one part to the other
-    assert new.spent == GDP.from_squared("0.18")
+    assert new.spent == GDP.from_mu_squared("0.18")
 
 
 def test_an_unknown_key_is_refused_with_the_keys(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_closing_it_ends_its_parts_and_what_was_launched_in_them(tmp_path: Path)
         with pytest.raises(dpnb.errors.MechanismClosed, match="by site: this partition was closed"):
             count(ended, "0.1")
     assert len(TABLE) == 200
-    assert session.odometer.reading == "time-uniform"
+    assert session.odometer.kind == "time-uniform"
 
 
 def test_a_part_ends_with_its_partition(tmp_path: Path) -> None:

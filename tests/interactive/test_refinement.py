@@ -24,7 +24,7 @@ def look(
     sensitivity_squared: int = 1,
 ) -> Observation:
     values = tuple(round(value * 2**10) for value in sums)
-    loss = GDP.from_squared(Fraction(mu_squared))
+    loss = GDP.from_mu_squared(Fraction(mu_squared))
     return Observation(loss, Measurement(values, -10, sigma), sensitivity_squared, cells)
 
 
@@ -32,9 +32,9 @@ def look(
 def test_a_refinement_pays_exactly_the_difference(sensitivity_squared: int) -> None:
     first = look([0.0], 2.0, "9/100", sensitivity_squared=sensitivity_squared)
     known = CombinedObservations((first,), 1.0)
-    assert known.known(sensitivity_squared) == GDP("0.3")
-    assert known.missing(GDP("0.5"), sensitivity_squared) == GDP("0.4")
-    assert known.missing(GDP("0.2"), sensitivity_squared) == GDP(0)
+    assert known.known_loss(sensitivity_squared) == GDP("0.3")
+    assert known.missing_loss(GDP("0.5"), sensitivity_squared) == GDP("0.4")
+    assert known.missing_loss(GDP("0.2"), sensitivity_squared) == GDP(0)
 
 
 def test_looks_are_combined_by_their_information() -> None:
@@ -57,10 +57,10 @@ def test_looks_at_some_groups_are_combined_there_alone() -> None:
 def test_what_is_known_of_groups_is_what_is_known_of_the_worst_of_them() -> None:
     first, second = look([0.0, 0.0], 2.0, "1/4"), look([0.0], 1.0, 1, (1,))
     known = CombinedObservations((first, second), first_tau(2.0, ALPHA), 2)
-    assert known.known(1) == known.known(1, (0,)) == GDP("0.5")
-    assert known.known(1, (1,)).mu_squared == Fraction(5, 4)
-    assert known.missing(GDP(1), 1, (0, 1)).mu_squared == Fraction(3, 4)
-    assert not known.missing(GDP(1), 1, (1,)).mu_squared
+    assert known.known_loss(1) == known.known_loss(1, (0,)) == GDP("0.5")
+    assert known.known_loss(1, (1,)).mu_squared == Fraction(5, 4)
+    assert known.missing_loss(GDP(1), 1, (0, 1)).mu_squared == Fraction(3, 4)
+    assert not known.missing_loss(GDP(1), 1, (1,)).mu_squared
 
 
 def test_a_look_at_groups_that_one_unit_changes_less_is_worth_more() -> None:
@@ -68,8 +68,8 @@ def test_a_look_at_groups_that_one_unit_changes_less_is_worth_more() -> None:
     first = look([0.0, 0.0], 2.0, "1/4", sensitivity_squared=2)
     second = look([0.0], 1.0, "1/4", (1,), sensitivity_squared=1)
     known = CombinedObservations((first, second), first_tau(2.0, ALPHA), 2)
-    assert known.known(1, (1,)).mu_squared == Fraction(1, 8) + Fraction(1, 4)
-    assert known.known(2).mu_squared == Fraction(1, 4)
+    assert known.known_loss(1, (1,)).mu_squared == Fraction(1, 8) + Fraction(1, 4)
+    assert known.known_loss(2).mu_squared == Fraction(1, 4)
 
 
 def test_groups_have_the_interval_of_their_own_looks() -> None:
@@ -87,9 +87,9 @@ def test_groups_have_the_interval_of_their_own_looks() -> None:
 def test_the_error_is_split_between_the_first_look_and_all_others() -> None:
     first = CombinedObservations((look([0.0], 2.0),), first_tau(2.0, ALPHA))
     final = CombinedObservations((look([0.0], 2.0),), None)
-    assert final.final
-    assert not first.final
-    assert not CombinedObservations().final
+    assert final.is_final
+    assert not first.is_final
+    assert not CombinedObservations().is_final
     assert first.radius(ALPHA)[0] == fixed_radius([2.0], alpha=Fraction(4, 100))
     assert (
         final.radius(ALPHA)[0]

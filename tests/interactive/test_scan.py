@@ -27,7 +27,7 @@ def above(session: dpnb.Session, number: float) -> Any:
 
 def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=PLENTY)
-    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=2)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, max_positives=2)
     spent = session.spent
     assert [bool(scan.ask(above(session, number))) for number in (3.5, 2.5, 1.5, 0.5)] == [False, False, True, True]
     assert session.spent == spent
@@ -35,7 +35,7 @@ def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> N
     with pytest.raises(MechanismClosed, match="used up: 2 of 2 hits, 4 questions"):
         scan.ask(above(session, 3))
     assert [answer.above for answer in scan.answers] == [False, False, True, True]
-    assert session.odometer.reading == "time-uniform"  # it has ended by itself
+    assert session.odometer.kind == "time-uniform"  # it has ended by itself
 
 
 @pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic", "rogers"])
@@ -43,14 +43,14 @@ def test_costs_its_epsilon_as_pure_dp_converted_for_the_filter(tmp_path: Path, f
     session = opened(tmp_path, budget=dpnb.Budget(8, 1e-6), filter=filter_)
     scan = session.above_threshold(0, name="scan", epsilon="0.5")
     assert scan.cost == PureDP("0.5")
-    assert session.spent == session._core.account.promise.start.step(PureDP("0.5")).spent
+    assert session.spent == session._core.account.promise.initial_filter.step(PureDP("0.5")).spent
     if filter_ == "gdp":
         assert session.spent == GDP(mu_from_pure(PureDP("0.5").epsilon))
 
 
 def test_the_gaussian_kind_is_for_a_declared_number_of_questions(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=PLENTY)
-    scan = session.above_threshold(120, name="scan", mu=100, questions=3)
+    scan = session.above_threshold(120, name="scan", mu=100, max_queries=3)
     assert session.spent == GDP(100)
     answers = [scan.ask(above(session, number)) for number in (0.5, 1.5, 3.5)]
     assert [answer.above for answer in answers] == [True, True, False]
@@ -65,7 +65,7 @@ def test_the_gaussian_kind_is_for_a_declared_number_of_questions(tmp_path: Path)
 
 def test_hits_come_with_values_if_these_were_paid_for(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=PLENTY)
-    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=3, values=True)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, max_positives=3, return_values=True)
     assert scan.ask(above(session, 3.5)).value is None
     hit = scan.ask(session.frame["x"].sum())
     assert hit.value == pytest.approx(500, abs=5)
@@ -77,7 +77,7 @@ def test_hits_come_with_values_if_these_were_paid_for(tmp_path: Path) -> None:
 
 def test_a_question_may_bring_its_own_threshold(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=PLENTY)
-    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=9)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, max_positives=9)
     assert scan.ask(above(session, 2.5), threshold=80).above
     assert not scan.ask(above(session, 2.5)).above
     # whether a mean is above 2 is whether what exceeds 2 adds up to more than 0
@@ -96,10 +96,10 @@ def test_the_same_question_again_is_no_new_question(tmp_path: Path) -> None:
 
 def test_a_session_that_was_made_anew_goes_on_with_the_same_noise(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=PLENTY)
-    scan = session.above_threshold(120, name="scan", epsilon=SURE, hits=2)
+    scan = session.above_threshold(120, name="scan", epsilon=SURE, max_positives=2)
     scan.ask(above(session, 0.5))
     again = opened(tmp_path, budget=PLENTY)
-    other = again.above_threshold(120, name="scan", epsilon=SURE, hits=2)
+    other = again.above_threshold(120, name="scan", epsilon=SURE, max_positives=2)
     assert other.state == "open"
     assert other.ask(above(again, 1.5)).above
     assert scan.state == other.state == "used up"
@@ -110,7 +110,7 @@ def test_without_its_noise_it_answers_nothing_new_and_can_be_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = opened(tmp_path)
-    scan = session.above_threshold(100, name="scan", epsilon="0.1", hits=5)
+    scan = session.above_threshold(100, name="scan", epsilon="0.1", max_positives=5)
     known = scan.ask(above(session, 2.5))
     monkeypatch.setattr(module, "_hidden", {})
     later = opened(tmp_path)
@@ -120,21 +120,21 @@ def test_without_its_noise_it_answers_nothing_new_and_can_be_closed(
     assert dead.ask(above(later, 2.5)) == known
     with pytest.raises(MechanismClosed, match="drawn in another kernel"):
         dead.ask(above(later, 3))
-    assert later.odometer.reading == "accumulator"
+    assert later.odometer.kind == "accumulator"
     dead.close()
-    assert later.odometer.reading == "time-uniform"
+    assert later.odometer.kind == "time-uniform"
 
 
 @pytest.mark.waits
 def test_a_fork_has_no_noise(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    session.above_threshold(100, name="scan", epsilon="0.1", hits=5)
+    session.above_threshold(100, name="scan", epsilon="0.1", max_positives=5)
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             there = opened(tmp_path)
-            state = there.above_threshold(100, name="scan", epsilon="0.1", hits=5).state
+            state = there.above_threshold(100, name="scan", epsilon="0.1", max_positives=5).state
             os.write(writer, state.encode())
         finally:
             os._exit(0)
@@ -144,8 +144,8 @@ def test_a_fork_has_no_noise(tmp_path: Path) -> None:
 
 def test_counts_only_takes_no_sums(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    scan = session.above_threshold(100, name="scan", epsilon="0.1", counts_only=True)
-    with pytest.raises(RequestError, match="counts_only"):
+    scan = session.above_threshold(100, name="scan", epsilon="0.1", monotonic=True)
+    with pytest.raises(RequestError, match="monotonic"):
         scan.ask(session.frame["x"].sum())
     scan.ask(above(session, 1))
 
@@ -181,7 +181,7 @@ def test_questions_of_others_and_other_things_are_refused(tmp_path: Path) -> Non
 
 def test_dry_run_says_what_it_costs_and_how_reliable_it_is(tmp_path: Path) -> None:
     session = opened(tmp_path)
-    for given in ({"epsilon": "0.5", "hits": 2}, {"mu": "0.5", "questions": 10}):
+    for given in ({"epsilon": "0.5", "max_positives": 2}, {"mu": "0.5", "max_queries": 10}):
         said = repr(session.above_threshold(100, name="scan", dry_run=True, **given))
         assert "Nothing was charged" in said
         assert "are right with 95%" in said
@@ -194,12 +194,12 @@ def test_dry_run_says_what_it_costs_and_how_reliable_it_is(tmp_path: Path) -> No
         ({}, RequestError),
         ({"epsilon": 1, "mu": 1}, RequestError),
         ({"mu": 1}, RequestError),
-        ({"epsilon": 1, "questions": 5}, RequestError),
+        ({"epsilon": 1, "max_queries": 5}, RequestError),
         ({"epsilon": 0}, InvalidValueError),
-        ({"epsilon": 1, "hits": 0}, InvalidValueError),
-        ({"epsilon": 1, "hits": 1.5}, InvalidValueError),
-        ({"mu": 1, "questions": 0}, InvalidValueError),
-        ({"epsilon": 1, "values": 1}, InvalidValueError),
+        ({"epsilon": 1, "max_positives": 0}, InvalidValueError),
+        ({"epsilon": 1, "max_positives": 1.5}, InvalidValueError),
+        ({"mu": 1, "max_queries": 0}, InvalidValueError),
+        ({"epsilon": 1, "return_values": 1}, InvalidValueError),
         ({"epsilon": 1, "threshold": "many"}, InvalidValueError),
         ({"epsilon": 1, "threshold": float("nan")}, InvalidValueError),
     ],

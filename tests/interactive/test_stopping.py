@@ -18,7 +18,7 @@ numbers = st.floats(-1e6, 1e6)
 
 def met(rule: Any, *intervals: tuple[float, float]) -> bool:
     low, high = (np.array([[limit] for limit in limits]) for limits in zip(*intervals, strict=True))
-    return rule.met(low, high)
+    return rule.is_satisfied(low, high)
 
 
 @given(ends=st.tuples(numbers, numbers), share=st.floats(0.001, 2), place=st.floats(0, 1))

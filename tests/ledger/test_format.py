@@ -78,13 +78,13 @@ def whole_plan() -> Plan:
     return Plan(
         Sum(value),
         where=condition,
-        by=(
+        group_by=(
             GroupLevel("level", level),
             GroupLevel("hour", n.ExtractDatePart("hour", Column("time"))),
             GroupLevel("region", looked_up),
         ),
-        keys=(("low", 1, 1), ("high", 2.0, 1)),
-        limits=ContributionBounds(2, 3, 4, 0.5),
+        group_keys=(("low", 1, 1), ("high", 2.0, 1)),
+        contribution_bounds=ContributionBounds(2, 3, 4, 0.5),
         source=Join(PartSource("left", GroupLevel("town", Column("town")), "n", 2), "right"),
     )
 
@@ -112,7 +112,7 @@ def asked(path: Path) -> None:
         max_rows_per_unit=2,
         budget=dpnb.Budget(epsilon=4, delta="1e-6", discovery_delta="1e-7"),
         schema={
-            "x": dpnb.Bounded(0, 4, whole=True),
+            "x": dpnb.Bounded(0, 4, integer=True),
             "y": dpnb.Bounded(0, 4),
             "town": dpnb.Categories(["n", "s"]),
             "note": dpnb.Text(),
@@ -128,11 +128,11 @@ def asked(path: Path) -> None:
     frame.discover("note").release(mu="0.1")
     session.delegate(share="0.1", name="team").frame.count().release(mu="0.01")
     session.partition("town", name="towns", max_parts_per_unit=1)["n"].frame.count().release(mu="0.01")
-    scan = session.above_threshold(3, name="line", epsilon="0.01", values=True)
+    scan = session.above_threshold(3, name="line", epsilon="0.01", return_values=True)
     scan.ask(frame.count(), threshold=-(10**9))
     scan.close()
-    session.above_threshold(3, name="Gaussian line", mu="0.01", questions=2)
-    session.noise_reduction(frame["x"].sum(), first="0.01", most="0.05")
+    session.above_threshold(3, name="Gaussian line", mu="0.01", max_queries=2)
+    session.noise_reduction(frame["x"].sum(), initial_mu="0.01", max_mu="0.05")
     frame.fit("y", on=["x"], family="linear", mu="0.01", steps=2, check_every=1, name="fit")
     session.ledger.close()
 
@@ -188,7 +188,7 @@ def test_a_ledger_of_an_older_format_is_refused(path: Path, older: int) -> None:
     with refused_unchanged(path.parent, f"{match}; start a new ledger"):
         Ledger(path, PROMISE)
     with pytest.raises(LedgerError, match=match):
-        Ledger.copied(path)
+        Ledger.read_only_copy(path)
 
 
 def of_later(path: Path, column: str, value: str) -> None:
@@ -221,7 +221,7 @@ def test_what_only_a_later_version_can_have_written_is_refused(path: Path, colum
     with refused_unchanged(path.parent, "row 5 must be one that this version of dpnb understands"):
         Ledger(path, PROMISE)
     with pytest.raises(LedgerError, match="use the version that wrote it"):
-        Ledger.copied(path)
+        Ledger.read_only_copy(path)
 
 
 def test_a_charge_that_a_later_version_adds_meanwhile_stops_every_charge(path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_charge_that_a_later_version_adds_meanwhile_stops_every_charge(path: P
     with opened(path) as ledger:
         of_later(path, "charged_mu_squared", str(Fraction(1, 3)))
         with pytest.raises(LedgerError, match="row 5"):
-            ledger.entries()
+            ledger.summaries()
     filled(path.parent / "other.dpnb")
     with opened(path.parent / "other.dpnb") as ledger:
         with closing(sqlite3.connect(ledger.path)) as file, file:

@@ -27,14 +27,14 @@ def test_a_reopened_ledger_has_every_row_as_it_was(path: Path) -> None:
     written = filled(path)
     with opened(path) as ledger:
         assert ledger.charges() == written
-        assert [charge.state for charge in written] == ["released", "released", "reserved", "failed", "released"]
-        assert [charge.looks for charge in written] == [(1,), (2,), (3,), (4,), (1, 2)]
+        assert [charge.status for charge in written] == ["released", "released", "reserved", "failed", "released"]
+        assert [charge.observations for charge in written] == [(1,), (2,), (3,), (4,), (1, 2)]
         assert [charge.measurement for charge in written] == [NOISY, NOISY, None, None, None]
-        assert ledger.settings == {"gamma": "0x1p-3"}
+        assert ledger.parameters == {"gamma": "0x1p-3"}
 
 
 positive_floats = st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False)
-losses = st.fractions(min_value=0, max_value=10**30).map(GDP.from_squared)
+losses = st.fractions(min_value=0, max_value=10**30).map(GDP.from_mu_squared)
 
 
 @given(
@@ -74,22 +74,22 @@ def test_nothing_is_rounded_on_its_way_through_the_file(
             ledger.release(charge, Measurement(values, -20, sigma))
         with opened(path) as ledger:
             (read,) = ledger.charges()
-    assert (read.version, read.plan, read.request) == (version, plan, request)
-    assert (read.target, read.loss, read.sigma, read.tau) == (target, loss, sigma, tau)
-    assert read.looks == (*looks, 1)
+    assert (read.table_version, read.plan, read.arguments) == (version, plan, request)
+    assert (read.total_loss, read.loss, read.sigma, read.tau) == (target, loss, sigma, tau)
+    assert read.observations == (*looks, 1)
     assert read.measurement == Measurement(values, -20, sigma)
 
 
 def test_a_request_is_found_by_its_key_and_a_question_by_its_released_looks(path: Path) -> None:
     filled(path)
     with opened(path) as ledger:
-        found = ledger.find("b")
+        found = ledger.by_request_key("b")
         assert found is not None
         assert found.id == 2
-        assert ledger.find("z") is None
-        assert [look.id for look in ledger.looks("1", "", "visits")] == [1]  # 3 and 4 have no values
-        assert ledger.looks("2", "", "visits") == []
-        assert ledger.looks("1", "7", "visits") == []  # another branch
+        assert ledger.by_request_key("z") is None
+        assert [look.id for look in ledger.observations("1", "", "visits")] == [1]  # 3 and 4 have no values
+        assert ledger.observations("2", "", "visits") == []
+        assert ledger.observations("1", "7", "visits") == []  # another branch
         assert ledger.count == 5
         assert [charge.id for charge in ledger.charges(after=3)] == [4, 5]
         assert [charge.id for charge in ledger.by_id((4, 1))] == [1, 4]
@@ -109,19 +109,19 @@ def test_one_request_cannot_be_charged_twice(path: Path) -> None:
 def test_of_two_answers_to_one_charge_the_first_stands(path: Path) -> None:
     with opened(path) as one, opened(path) as other:
         charge = reserve(one, "a")
-        taken_up = other.find("a")
+        taken_up = other.by_request_key("a")
         assert taken_up is not None
         first = other.release(taken_up, NOISY)
         assert one.release(charge, Measurement((0, 0, 0), -3, 1.25)) == first
         one.fail(charge)
-        assert other.find("a") == first
+        assert other.by_request_key("a") == first
 
 
 def test_a_failed_charge_can_be_answered_later(path: Path) -> None:
     with opened(path) as ledger:
         charge = reserve(ledger, "a")
         ledger.fail(charge)
-        assert ledger.release(charge, NOISY).state == "released"
+        assert ledger.release(charge, NOISY).status == "released"
     with opened(path) as ledger:
         assert ledger.charges()[0].measurement == NOISY
 
@@ -137,7 +137,7 @@ def test_a_transaction_that_is_left_by_an_exception_never_was(path: Path, troubl
                 question="",
                 plan="",
                 request="",
-                target=last.target,
+                target=last.total_loss,
                 loss=last.loss,
                 sigma=1.0,
                 tau=None,
@@ -149,10 +149,10 @@ def test_a_transaction_that_is_left_by_an_exception_never_was(path: Path, troubl
         reserve(ledger, "a")
         with pytest.raises(trouble):
             interrupted(ledger)
-        assert [charge.key for charge in ledger.charges()] == ["a"]
+        assert [charge.request_key for charge in ledger.charges()] == ["a"]
         reserve(ledger, "b")
     with opened(path) as ledger:
-        assert [(charge.id, charge.key) for charge in ledger.charges()] == [(1, "a"), (2, "b")]
+        assert [(charge.id, charge.request_key) for charge in ledger.charges()] == [(1, "a"), (2, "b")]
 
 
 @pytest.mark.parametrize("after", ["BEGIN IMMEDIATE", "INSERT INTO events", "COMMIT"])
@@ -204,9 +204,9 @@ def test_losses_add_up_exactly_after_a_thousand_rows(path: Path) -> None:
 def test_ledgers_on_one_file_see_each_others_rows_at_once(path: Path) -> None:
     with opened(path) as one, opened(path) as other:
         reserve(one, "a")
-        assert [charge.key for charge in other.charges()] == ["a"]
+        assert [charge.request_key for charge in other.charges()] == ["a"]
         reserve(other, "b")
-        assert [charge.key for charge in one.charges()] == ["a", "b"]
+        assert [charge.request_key for charge in one.charges()] == ["a", "b"]
 
 
 def test_a_ledger_that_another_kernel_makes_during_any_step_of_ours_is_one_ledger(
@@ -239,11 +239,11 @@ def test_a_ledger_that_another_kernel_makes_during_any_step_of_ours_is_one_ledge
         monkeypatch.setattr(sqlite3, "connect", watched)
         with opened(path) as ours:
             reserve(ours, "ours")
-            seen = [charge.key for charge in ours.charges()]
+            seen = [charge.request_key for charge in ours.charges()]
         if len(statements) < step:
             break
         with opened(path) as later:  # the other one may also have come while we closed
-            keys = [charge.key for charge in later.charges()]
+            keys = [charge.request_key for charge in later.charges()]
         assert keys[: len(seen)] == seen
         assert keys in (["other", "ours"], ["ours", "other"], ["ours"]), statements[step - 1]
         assert ("other" in keys) == (made[-1:] == [step]), statements[step - 1]
@@ -263,8 +263,10 @@ def test_threads_write_one_after_the_other(path: Path) -> None:
     with opened(path) as ledger:  # verifies the chain
         charges = ledger.charges()
     assert [charge.id for charge in charges] == list(range(1, 81))
-    assert {charge.key for charge in charges} == {f"{thread}.{number}" for thread in range(4) for number in range(20)}
-    assert {charge.state for charge in charges} == {"released"}
+    assert {charge.request_key for charge in charges} == {
+        f"{thread}.{number}" for thread in range(4) for number in range(20)
+    }
+    assert {charge.status for charge in charges} == {"released"}
 
 
 def test_a_file_that_another_kernel_holds_is_refused_after_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,12 +283,12 @@ def test_entries_say_of_each_row_what_counts_and_are_read_once(path: Path) -> No
     with opened(path) as ledger, opened(path) as other:
         reserve(ledger, "a", cell="first")
         reserve(other, "b", branch="3", loss=GDP("0.2"), kind="launch", launch={"mechanism": "partition"})
-        charges, entries = ledger.charges(), ledger.entries()
+        charges, entries = ledger.charges(), ledger.summaries()
         for charge, entry in zip(charges, entries, strict=True):
             assert all(getattr(charge, name) == value for name, value in entry._asdict().items())
         reserve(other, "c")
-        assert [entry.id for entry in ledger.entries(after=1)] == [2, 3]
-        assert ledger.entries()[0] is entries[0]
+        assert [entry.id for entry in ledger.summaries(after=1)] == [2, 3]
+        assert ledger.summaries()[0] is entries[0]
 
 
 def test_entry_of_a_row_that_may_yet_be_undone_is_not_told(path: Path) -> None:
@@ -294,10 +296,10 @@ def test_entry_of_a_row_that_may_yet_be_undone_is_not_told(path: Path) -> None:
         reserve(ledger, "a")
         with suppress(ZeroDivisionError), ledger.transaction():
             ledger.reserve(key="b", version="1", question="visits", loss=GDP("0.2"))
-            assert [entry.id for entry in ledger.entries()] == [1]
+            assert [entry.id for entry in ledger.summaries()] == [1]
             raise ZeroDivisionError
         reserve(ledger, "c", loss=GDP("0.3"))
-        assert [entry.loss for entry in ledger.entries()] == [GDP("0.1"), GDP("0.3")]
+        assert [entry.loss for entry in ledger.summaries()] == [GDP("0.1"), GDP("0.3")]
 
 
 @pytest.mark.parametrize("number", [0, -1, -(2**63)])

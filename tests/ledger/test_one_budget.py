@@ -147,7 +147,7 @@ def test_a_file_with_two_names_is_refused_at_opening_and_at_each_charge(path: Pa
                 act()
         other.unlink()
         reserve(ledger, "c")
-        assert [charge.key for charge in ledger.charges()] == ["a", "c"]
+        assert [charge.request_key for charge in ledger.charges()] == ["a", "c"]
 
 
 def test_a_file_that_is_replaced_during_a_charge_is_not_answered_from(path: Path) -> None:
@@ -173,7 +173,7 @@ def left_alone(path: Path, place: Path) -> list[str]:
             reserve(ledger, key)
         shutil.copyfile(path, place)
         with opened(place) as copied:
-            return [charge.key for charge in copied.charges()]
+            return [charge.request_key for charge in copied.charges()]
 
 
 def test_the_file_alone_holds_every_charge_that_has_returned(path: Path) -> None:
@@ -222,7 +222,7 @@ def test_ledger_of_an_earlier_version_gets_rid_of_its_write_ahead_log(path: Path
         assert len(ledger.charges()) == 5
         reserve(ledger, "f")
     assert path.read_bytes()[18:20] == bytes([1, 1])  # the header says: no log
-    with closing(Ledger.copied(path)) as copied:
+    with closing(Ledger.read_only_copy(path)) as copied:
         assert len(copied.charges()) == 6
 
 
@@ -235,7 +235,7 @@ def test_a_write_ahead_log_that_another_program_gives_a_ledger_is_refused(path: 
             reserve(ledger, "b")
     with opened(path) as ledger:
         reserve(ledger, "c")
-        assert [charge.key for charge in ledger.charges()] == ["a", "c"]
+        assert [charge.request_key for charge in ledger.charges()] == ["a", "c"]
 
 
 # --- what changes in place ------------------------------------------------------------------------------------------
@@ -319,10 +319,10 @@ def cut_short(path: Path) -> None:
 def test_a_charge_that_was_cut_short_is_undone_at_the_next_opening(path: Path) -> None:
     cut_short(path)
     with pytest.raises(LedgerError, match="open its session once, which repairs it"):
-        Ledger.copied(path)
+        Ledger.read_only_copy(path)
     with opened(path) as ledger:
         assert len(ledger.charges()) == 5
-    with closing(Ledger.copied(path)) as copied:
+    with closing(Ledger.read_only_copy(path)) as copied:
         assert len(copied.charges()) == 5
 
 

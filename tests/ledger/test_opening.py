@@ -196,29 +196,29 @@ def test_a_file_that_is_moved_under_an_open_ledger_is_not_charged(path: Path, ch
             ledger.release(charge, NOISY)
         path.with_name("away").rename(path)
         ledger.release(charge, NOISY)
-        assert [row.key for row in ledger.charges()] == ["a"]
+        assert [row.request_key for row in ledger.charges()] == ["a"]
 
 
 def test_a_copy_holds_what_is_there_now_and_cannot_be_written(path: Path) -> None:
     with opened(path) as ledger:
         reserve(ledger, "a")
-        with closing(Ledger.copied(path)) as copy:
+        with closing(Ledger.read_only_copy(path)) as copy:
             reserve(ledger, "b")
-            assert [charge.key for charge in copy.charges()] == ["a"]
-            assert copy.promise == PROMISE
+            assert [charge.request_key for charge in copy.charges()] == ["a"]
+            assert copy.metadata == PROMISE
             with pytest.raises(LedgerError, match="readonly"):
                 reserve(copy, "c")
-        assert [charge.key for charge in ledger.charges()] == ["a", "b"]
+        assert [charge.request_key for charge in ledger.charges()] == ["a", "b"]
 
 
 def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: Path) -> None:
     with pytest.raises(LedgerError, match="there is none; nothing was made"):
-        Ledger.copied(path)
+        Ledger.read_only_copy(path)
     assert not path.exists()
     filled(path)
     tamper(path, "UPDATE events SET cell_id = 'x' WHERE id = 2")
     with refused_unchanged(path.parent, "row 2"):
-        Ledger.copied(path)
+        Ledger.read_only_copy(path)
 
 
 @pytest.mark.waits
@@ -237,7 +237,7 @@ def test_a_copy_of_a_ledger_that_is_charged_without_end_ends(path: Path, monkeyp
         thread.start()
         try:
             for _ in range(5):
-                with closing(Ledger.copied(path)) as copy:
+                with closing(Ledger.read_only_copy(path)) as copy:
                     assert copy.count == len(copy.charges())
         finally:
             done.set()

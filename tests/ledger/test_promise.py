@@ -31,7 +31,7 @@ def test_settings_are_those_of_the_first_kernel(path: Path) -> None:
     with opened(path, gamma="1"):
         pass
     with opened(path, gamma="2", delta="3") as ledger:
-        assert ledger.settings == {"gamma": "1"}
+        assert ledger.parameters == {"gamma": "1"}
 
 
 COPIED = ", ".join("'f'" if name == "request_key" else name for name in COLUMNS[1:])

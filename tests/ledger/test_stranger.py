@@ -51,7 +51,7 @@ def test_a_ledger_with_anything_but_our_tables_is_refused_before_it_is_read(
 ) -> None:
     filled(path)
     change(path, *statements)
-    for act in (lambda: Ledger(path, PROMISE), lambda: Ledger.copied(path)):
+    for act in (lambda: Ledger(path, PROMISE), lambda: Ledger.read_only_copy(path)):
         with refused_unchanged(path.parent, "the tables and indices that dpnb makes and nothing else"):
             act()
 
@@ -62,7 +62,7 @@ def test_a_trigger_would_undo_charges_if_it_were_not_looked_for(path: Path, monk
     monkeypatch.setattr(sqlite_file.SqliteFile, "_check_layout", lambda self: None)
     with opened(path) as ledger, ledger.transaction():
         ledger.reserve(key="a", version="1", question="q", loss=GDP(1))
-        assert ledger.find("a") is None
+        assert ledger.by_request_key("a") is None
 
 
 # --- an end ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ wide = st.builds(lambda x, e: x * Fraction(2) ** e, positive, st.integers(-900, 
 
 @given(squared=wide, mu_squared=wide)
 def test_scale_keeps_the_loss_and_the_next_smaller_double_does_not(squared: Fraction, mu_squared: Fraction) -> None:
-    sigma = sigma_for(squared, GDP.from_squared(mu_squared))
+    sigma = sigma_for(squared, GDP.from_mu_squared(mu_squared))
     assert squared / Fraction(sigma) ** 2 <= mu_squared
     assert squared / Fraction(math.nextafter(sigma, 0.0)) ** 2 > mu_squared
 
@@ -48,7 +48,7 @@ def test_binary_value_of_the_scale_counts() -> None:
 
 def test_tiny_scale_is_still_sharp_among_subnormal_doubles() -> None:
     squared, mu_squared = Fraction(1, 2**2140), Fraction(3)
-    sigma = sigma_for(squared, GDP.from_squared(mu_squared))
+    sigma = sigma_for(squared, GDP.from_mu_squared(mu_squared))
     assert 0 < sigma < 2.3e-308
     assert squared / Fraction(sigma) ** 2 <= mu_squared
 
@@ -76,7 +76,7 @@ def test_impossible_calibration_is_a_typed_error(squared: Any, loss: Any, error:
 
 def test_scale_beyond_the_doubles_is_refused_for_a_tiny_mu() -> None:
     with pytest.raises(InvalidValueError, match="largest double"):
-        sigma_for(1, GDP.from_squared(Fraction(1, 10**700)))
+        sigma_for(1, GDP.from_mu_squared(Fraction(1, 10**700)))
 
 
 def test_any_loss_with_an_exact_mu_can_be_calibrated() -> None:

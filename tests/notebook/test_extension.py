@@ -95,10 +95,10 @@ def test_what_if_previews_the_last_question_or_the_one_that_is_named(shell: Inte
     run(shell, "s.frame.count()")
     last = run(shell, "%dpnb what-if mu=0.5 confidence=0.9")
     assert isinstance(last, Preview)
-    assert (last.words, last.asked, last.confidence) == ("count of rows", "mu=0.5", 0.9)
+    assert (last.description, last.request, last.confidence) == ("count of rows", "mu=0.5", 0.9)
     named = run(shell, "%dpnb what-if q mu=[0.1, 0.2]")
     assert isinstance(named, Previews)
-    assert [preview.words for preview in named.previews] == ["sum of x"] * 2
+    assert [preview.description for preview in named.previews] == ["sum of x"] * 2
     assert isinstance(run(shell, "%dpnb what-if q"), Previews)
     assert shell.user_ns["s"].headroom == 1, "what-if is free"
 
@@ -114,10 +114,10 @@ def test_what_if_previews_the_last_question_or_the_one_that_is_named(shell: Inte
 def test_cell_magic_releases_the_cells_last_question(shell: InteractiveShell, cell: str, words: str) -> None:
     answer = run(shell, f"%%dpnb mu=0.5, confidence=0.9\n{cell}")
     assert isinstance(answer, Answer)
-    assert (answer.words, answer.confidence) == (words, 0.9)
+    assert (answer.description, answer.confidence) == (words, 0.9)
     assert shell.user_ns["s"].spent.mu == 0.5
     if "q" in cell.split():
-        assert shell.user_ns["q"].words == words
+        assert shell.user_ns["q"].description == words
 
 
 def test_targets_may_use_the_notebooks_names_and_lists(shell: InteractiveShell) -> None:
@@ -270,10 +270,12 @@ def test_cell_magic_reads_its_line_first_and_releases_only_a_last_question(
 def test_what_if_can_be_asked_again_and_again_about_the_same_question(shell: InteractiveShell) -> None:
     run(shell, "s.frame.count()")
     for mu in (0.1, 0.2, 0.3, 0.4):
-        assert run(shell, f"%dpnb what-if mu={mu}").words == "count of rows"
-    assert run(shell, "%dpnb what-if\tmu = 0.5  # all of it").asked == "mu=0.5"
-    assert run(shell, "%dpnb what-if s.frame[s.frame['x'] > 3].count() mu=0.1").words == "count of rows where x > 3"
-    assert run(shell, "%dpnb what-if mu=0.1").words == "count of rows where x > 3"
+        assert run(shell, f"%dpnb what-if mu={mu}").description == "count of rows"
+    assert run(shell, "%dpnb what-if\tmu = 0.5  # all of it").request == "mu=0.5"
+    assert (
+        run(shell, "%dpnb what-if s.frame[s.frame['x'] > 3].count() mu=0.1").description == "count of rows where x > 3"
+    )
+    assert run(shell, "%dpnb what-if mu=0.1").description == "count of rows where x > 3"
 
 
 def test_values_may_hold_spaces_commas_and_equal_signs() -> None:

@@ -170,12 +170,12 @@ def test_question_that_cannot_be_asked_any_more_can_still_be_looked_at(session: 
 
 
 def test_discovery_says_for_each_budget_how_common_a_group_must_be(session: dpnb.Session) -> None:
-    found = session.frame.discover("g", delta=5e-7)
+    found = session.frame.discover("g", discovery_delta=5e-7)
     told = shown(found)
     thresholds = [option["error"].rpartition("at least ")[2] for option in told["options"]]
     assert len(set(thresholds)) > 5
     found.release(mu=0.1)
-    told = shown(session.frame.discover("g", delta=4e-7))
+    told = shown(session.frame.discover("g", discovery_delta=4e-7))
     assert told["options"] == []
     assert "cannot hold it" in told["refusal"]["message"]
 

@@ -65,7 +65,7 @@ def test_every_place_of_the_slider_says_what_its_preview_says(session: dpnb.Sess
         assert preview.fits
         assert option["remaining"] == preview.headroom_after
         assert option["after"] == f"{format_percent_down(preview.headroom_after)} left"
-        assert option["max_repetitions"] == f"{preview.times - 1:,}"
+        assert option["max_repetitions"] == f"{preview.max_repetitions - 1:,}"
         assert option["error_value"] == preview.expected_error
         assert f"{preview.cost.mu:.3g}"[:4] in option["cost"]
         assert repr(preview).partition("expected error:")[2].strip().startswith(option["error"].split(":")[0])
@@ -101,7 +101,7 @@ def test_presets_take_at_most_what_their_meaning_says(session: dpnb.Session) -> 
         assert (preset["id"], preset["label"]) == (name, label)
         assert preset["meaning"] == f"at most {100 * share:g}% of what is left"
         mu = float(told["options"][preset["option"]]["target"]["mu"])
-        taken = query.preview(mu=mu).cost_share / session.headroom
+        taken = query.preview(mu=mu).cost_fraction / session.headroom
         assert 0.5 * share < taken <= share * (1 + 1e-6)
 
 
@@ -154,13 +154,13 @@ def test_a_refinement_that_does_not_narrow_is_not_offered(session: dpnb.Session)
         for option in told["options"]:
             ((kind, amount),) = option["target"].items()
             preview = query.preview(**{kind: float(amount)})
-            assert preview.narrows
+            assert preview.narrows_interval
             assert "no narrower" not in option["error"]
         # A little more than is known costs, and narrows nothing: the control, which the slider would begin with.
         small = query.preview(mu=0.0205)
         assert small.cost.mu_squared
-        if query.words in ("count of rows", "median of x"):  # whose error depends on the noise alone
-            assert not small.narrows
+        if query.description in ("count of rows", "median of x"):  # whose error depends on the noise alone
+            assert not small.narrows_interval
             assert "no narrower than known already" in repr(small)
             assert "no narrower" in small._repr_html_()
 

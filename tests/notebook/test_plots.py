@@ -52,7 +52,7 @@ def frame(table: pd.DataFrame) -> Any:
     schema: dict[str, Any] = {
         "x": dpnb.Bounded(0, 20),
         "y": dpnb.Bounded(0, 5),
-        "week": dpnb.Bounded(0, 11, whole=True),
+        "week": dpnb.Bounded(0, 11, integer=True),
         "plan": dpnb.Categories(PLANS),
         "side": dpnb.Categories(["north", "south"]),
         "town": dpnb.Categories(TOWNS),
@@ -103,7 +103,7 @@ def drawn(figure: go.Figure) -> Iterator[tuple[float, float, float, str]]:
 def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
     found = sorted(drawn(answer.plot()), key=lambda one: one[3])
     rows = rows_of(answer)
-    cells = answer.cells
+    cells = answer.arrays
     numbers = zip(cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), rows, strict=True)
     told = []
     for value, low, high, (key, estimate, interval) in numbers:
@@ -205,7 +205,7 @@ def test_a_picture_says_what_was_asked_how_sure_it_is_and_what_it_cost(frame: An
     figure = answer.plot()
     assert "mean of x by plan" in title(figure)
     assert "95% intervals, each by itself" in title(figure)
-    assert f"cost {format_cost(answer.cost, answer.cost_share)}" in title(figure)
+    assert f"cost {format_cost(answer.cost, answer.cost_fraction)}" in title(figure)
     assert f'color:{style.LOUD}">NOT PRIVATE: seeded test noise' in title(figure)
     assert figure.layout.yaxis.title.text == "mean of x"
     assert figure.layout.xaxis.title.text == "plan"
@@ -256,11 +256,11 @@ def by_hand(values: list[tuple[float, float, float]], keys: list[Any] | None = N
     value, low, high = np.array(values).T
     names = keys or [f"g{place}" for place in range(len(values))]
     return Estimates(
-        words="made by hand",
+        description="made by hand",
         names=("group",),
         keys=tuple((name,) for name in names),
         outputs=None,
-        cells=IntervalArrays.of(value, low, high, np.ones(len(values))),
+        arrays=IntervalArrays.of(value, low, high, np.ones(len(values))),
         confidence=0.95,
     )
 
@@ -318,7 +318,7 @@ def test_too_many_panels_are_said_to_be_left_out() -> None:
     cells = IntervalArrays(*np.ones((4, 60, 2)))
     keys = tuple((number,) for number in range(60))
     lines = Estimates(
-        words="w", names=("g",), keys=keys, outputs=("quantile", (0.1, 0.9)), cells=cells, confidence=0.95
+        description="w", names=("g",), keys=keys, outputs=("quantile", (0.1, 0.9)), arrays=cells, confidence=0.95
     ).plot()
     assert len(lines.data) == answers.MOST_PANELS
     assert "the first 48 of 60 panels" in title(lines)
@@ -333,7 +333,7 @@ def test_of_very_many_groups_the_first_are_drawn() -> None:
 def test_no_group_at_all_is_drawn_as_nothing() -> None:
     """As a discovery that finds none."""
     none = IntervalArrays(*np.ones((4, 0, 1)))
-    figure = Estimates(words="w", names=("g",), keys=(), outputs=None, cells=none, confidence=0.95).plot()
+    figure = Estimates(description="w", names=("g",), keys=(), outputs=None, arrays=none, confidence=0.95).plot()
     assert list(drawn(figure)) == []
 
 
@@ -394,7 +394,7 @@ def test_of_many_groups_the_first_eight_fan_out(frame: Any) -> None:
 def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
     first, second = frame["y"].mean().release(mu=0.3).refine(mu=0.6).history
     nothing = IntervalArrays.of(*(np.array([x]) for x in (math.nan, 0.0, math.inf, math.nan)))
-    figure = fan(History((replace(first, cells=nothing), second)))
+    figure = fan(History((replace(first, arrays=nothing), second)))
     estimate, unknown, endless = figure.data[2:]
     assert estimate.y == (None, float(second))
     assert unknown.marker.symbol == "circle-open"
@@ -406,7 +406,7 @@ def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
 
 def test_what_was_computed_has_no_fan(frame: Any) -> None:
     counts = frame.groupby("plan").count().release(mu=0.5)
-    with pytest.raises(RequestError, match="history: belongs to a released answer"):
+    with pytest.raises(RequestError, match="history: belongs to an answer"):
         (counts * 2).plot(history=True)
     with pytest.raises(RequestError, match="True or False"):
         counts.plot(history="yes")
@@ -426,7 +426,7 @@ from dpnb.results.estimates import IntervalArrays
 from dpnb.results.table import Estimates
 one = np.ones((1, 1))
 arrays = IntervalArrays(one, one, one, one)
-figures = Estimates(words="w", names=(), keys=((),), outputs=None, cells=arrays, confidence=0.95)
+figures = Estimates(description="w", names=(), keys=((),), outputs=None, arrays=arrays, confidence=0.95)
 """
 
 

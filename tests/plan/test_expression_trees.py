@@ -201,7 +201,7 @@ def test_a_plan_survives_json(node: Expression, data: st.DataObject) -> None:
         (GroupLevel("bin", Cut(node, (0.0, 0.5, 2.0), ("low", 1), False)), GroupLevel("g", Column("g"))),
         data.draw(st.sampled_from([None, (("low", "a"), (1, "b"))])),
         data.draw(
-            st.sampled_from([ContributionBounds(), ContributionBounds(2, None, 1), ContributionBounds(norm=1.5)])
+            st.sampled_from([ContributionBounds(), ContributionBounds(2, None, 1), ContributionBounds(max_norm=1.5)])
         ),
         data.draw(st.sampled_from(["", "visits", Join("a", Join("b", "c"), ("_l", "_r"))])),
     )
@@ -291,7 +291,7 @@ def test_a_tree_reads_like_what_was_written(node: Expression, text: str) -> None
     ("plan", "view", "text"),
     [
         (Plan(Count()), PlainView(), "count of rows"),
-        (Plan(Count(), by=(GroupLevel("g", g),)), Proportions(), "shares of rows by g"),
+        (Plan(Count(), group_by=(GroupLevel("g", g),)), Proportions(), "shares of rows by g"),
         (Plan(Mean(x), Compare(">", y, Literal(1)), (GroupLevel("g", g),)), PlainView(), "mean of x by g where y > 1"),
         (Plan(Moments((x,))), MomentsView("std"), "standard deviation of x"),
         (Plan(Moments((x, y))), MomentsView("corr", (0, 1)), "correlation of x and y"),
@@ -301,7 +301,7 @@ def test_a_tree_reads_like_what_was_written(node: Expression, text: str) -> None
         (Plan(Ratio(x, y)), PlainView(), "ratio of x to y"),
         (Plan(CountUnits(), source=Join("a", "b")), PlainView(), "count of privacy units in a joined with b"),
         (
-            Plan(Sum(x), limits=ContributionBounds(rows=2, groups=1)),
+            Plan(Sum(x), contribution_bounds=ContributionBounds(max_rows=2, max_groups=1)),
             PlainView(),
             "sum of x (at most 2 rows, in at most 1 group)",
         ),

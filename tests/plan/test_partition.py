@@ -83,12 +83,12 @@ def test_who_else_is_there_and_in_which_order_changes_no_units_part(
         (PERSON, 9, 2, (2, 2)),
         (PERSON, 9, 8, (6, None)),  # a person has six rows
         (
-            PrivacyUnit("who", None, ContributionBounds(groups=2, rows_per_group=3)),
+            PrivacyUnit("who", None, ContributionBounds(max_groups=2, max_rows_per_group=3)),
             9,
             None,
             (9, None),
         ),  # of one question, not of all
-        (PrivacyUnit("who", None, ContributionBounds(norm=2.0)), 9, 1, (1, 1)),
+        (PrivacyUnit("who", None, ContributionBounds(max_norm=2.0)), 9, 1, (1, 1)),
     ],
 )
 def test_parts_of_a_unit_follow_from_its_rows_and_from_what_is_asked(

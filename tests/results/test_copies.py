@@ -67,10 +67,10 @@ ANSWERS: dict[str, Callable[[dpnb.Session], Answer]] = {
     "refined": refined,
     "groups": lambda s: s.frame.groupby("kind")["x"].mean().release(mu="0.3"),
     "some groups": lambda s: s.frame.groupby("kind").count().release(mu="0.1").refine(mu="0.2", groups=["a"]),
-    "shares": lambda s: s.frame.groupby("kind").count().release(mu="0.1").share(),
+    "shares": lambda s: s.frame.groupby("kind").count().release(mu="0.1").proportions(),
     "several": lambda s: s.frame.groupby("kind").agg(n="count", s=("x", "sum")).release(mu="0.2"),
     "filtered": lambda s: s.frame[s.frame["x"] > 1]["x"].median().release(mu="0.2"),
-    "discovery": lambda s: s.frame.discover("word", delta="1e-5").release(mu="0.3"),
+    "discovery": lambda s: s.frame.discover("word", discovery_delta="1e-5").release(mu="0.3"),
 }
 
 WAYS: dict[str, Callable[[Any], Any]] = {
@@ -92,7 +92,7 @@ def test_a_copied_answer_shows_the_same_and_has_no_session(name: str, session: d
         assert type(copied) is Answer
         assert copied == answer
         assert faces(copied) == faces(answer)
-        assert copied.sources == answer.sources
+        assert copied.measurement_ids == answer.measurement_ids
         if name == "discovery":
             for of in (answer, copied):
                 with pytest.raises(RequestError, match="discover again"):
@@ -109,10 +109,10 @@ def test_a_copied_answer_shows_the_same_and_has_no_session(name: str, session: d
 def test_a_copied_answer_has_no_shares_but_those_of_what_it_is(session: dpnb.Session) -> None:
     copied = copy.copy(session.frame.groupby("kind").count().release(mu="0.1"))
     with pytest.raises(RequestError, match="share: a copied answer has no session"):
-        copied.share()
+        copied.proportions()
     assert copied["a"] == session.frame.groupby("kind").count().best["a"]
     with pytest.raises(DpnbError, match="needs counts or sums by group"):
-        copy.copy(session.frame.count().release(mu="0.1")).share()
+        copy.copy(session.frame.count().release(mu="0.1")).proportions()
 
 
 def test_a_copy_outlives_the_ledger(session: dpnb.Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +180,9 @@ def test_control_types_of_a_session_are_noticed() -> None:
 
 def test_other_results_are_copied_too(session: dpnb.Session) -> None:
     query = session.frame["x"].mean()
-    scan = session.above_threshold(30, name="scan", epsilon="0.1", hits=1)
+    scan = session.above_threshold(30, name="scan", epsilon="0.1", max_positives=1)
     cells = IntervalArrays.of(*(np.array([x]) for x in (1.0, 0.0, 2.0, 1.0)))
-    by_hand = Estimates(words="x", names=(), keys=((),), outputs=None, cells=cells, confidence=0.95)
+    by_hand = Estimates(description="x", names=(), keys=((),), outputs=None, arrays=cells, confidence=0.95)
     values = [
         query.preview(mu="0.1"),
         query.preview(),
@@ -190,7 +190,7 @@ def test_other_results_are_copied_too(session: dpnb.Session) -> None:
         session.explain(),
         scan.ask(session.frame.count(), 30),
         refined(session).history,
-        FitResult(**vars(by_hand), said=("of 8 chains",), noisy=True),
+        FitResult(**vars(by_hand), notes=("of 8 chains",), is_noisy=True),
     ]
     for value in values:
         for make in WAYS.values():

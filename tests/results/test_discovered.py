@@ -94,7 +94,7 @@ def test_a_hundred_thousand_groups_are_read_together() -> None:
 
 
 def test_plain_intervals_cannot_be_had_of_a_discovery() -> None:
-    query = linear_query(Plan(Discovery("1/50"), by=(column("t"),)), {"t": Text()}, PrivacyUnit())
+    query = linear_query(Plan(Discovery("1/50"), group_by=(column("t"),)), {"t": Text()}, PrivacyUnit())
     one = np.ones((1, 1))
     with pytest.raises(TypeError, match="not normal"):
         estimate(query, PlainView(), one, one[0], one[0], {"t": Text()})
@@ -142,10 +142,10 @@ def test_a_group_that_nobody_has_is_never_named(how: str) -> None:
         )
         frame = session.frame
         views = [frame, frame[frame["x"] > -1], frame[frame["t"] == "a"]]
-        named += [view.discover("t", delta=0.3).release(mu=0.01).keys for view in views]
+        named += [view.discover("t", discovery_delta=0.3).release(mu=0.01).keys for view in views]
         if individual:
-            frame.units().release(share=0.999)
-            assert frame.discover("t", delta=0.01).release(mu=1).keys == ()
+            frame.count_units().release(share=0.999)
+            assert frame.discover("t", discovery_delta=0.01).release(mu=1).keys == ()
     assert not any(("nobody",) in keys for keys in named)
     assert not any(("b",) in keys for keys in named[2::3])
     assert sum(("a",) in keys for keys in named) > 3
@@ -169,7 +169,7 @@ def test_the_preview_tells_the_widest_interval_that_can_come(session: dpnb.Sessi
 def test_within_holds_for_every_group_that_is_named(session: dpnb.Session) -> None:
     answer = session.frame.discover("t").release(within=25)
     assert len(answer.keys) == 3
-    assert (answer.cells.half_width <= 25).all()
+    assert (answer.arrays.half_width <= 25).all()
 
 
 def test_intervals_that_hold_at_once_have_no_error_beforehand(session: dpnb.Session) -> None:
@@ -195,16 +195,16 @@ def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, fo
 
 
 def test_the_log_tells_the_errors_that_the_answer_has(session: dpnb.Session, found: Any) -> None:
-    half = float(found.cells.half_width.max())
+    half = float(found.arrays.half_width.max())
     assert f"± {half:.0f} at 95% or better" in session.log()["error"].tolist()
 
 
 def test_a_number_that_is_added_moves_the_interval(found: Any) -> None:
     moved = found - 5
-    assert moved.cells.low.tolist() == (found.cells.low - 5).tolist()
-    assert moved.cells.high.tolist() == (found.cells.high - 5).tolist()
-    assert (found / 2).cells.low.tolist() == (found.cells.low / 2).tolist()
-    assert (5 - found).cells.high.tolist() == (5 - found.cells.low).tolist()
+    assert moved.arrays.low.tolist() == (found.arrays.low - 5).tolist()
+    assert moved.arrays.high.tolist() == (found.arrays.high - 5).tolist()
+    assert (found / 2).arrays.low.tolist() == (found.arrays.low / 2).tolist()
+    assert (5 - found).arrays.high.tolist() == (5 - found.arrays.low).tolist()
 
 
 def test_a_discovery_is_not_refined_and_says_why(session: dpnb.Session, found: Any) -> None:
@@ -219,17 +219,17 @@ def test_a_discovery_is_not_refined_and_says_why(session: dpnb.Session, found: A
 def test_groups_that_were_found_are_asked_about_with_noise_of_their_own(session: dpnb.Session, found: Any) -> None:
     """The truncated look has no part in what is known of them: the full price, and the plain interval."""
     keys = [key[0] for key in found.keys]
-    query = session.frame.groupby("t", keys=keys).units()
-    assert query.preview(mu=0.1).cost == query.preview(mu=0.1).target
+    query = session.frame.groupby("t", keys=keys).count_units()
+    assert query.preview(mu=0.1).cost == query.preview(mu=0.1).total_loss
     answer = query.release(mu=0.1, final=True)
-    assert answer.looks == 1
-    assert answer.cells.half_width[0, 0] == pytest.approx(-10 * ndtri(0.025))
+    assert answer.n_observations == 1
+    assert answer.arrays.half_width[0, 0] == pytest.approx(-10 * ndtri(0.025))
     assert "given" not in repr(answer)
-    assert not answer.sources[0] & found.sources[0]
+    assert not answer.measurement_ids[0] & found.measurement_ids[0]
 
 
 def test_another_discovery_is_another_answer(session: dpnb.Session, found: Any) -> None:
     again = session.frame.discover("t").release(mu=0.1, final=True)
-    assert again.looks == 1
-    assert again.cells.value.tolist() != found.cells.value.tolist()
-    assert session.frame.discover("t").release(mu=0.1).cells.low.tolist() == found.cells.low.tolist()
+    assert again.n_observations == 1
+    assert again.arrays.value.tolist() != found.arrays.value.tolist()
+    assert session.frame.discover("t").release(mu=0.1).arrays.low.tolist() == found.arrays.low.tolist()

@@ -48,7 +48,7 @@ JOINT = Plan(
     JointAggregation(
         (WeightedAggregation(Count()), WeightedAggregation(Mean(X), 2.0), WeightedAggregation(Moments((Y,))))
     ),
-    by=(column("g"),),
+    group_by=(column("g"),),
 )
 JOINT_VIEW = ColumnsView(
     (
@@ -113,7 +113,7 @@ def test_the_interval_of_a_mean_is_fiellers() -> None:
 
 def test_a_group_that_may_be_empty_says_nothing() -> None:
     """The third category has no row; its noise is all that its sums are."""
-    question = ask(Plan(Mean(X), by=(column("g"),)))
+    question = ask(Plan(Mean(X), group_by=(column("g"),)))
     sigma = question.query.l2_sensitivity_squared**0.5 / 0.5
     noisy = question.sums + np.array([[0.0, 0.0], [0.0, 0.0], [-sigma, sigma]])
     result = shaped(question, noisy, sigma)
@@ -159,7 +159,7 @@ def foretold(
         (Plan(Count()), PlainView()),
         (Plan(CountUnits()), PlainView()),
         (Plan(Sum(X)), PlainView()),
-        (Plan(Sum(X), by=(column("g"),)), PlainView()),
+        (Plan(Sum(X), group_by=(column("g"),)), PlainView()),
         (Plan(Mean(X)), MeanCountView()),
         (Plan(Moments((X,))), MomentsView("count")),
     ],
@@ -198,7 +198,7 @@ def test_the_error_foretold_of_a_mean_or_variance_is_not_too_small(plan: Plan, v
 @pytest.mark.parametrize("sizes", [(300, 300, 0), (598, 1, 1), (200, 200, 200)])
 def test_the_error_foretold_of_shares_is_not_too_small(sizes: tuple[int, ...]) -> None:
     table = pd.DataFrame({"g": np.repeat(["a", "b", "c"], sizes), "x": 0.0, "y": 0.0})
-    question = asked(Plan(Count(), by=(column("g"),)), Proportions(), table, SCHEMA)
+    question = asked(Plan(Count(), group_by=(column("g"),)), Proportions(), table, SCHEMA)
     for mu in (10.0, 0.2):
         expected = foretold(question, 1 / mu, rows=sizes)
         assert expected is not None

@@ -43,7 +43,7 @@ def test_a_price_is_rounded_up() -> None:
 
 def number(value: float, low: float, high: float) -> Estimates:
     cells = IntervalArrays.of(*(np.array([x]) for x in (value, low, high, 1.0)))
-    return Estimates(words="x < y", names=(), keys=((),), outputs=None, cells=cells, confidence=0.95)
+    return Estimates(description="x < y", names=(), keys=((),), outputs=None, arrays=cells, confidence=0.95)
 
 
 @pytest.mark.parametrize(

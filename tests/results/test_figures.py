@@ -27,13 +27,13 @@ def numbers(groups: dict[str, tuple[float, float]], ledger: int, *, confidence: 
     value, reach = np.array(list(groups.values())).T
     keys = tuple((key,) if key else () for key in groups)
     return Estimates(
-        words=f"answer {ledger}",
+        description=f"answer {ledger}",
         names=("g",) if keys[0] else (),
         keys=keys,
         outputs=None,
-        cells=IntervalArrays.of(value, value - reach, value + reach, reach / 2),
+        arrays=IntervalArrays.of(value, value - reach, value + reach, reach / 2),
         confidence=confidence,
-        sources=tuple(frozenset({(ledger, cell)}) for cell in range(len(groups))),
+        measurement_ids=tuple(frozenset({(ledger, cell)}) for cell in range(len(groups))),
     )
 
 
@@ -112,7 +112,13 @@ def test_an_operand_of_which_nothing_is_known_adds_all_that_it_can_be(
     """A mean between 0 and 10 whose count drowns has no estimate; what it gives still has an interval that holds."""
     nothing = IntervalArrays.of(np.array([np.nan]), np.array([0.0]), np.array([10.0]), np.array([np.nan]))
     drowned = Estimates(
-        words="mean", names=(), keys=((),), outputs=None, cells=nothing, confidence=0.95, sources=(frozenset({(2, 0)}),)
+        description="mean",
+        names=(),
+        keys=((),),
+        outputs=None,
+        arrays=nothing,
+        confidence=0.95,
+        measurement_ids=(frozenset({(2, 0)}),),
     )
     low, high = combine(number(100, 1, 1), drowned).interval  # type: ignore[misc]
     sure = sorted(combine(100.0, end) for end in (0.0, 10.0))  # type: ignore[arg-type]
@@ -127,7 +133,7 @@ def test_operands_of_the_same_noise_are_refused(session: dpnb.Session) -> None:
     frame = session.frame
     counts = frame.groupby("g").count().release(mu=1)
     again = counts.refine(mu=2)
-    for other in (counts, again, counts["a"], again["a"], counts.share()["a"]):
+    for other in (counts, again, counts["a"], again["a"], counts.proportions()["a"]):
         with pytest.raises(RequestError, match="same noise"):
             _ = other - counts["a"]
     moments = frame["x"].var().release(mu=1)
@@ -175,9 +181,9 @@ def test_shares_need_counts_or_sums_by_group(session: dpnb.Session) -> None:
     frame = session.frame
     for query in (frame.count(), frame.groupby("g")["x"].mean()):
         with pytest.raises(DpnbError, match="share"):
-            query.release(mu=1).share()
+            query.release(mu=1).proportions()
     counts = frame.groupby("g").count().release(mu=1)
     spent = session.spent
-    shares = counts.share()
+    shares = counts.proportions()
     assert shares.estimate.sum() == pytest.approx(1)  # type: ignore[union-attr]
     assert session.spent == spent

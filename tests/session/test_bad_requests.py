@@ -200,10 +200,10 @@ REQUESTS: dict[str, Case] = {
     "refine without a target": (lambda q: q.a_towns.refine(), "exactly one of"),
     "refine an unknown group": (lambda q: q.a_towns.refine(mu=0.1, groups=["west"]), "can have; these are"),
     "refine groups of a number": (lambda q: q.a_rows.refine(mu=0.1, groups=["north"]), "has none"),
-    "shares of a number": (lambda q: q.a_rows.share(), "by group"),
-    "shares of quantiles": (lambda q: q.a_quartiles.share(), "by group"),
-    "shares of several statistics": (lambda q: q.a_agg.share(), "by group"),
-    "shares of a discovery": (lambda q: q.a_discovery.share(), "counts or sums"),
+    "shares of a number": (lambda q: q.a_rows.proportions(), "by group"),
+    "shares of quantiles": (lambda q: q.a_quartiles.proportions(), "by group"),
+    "shares of several statistics": (lambda q: q.a_agg.proportions(), "by group"),
+    "shares of a discovery": (lambda q: q.a_discovery.proportions(), "counts or sums"),
 }
 
 ANSWERS: dict[str, Case] = {
@@ -226,8 +226,8 @@ ANSWERS: dict[str, Case] = {
     "itself": (lambda q: q.a_towns - q.a_towns, "the same noise"),
     "its own refinement": (lambda q: q.a_towns / q.towns.best, "the same noise"),
     "its own group": (lambda q: q.a_towns - q.a_towns["north"], "the same noise"),
-    "a share and its count": (lambda q: q.a_towns.share() / q.a_towns, "the same noise"),
-    "two shares": (lambda q: q.a_towns.share()["north"] - q.a_towns.share()["south"], "the same noise"),
+    "a share and its count": (lambda q: q.a_towns.proportions() / q.a_towns, "the same noise"),
+    "two shares": (lambda q: q.a_towns.proportions()["north"] - q.a_towns.proportions()["south"], "the same noise"),
     "two quantiles": (lambda q: q.a_quartiles[0.75] - q.a_quartiles[0.25], "the same noise"),
     "division by 0": (lambda q: q.a_rows / 0, "divided by 0"),
     "division by 0.0": (lambda q: q.a_towns / np.float64(0), "divided by 0"),

@@ -159,8 +159,8 @@ PRIVATE: dict[str, Case] = {
     "merge with one suffix": (lambda s: joined(s, suffixes=("_x",)), "suffixes"),
     "merge with suffixes nothing": (lambda s: joined(s, suffixes=(None, "_y")), "suffixes"),
     "merge of limited tables": (
-        lambda s: s.table("visited").limit(max_rows_per_unit=1).merge(s.table("paid"), on="person"),
-        "limit.* the join",
+        lambda s: s.table("visited").bound_contributions(max_rows_per_unit=1).merge(s.table("paid"), on="person"),
+        "bound_contributions.* the join",
     ),
     "merge of rows that are units": (lambda s: row_units().frame.merge(row_units().frame, on="person"), "unit"),
     "merge of rows that are units, on nothing": (lambda s: row_units().frame.merge(row_units().frame, on=None), "unit"),

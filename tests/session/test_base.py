@@ -38,8 +38,8 @@ def test_every_session_stands_for_itself(tmp_path: Path) -> None:
     session, sub, part = inside(tmp_path)
     assert [one.id for one in (session, sub, part)] == [one.id for one in inside(tmp_path)]
     assert len({one.id for one in (session, sub, part)}) == 3
-    assert sub.promise.endswith(f"paid for by {session.name}")
-    assert part.promise.startswith(f"a part of {session.name}, which pays for the largest part")
+    assert sub.guarantee.endswith(f"paid for by {session.name}")
+    assert part.guarantee.startswith(f"a part of {session.name}, which pays for the largest part")
 
 
 @pytest.mark.parametrize(

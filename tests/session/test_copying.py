@@ -108,7 +108,7 @@ def test_individual_budgets_are_neither_copied_nor_pickled(tmp_path: Path) -> No
 
 def test_arithmetic_between_answers_can_be_copied(tmp_path: Path) -> None:
     session = opened(tmp_path / "clinic.dpnb")
-    difference = session.frame.count().release(mu="0.1") - session.frame.units().release(mu="0.1")
+    difference = session.frame.count().release(mu="0.1") - session.frame.count_units().release(mu="0.1")
     assert pickle.loads(pickle.dumps(difference)) == difference == copy.deepcopy(difference)
 
 

@@ -59,7 +59,7 @@ def asked(folder: Path, accounting: str) -> None:
         scan = session.above_threshold(3, name="line", epsilon="0.01")
         scan.ask(frame.count())
         scan.close()
-    session.noise_reduction(frame["visits"].sum(), first="0.01", most="0.05").step()
+    session.noise_reduction(frame["visits"].sum(), initial_mu="0.01", max_mu="0.05").step()
     session.ledger.close()
 
 

@@ -38,7 +38,7 @@ delta = 1e-6
 discovery_delta = 1e-7
 
 [schema]
-visits = { type = "bounded", low = 0, high = 10, whole = true }
+visits = { type = "bounded", low = 0, high = 10, integer = true }
 town = { type = "categories", values = ["north", "south"] }
 street = { type = "text" }
 [schema.born]
@@ -100,7 +100,7 @@ def test_a_file_states_what_the_arguments_state(file: Path, tmp_path: Path) -> N
         on_exhausted="drop",
         budget=dpnb.Budget(epsilon=1.0, delta=1e-6, discovery_delta=1e-7),
         schema={
-            "visits": dpnb.Bounded(0, 10, whole=True),
+            "visits": dpnb.Bounded(0, 10, integer=True),
             "town": dpnb.Categories(["north", "south"]),
             "street": dpnb.Text(),
             "born": dpnb.Dates("1950-01-01", "2000-12-31"),
@@ -117,7 +117,7 @@ def test_several_tables_are_stated_by_their_names(file: Path) -> None:
     session = dpnb.Session.from_toml(file, tables())
     assert session.budget == dpnb.Budget.gdp(0.5)
     assert session.table("seen")["type"].count() is not None  # a column that is called type
-    assert session.unit_words == "one person (at most 2 rows of seen; at most 1 row of paid)"
+    assert session.privacy_unit_description == "one person (at most 2 rows of seen; at most 1 row of paid)"
     assert session.table("paid")["income"].mean().preview(mu=0.1).fits
 
 
@@ -185,7 +185,7 @@ def test_the_example_opens(tmp_path: Path) -> None:
     statsmodels = pytest.importorskip("statsmodels")
     real = pd.read_csv(Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv")
     session = dpnb.Session.from_toml(copy, real)
-    assert session.unit_words == "one zper (at most 5 rows)"
+    assert session.privacy_unit_description == "one zper (at most 5 rows)"
     assert session.frame.groupby("coins")["mdvis"].mean().preview(mu=0.1).fits
 
 

@@ -32,7 +32,7 @@ SCHEMA = {
 }
 QUESTIONS: list[Callable[[Any], Any]] = [
     lambda f: f.count(),
-    lambda f: f.units(),
+    lambda f: f.count_units(),
     lambda f: f["visits"].sum(),
     lambda f: f.groupby("town")["income"].mean(),
     lambda f: f.groupby(["smoker", "town"])["visits"].median(),

@@ -19,7 +19,7 @@ from dpnb.session import snapshot
 
 @pytest.mark.parametrize("mu_squared", ["0.1", "2", "1e-12", "0.123456789", "1/3", "9/100", "12345678"])
 def test_shown_losses_are_never_smaller(mu_squared: str) -> None:
-    loss = GDP.from_squared(mu_squared)
+    loss = GDP.from_mu_squared(mu_squared)
     assert exact(format_mu_up(loss)) ** 2 >= loss.mu_squared
     assert format_mu_up(GDP("0.3")) == "0.3"
 

@@ -65,7 +65,7 @@ TABLES: dict[str, Table] = {
 
 QUESTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "count": (lambda f: f.count(), 1),
-    "units": (lambda f: f.units(), 1),
+    "units": (lambda f: f.count_units(), 1),
     "sum": (lambda f: f["visits"].sum(), 1),
     "mean": (lambda f: f["income"].mean(), 1),
     "var": (lambda f: f["income"].var(), 1),
@@ -81,7 +81,7 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "count of texts": (lambda f: f["street"].count(), 1),
     "count of dates": (lambda f: f["born"].count(), 1),
     "categories": (lambda f: f.groupby("town").count(), 2),
-    "truth values": (lambda f: f.groupby("smoker").units(), 2),
+    "truth values": (lambda f: f.groupby("smoker").count_units(), 2),
     "numeric categories": (lambda f: f.groupby("grade")["visits"].mean(), 3),
     "several levels": (lambda f: f.groupby(["town", "grade", f["visits"] > 1]).count(), 12),
     "given texts": (lambda f: f.groupby("street", keys=["elm", "7"])["visits"].sum(), 2),
@@ -96,12 +96,15 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "dates compared": (lambda f: f[(f["born"] < "1970-01-01") & (f["seen"] >= f["born"])].count(), 1),
     "dates listed": (lambda f: f[f["born"].isin(["1960-01-01", "1960-08-07T10:00"])].count(), 1),
     "dates filled": (lambda f: f["born"].fillna("1960-01-01").dt.year.sum(), 1),
-    "texts compared": (lambda f: f[(f["street"] == "elm") | f["note"].isin(["x", "y"])].units(), 1),
+    "texts compared": (lambda f: f[(f["street"] == "elm") | f["note"].isin(["x", "y"])].count_units(), 1),
     "texts missing": (lambda f: f[f["street"].isna() | f["note"].notna()].count(), 1),
     "arithmetic": (lambda f: ((f["income"] / 1000) ** 3 % 7 + (f["visits"] * 2).exp().clip(0, 1e6)).sum(), 1),
     "functions": (lambda f: np.log1p(np.sqrt(np.abs(f["income"].round(1)))).mean(), 1),
     "filled": (lambda f: f["visits"].fillna(3).where(f["town"] == "north", f["grade"].astype(float)).sum(), 1),
-    "limited": (lambda f: f.limit(max_norm_per_unit=1.0, max_rows_per_group=1).groupby("town")["visits"].sum(), 2),
+    "limited": (
+        lambda f: f.bound_contributions(max_norm_per_unit=1.0, max_rows_per_group=1).groupby("town")["visits"].sum(),
+        2,
+    ),
     "looked up": (
         lambda f: f.merge(pd.DataFrame({"note": ["a", "7"], "rank": [1, 2]}), on="note", how="left")["rank"].sum(),
         1,

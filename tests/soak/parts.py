@@ -70,8 +70,8 @@ def load(folder: Path, chance: random.Random) -> Counter[str]:
     session = open_session(path, budget=BUDGET)
     charges = session.ledger.charges()
     assert len(charges) == 4 * number
-    assert {one.state for one in charges} == {"released"}
-    assert session.spent == GDP.from_squared(4 * number * GDP("0.1").mu_squared)
+    assert {one.status for one in charges} == {"released"}
+    assert session.spent == GDP.from_mu_squared(4 * number * GDP("0.1").mu_squared)
     session.ledger.close()
     return Counter(requests=4 * number, charges=len(charges))
 

@@ -45,7 +45,7 @@ class Analysts:
         values = tuple(round(value * 2.0**-GRID) for value in noisy.ravel())
         at = None if cells.all() else tuple(int(cell) for cell in np.flatnonzero(cells))
         look = Observation(GDP(1), Measurement(values, GRID, sigma), 1, at)
-        self.known = CombinedObservations((*self.known.looks, look), self.known.tau, self.known.count)
+        self.known = CombinedObservations((*self.known.observations, look), self.known.tau, self.known.count)
 
     def until(self, stopped: Misses) -> None:
         """Refine each cell until it is stopped."""

@@ -32,7 +32,7 @@ def quick_sessions() -> Iterator[None]:
         tables._opened = prepared.setdefault(key, tables._opened)
 
     def compile_once(tables: PrivateTables, plan: Plan, only: Any = None) -> Any:
-        key = plan, only, tables.divisible
+        key = plan, only, tables.clips_units
         if key not in compiled:
             compiled[key] = compile_(tables, plan, only)
         return compiled[key]

@@ -46,7 +46,7 @@ def _filter() -> ApproxDPFilter:
 
 def _units() -> int:
     """How many losses of one step the filter admits: the budget in squared steps."""
-    units = _filter().times(PureDP(STEP))
+    units = _filter().max_repetitions(PureDP(STEP))
     assert units is not None
     return units
 

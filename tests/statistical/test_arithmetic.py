@@ -59,13 +59,13 @@ OPERANDS: dict[str, tuple[Count | Sum | Mean, float, float]] = {
 def figures(found: IntervalArrays, ledger: int) -> Estimates:
     """As if every repetition were another number of one answer."""
     return Estimates(
-        words=f"answer {ledger}",
+        description=f"answer {ledger}",
         names=(),
         keys=((),),
         outputs=("i", tuple(range(len(found.value)))),
-        cells=turned(found),
+        arrays=turned(found),
         confidence=0.95,
-        sources=(frozenset({(ledger, 0)}),),
+        measurement_ids=(frozenset({(ledger, 0)}),),
     )
 
 
@@ -87,7 +87,7 @@ def operand(name: str, ledger: int, shrink: float = 1.0) -> tuple[Estimates, flo
 
 def coverage(combine: Callable[[Estimates, Estimates], Estimates], one: str, other: str, shrink: float = 1.0) -> float:
     (a, true_a), (b, true_b) = operand(one, 1, shrink), operand(other, 2, shrink)
-    return float(covered(turned(combine(a, b).cells), np.array([[combine(true_a, true_b)]]))[0, 0])  # type: ignore[arg-type]
+    return float(covered(turned(combine(a, b).arrays), np.array([[combine(true_a, true_b)]]))[0, 0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("combine", [operator.sub, operator.add, operator.truediv], ids=["-", "+", "/"])
@@ -115,8 +115,8 @@ def test_an_empty_groups_count_can_be_compared() -> None:
         4,
     )
     # 20,000 draws at 95% give less than 94.2% with probability below 1e-6.
-    assert covered(turned((empty - full).cells), np.array([[-50.0]]))[0, 0] > 0.942
-    assert covered(turned((full - empty).cells), np.array([[50.0]]))[0, 0] > 0.942
+    assert covered(turned((empty - full).arrays), np.array([[-50.0]]))[0, 0] > 0.942
+    assert covered(turned((full - empty).arrays), np.array([[50.0]]))[0, 0] > 0.942
 
 
 PAIRS, IN_EACH = 2000, 400
@@ -147,7 +147,7 @@ def test_arithmetic_covers_although_the_answers_were_refined_until_it_missed(
     right = combine(1.0 * IN_EACH, 1.0 * IN_EACH)  # type: ignore[arg-type]
 
     def missed() -> Mask:
-        found = combine(answers[0], answers[1]).cells
+        found = combine(answers[0], answers[1]).arrays
         return np.asarray((found.low[:, 0] > right) | (found.high[:, 0] < right))
 
     assert missed().mean() < 0.065
@@ -198,7 +198,7 @@ def test_arithmetic_covers_although_the_other_answer_was_refined_until_it_missed
     The control has the interval of one fixed look.
     """
     cells, true = fixed()
-    first = replace(figures(cells, 1), anytime=turned(cells))
+    first = replace(figures(cells, 1), anytime_arrays=turned(cells))
     right = combine(true, 1500.0)  # type: ignore[arg-type]
 
     def missed(known: CombinedObservations, *, control: bool) -> Mask:
@@ -210,8 +210,8 @@ def test_arithmetic_covers_although_the_other_answer_was_refined_until_it_missed
 
         plain = read(fixed_radius([1.0], alpha=ALPHA) * scales)
         now, always = (plain, plain) if control else (read(known.radius(ALPHA)), read(known.anytime_radius(ALPHA)))
-        second = replace(figures(cells, 2), cells=now, anytime=always, refined=len(known.looks) > 1)
-        found = combine(first, second).cells
+        second = replace(figures(cells, 2), arrays=now, anytime_arrays=always, is_refined=len(known.observations) > 1)
+        found = combine(first, second).arrays
         return np.asarray((found.low[0] > right) | (found.high[0] < right))
 
     def share(control: bool) -> float:

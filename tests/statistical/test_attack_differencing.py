@@ -135,7 +135,7 @@ def opened(table: pd.DataFrame, ledger: Path | str = ":memory:") -> dpnb.Session
 
 QUESTIONS: list[Callable[[Any], Any]] = [
     lambda f: f.count(),
-    lambda f: f.units(),
+    lambda f: f.count_units(),
     lambda f: f["g"].count(),
     lambda f: f["x"].sum(),
     lambda f: f["x"].mean(),
@@ -148,13 +148,13 @@ QUESTIONS: list[Callable[[Any], Any]] = [
     lambda f: f["x"].histogram(5),
     lambda f: f.groupby("g").count(),
     lambda f: f.groupby(["g", "k"])["x"].mean(),
-    lambda f: f.groupby(f["d"].dt.quarter).units(),
+    lambda f: f.groupby(f["d"].dt.quarter).count_units(),
     lambda f: f.groupby("t", keys=["r", "s", SECRET]).count(),
     lambda f: f.groupby("g").agg(n="count", m=("x", "mean"), q=("y", "median")),
     lambda f: f[f["t"] == SECRET].count(),
     lambda f: f[f["x"].isna() | (f["d"] > "2021-01-01")].count(),
     lambda f: f["x"].fillna(3).sum(),
-    lambda f: f.limit(max_rows_per_unit=1).groupby("k")["y"].sum(),
+    lambda f: f.bound_contributions(max_rows_per_unit=1).groupby("k")["y"].sum(),
     lambda f: f.merge(pd.DataFrame({"k": [1, 2], "w": [0.5, 2.0]}), on="k")["w"].sum(),
 ]
 

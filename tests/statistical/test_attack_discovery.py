@@ -43,8 +43,8 @@ UNITS = {
     "rows": (PrivacyUnit(), 1),
     "one row a person": (PrivacyUnit("u", 1), 1),
     "three rows a person": (PrivacyUnit("u", 3), 3),
-    "eight rows in at most five groups": (PrivacyUnit("u", 8, ContributionBounds(groups=5)), 5),
-    "at most four groups": (PrivacyUnit("u", None, ContributionBounds(groups=4, rows_per_group=1)), 4),
+    "eight rows in at most five groups": (PrivacyUnit("u", 8, ContributionBounds(max_groups=5)), 5),
+    "at most four groups": (PrivacyUnit("u", None, ContributionBounds(max_groups=4, max_rows_per_group=1)), 4),
 }
 
 
@@ -56,7 +56,7 @@ def table(own_groups: int) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def groups_of(rows: pd.DataFrame, unit: PrivacyUnit) -> tuple[LinearQuery, dict[Any, int]]:
-    query = linear_query(Plan(Discovery("1/50"), by=(column("t"),)), SCHEMA, unit)
+    query = linear_query(Plan(Discovery("1/50"), group_by=(column("t"),)), SCHEMA, unit)
     keys, counts = present_groups(query, prepare(rows, SCHEMA, unit), SCHEMA)
     return query, {key[0]: int(count) for key, count in zip(keys, counts, strict=True)}
 
@@ -157,7 +157,7 @@ def test_how_many_texts_others_have_decides_nothing_about_a_persons_groups(peopl
     """At 235 texts in each of eight columns their combinations no longer fit 64 bits."""
     schema: Schema = {f"t{level}": Text() for level in range(LEVELS)}
     unit = PrivacyUnit("u", 1)
-    plan = Plan(Discovery("1/50"), by=tuple(column(name) for name in schema))
+    plan = Plan(Discovery("1/50"), group_by=tuple(column(name) for name in schema))
     query = linear_query(plan, schema, unit)
     keys, counts = present_groups(query, prepare(distinct(people), schema, unit), schema)
     assert len(keys) == people
@@ -167,8 +167,8 @@ def test_how_many_texts_others_have_decides_nothing_about_a_persons_groups(peopl
 @pytest.mark.parametrize("missing", [0, 17, 237])
 def test_one_person_changes_nobody_elses_groups_when_there_are_very_many(missing: int) -> None:
     schema: Schema = {f"t{level}": Text() for level in range(LEVELS)}
-    unit = PrivacyUnit("u", 3, ContributionBounds(groups=2))
-    plan = Plan(Discovery("1/50"), by=tuple(column(name) for name in schema))
+    unit = PrivacyUnit("u", 3, ContributionBounds(max_groups=2))
+    plan = Plan(Discovery("1/50"), group_by=tuple(column(name) for name in schema))
     query = linear_query(plan, schema, unit)
     everybody = distinct(238)
     found = []
@@ -197,7 +197,7 @@ def discoveries(rows: pd.DataFrame, releases: int, **limits: Any) -> list[Any]:
             **limits,
         )
         frame = session.frame
-        questions = (frame[frame["x"] > -1 - k].discover("t", delta=float(DELTA)) for k in range(40))
+        questions = (frame[frame["x"] > -1 - k].discover("t", discovery_delta=float(DELTA)) for k in range(40))
         found += [question.release(mu=0.3) for question in questions]
     return found
 

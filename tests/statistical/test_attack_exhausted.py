@@ -118,13 +118,13 @@ def everything(session: dpnb.Session) -> Iterator[tuple[str, Any]]:
         "by site": frame.groupby("site").count(),
         "means": frame.groupby("site")["x"].mean(),
         "median": frame["x"].median(),
-        "units": frame.units(),
+        "units": frame.count_units(),
         "several": frame.groupby("site").agg(n="count", s=("x", "sum"), u="units"),
         "regression": frame.regress("x", on=["site"]),
-        "texts": frame.discover("t", delta="1e-8"),
-        "active": session.active("now"),
+        "texts": frame.discover("t", discovery_delta="1e-8"),
+        "active": session.count_active_units("now"),
         "in a part": parts["b"].frame.count(),
-        "active in a part": parts["a"].active("now"),
+        "active in a part": parts["a"].count_active_units("now"),
     }
     for name, query in questions.items():
         for target in ({"mu": "0.4"}, {"mu": "1.7"}, {"share": "0.5"}, {"within": 20, "final": True}):
@@ -135,7 +135,7 @@ def everything(session: dpnb.Session) -> Iterator[tuple[str, Any]]:
     yield "one group", lambda: questions["by site"].release(mu="2.5", groups=["a"])
     yield "delegate", lambda: session.delegate(name="it", mu="0.1")
     yield "scan", lambda: session.above_threshold(3, name="it", epsilon="0.1")
-    yield "reduction", lambda: session.noise_reduction(questions["count"], name="looks", first="0.1").step()
+    yield "reduction", lambda: session.noise_reduction(questions["count"], name="looks", initial_mu="0.1").step()
     yield "reduction of nothing", lambda: session.noise_reduction(questions["units"], name="more").step()
     for name in ("spent", "headroom", "filter", "odometer", "promise", "mechanisms", "budget", "notice"):
         yield name, lambda name=name: repr(getattr(session, name))
@@ -258,7 +258,7 @@ def work(table: pd.DataFrame, mode: str, monkeypatch: pytest.MonkeyPatch) -> lis
             frame.count(),
             frame.groupby("site")["x"].mean(),
             frame["x"].median(),
-            session.active("now"),
+            session.count_active_units("now"),
             session.partition("site")["a"].frame.count(),
             frame.groupby("site").agg(n="count", u="units"),
         ):
@@ -340,11 +340,11 @@ def test_a_failure_in_the_middle_tells_nothing_and_changes_nobodys_account(
                     before.frame.count().release(mu="2")
                 except BaseException as caught:  # noqa: BLE001  (an interrupt too)
                     raised = caught
-            before.frame.units().release(mu="0.5")
+            before.frame.count_units().release(mu="0.5")
         with _summed() as sums:
             before.frame.count().release(mu="2")
             if number:
-                before.frame.units().release(mu="0.5")
+                before.frame.count_units().release(mu="0.5")
         told.append((sums[0], before._core.individuals._fresh(), [charge.loss for charge in before.ledger.charges()]))  # type: ignore[union-attr]
         before.ledger.close()
     assert told[0][0] == told[1][0]
@@ -363,7 +363,7 @@ def test_an_earlier_row_that_cannot_be_measured_any_more_is_charged_to_everybody
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = opened(TABLES["one is"], tmp_path / "it.dpnb")
-    before.frame[before.frame["site"] == "a"].units().release(mu="0.2")  # which touches one person
+    before.frame[before.frame["site"] == "a"].count_units().release(mu="0.2")  # which touches one person
     before.ledger.close()
     after = opened(TABLES["one is"], tmp_path / "it.dpnb")
     monkeypatch.setattr(IndividualAccounting, "_compiled", lambda *_: 1 / 0)
@@ -417,7 +417,7 @@ WIDE_ROW = st.tuples(
 )
 WIDE_QUESTIONS: dict[str, Callable[[dpnb.Session], Any]] = {
     "count": lambda s: s.frame.count(),
-    "units": lambda s: s.frame.groupby("g").units(),
+    "units": lambda s: s.frame.groupby("g").count_units(),
     "logarithms": lambda s: (s.frame["small"] + 1).log1p().sum(),
     "exponentials": lambda s: s.frame.groupby("g").agg(n="count", s=("small", "mean"), l=("large", "sum")),
     "large": lambda s: s.frame["large"].sum(),

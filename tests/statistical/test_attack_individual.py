@@ -169,7 +169,7 @@ class Attacker:
             except DpnbError as error:
                 said = f"{type(error).__name__}: {error}"
         about = None if charge is None else one._core.releases._about([charge])
-        shown = (one.spent, one.headroom, one._core.account.left_out, about)
+        shown = (one.spent, one.headroom, one._core.account.first_exclusion, about)
         return charge, sums, (said, shown, None if charge is None else (charge.loss, charge.sigma, charge.looks))
 
     def costs(self, question: Callable[[dpnb.Session, Any], Any], share: Fraction) -> Fraction:
@@ -186,7 +186,7 @@ QUESTIONS: dict[str, Callable[[dpnb.Session, Any], Any]] = {
     "of d": lambda s, f: f[f["town"] == "d"].count(),
     "by town": lambda s, f: f.groupby("town").count(),
     "sum": lambda s, f: f["age"].sum(),
-    "units by town": lambda s, f: f.groupby("town").units(),
+    "units by town": lambda s, f: f.groupby("town").count_units(),
     "means": lambda s, f: f.groupby("town")["age"].mean(),
 }
 
@@ -357,7 +357,7 @@ def _number_of_those_who_take_part_is_told(patch: pytest.MonkeyPatch) -> None:
 def _headroom_of_whoever_has_least(patch: pytest.MonkeyPatch) -> None:
     def least(one: dpnb.Session) -> float:
         state = one._core.individuals._state  # type: ignore[union-attr]
-        return 1.0 if state is None else float(1 - state.unit_budgets.units.spent.max(initial=0))
+        return 1.0 if state is None else float(1 - state.unit_budgets.count_units.spent.max(initial=0))
 
     patch.setattr(dpnb.Session, "headroom", property(least))
 

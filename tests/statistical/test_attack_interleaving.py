@@ -95,7 +95,7 @@ class Comparisons:
     Its hidden noise is averaged over a thousand quantiles; on a lattice of 2^-20 noise is as good as real.
     """
 
-    TERMS = AboveThresholdParameters(EPSILON, 1, monotone=True)
+    TERMS = AboveThresholdParameters(EPSILON, 1, monotonic=True)
     RHO, NU = (stats.laplace(scale=float(scale / STEPS)) for scale in (TERMS.threshold_scale, TERMS.query_scale))
     HIDDEN = RHO.ppf((np.arange(1000) + 0.5) / 1000)
 
@@ -137,7 +137,7 @@ class Attacker:
         """How many people there are; each time another question, so that it is measured afresh."""
         self._asked += 1
         frame = place.frame
-        return frame[frame["age"] >= -self._asked].units()
+        return frame[frame["age"] >= -self._asked].count_units()
 
     def ask(self, place: dpnb.Session | str, **target: Any) -> None:
         """In a session, or in a new sub-session of that name and of that budget; a refusal is passed over."""
@@ -178,10 +178,10 @@ def weave(it: Attacker) -> None:
         ask(teams[-1].partition("town")["c"])
 
     def comparison() -> None:
-        it.compare(whole.above_threshold(20, name="line", epsilon=EPSILON, counts_only=True), 20.5)
+        it.compare(whole.above_threshold(20, name="line", epsilon=EPSILON, monotonic=True), 20.5)
 
     def looks() -> None:
-        seen = whole.noise_reduction(it.question(whole), first="0.3" if it.evidence > 0 else "0.2")
+        seen = whole.noise_reduction(it.question(whole), initial_mu="0.3" if it.evidence > 0 else "0.2")
         for _ in range(2 if it.evidence < 0 else 1):
             it.hear(seen.step())
 

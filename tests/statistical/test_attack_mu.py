@@ -93,13 +93,13 @@ QUESTIONS: list[tuple[str, Ask, float]] = [
 CASES = [
     *(Case(f"{name}, rows", ask, least=least) for name, ask, least in QUESTIONS),
     *(Case(f"{name}, people", ask, least=least, **person(4)) for name, ask, least in QUESTIONS),
-    Case("units, rows", lambda f: f.units()),
-    Case("units, people", lambda f: f.units(), **person(4)),
-    Case("units by group, rows", lambda f: f.groupby("g").units()),
-    Case("units by group, people", lambda f: f.groupby("g").units(), spread("abcd"), limits(max_rows_per_unit=4)),
+    Case("units, rows", lambda f: f.count_units()),
+    Case("units, people", lambda f: f.count_units(), **person(4)),
+    Case("units by group, rows", lambda f: f.groupby("g").count_units()),
+    Case("units by group, people", lambda f: f.groupby("g").count_units(), spread("abcd"), limits(max_rows_per_unit=4)),
     Case(
         "units by group, few groups",
-        lambda f: f.groupby("g").units(),
+        lambda f: f.groupby("g").count_units(),
         spread("abcde"),
         limits(max_rows_per_unit=5, max_groups_per_unit=2),
     ),
@@ -117,7 +117,7 @@ CASES = [
     ),
     Case(
         "sum by group, limits of the question",
-        lambda f: f.limit(max_rows_per_unit=3, max_rows_per_group=2).groupby("g")["y"].sum(),
+        lambda f: f.bound_contributions(max_rows_per_unit=3, max_rows_per_group=2).groupby("g")["y"].sum(),
         spread("aab"),
         limits(max_rows_per_unit=8),
     ),
@@ -141,12 +141,12 @@ CASES = [
     ),
     Case(
         "units of one group of five",
-        lambda f: f.groupby("g").units(),
+        lambda f: f.groupby("g").count_units(),
         spread("abcd"),
         limits(max_rows_per_unit=4),
         only=(1,),
     ),
-    Case("units, norm 2", lambda f: f.units(), [{}] * 9, limits(max_norm_per_unit=2)),
+    Case("units, norm 2", lambda f: f.count_units(), [{}] * 9, limits(max_norm_per_unit=2)),
 ]
 
 
@@ -184,12 +184,14 @@ def test_control_noise_that_is_a_fifth_too_small_is_caught() -> None:
 )
 def test_control_a_claim_that_forgets_that_a_person_has_several_rows_is_caught(case: Case) -> None:
     if case.name.startswith("units"):
-        case = replace(case, ask=lambda f: f.groupby("g").units(), rows=spread("abcd"), limits=person(4)["limits"])
+        case = replace(
+            case, ask=lambda f: f.groupby("g").count_units(), rows=spread("abcd"), limits=person(4)["limits"]
+        )
     if "max_norm_per_unit" in case.limits:
         case = replace(case, limits={"privacy_unit": "u", "max_rows_per_unit": 9})  # nothing is scaled down
     pair = asked(case)
     plan = pair.query.plan
-    forgetful = linear_query(Plan(plan.aggregation, plan.where, plan.by, plan.keys), SCHEMA, PrivacyUnit())
+    forgetful = linear_query(Plan(plan.aggregation, plan.where, plan.group_by, plan.group_keys), SCHEMA, PrivacyUnit())
     sigma = sigma_for(forgetful.l2_sensitivity_squared, GDP(CLAIMED))
     assert seen(pair, sigma)[0] > CLAIMED
 

@@ -116,7 +116,9 @@ def seen_epsilon(attack: Attack, launch: Launch, seed: int) -> float:
 def ours(attack: Attack, source: NoiseSource, *, monotone: bool | None = None) -> Ask:
     """On the same integers: with a sensitivity of STEPS and a threshold of 0 a sum is its own place."""
     moves = attack.monotone if monotone is None else monotone
-    machine = LaplaceAboveThreshold(attack.epsilon, attack.hits, monotone=moves, values=attack.values, source=source)
+    machine = LaplaceAboveThreshold(
+        attack.epsilon, attack.hits, monotonic=moves, return_values=attack.values, source=source
+    )
     return lambda place: machine.ask(place, sensitivity=STEPS, threshold=ZERO)
 
 

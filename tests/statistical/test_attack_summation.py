@@ -159,7 +159,7 @@ def heavy() -> Plan:
 
 
 SCHEMA: Schema = {"x": Bounded(0, 1.1)}
-BY_NORM = PrivacyUnit("u", None, ContributionBounds(norm=2.0))
+BY_NORM = PrivacyUnit("u", None, ContributionBounds(max_norm=2.0))
 
 
 def heaviest(unit: PrivacyUnit) -> int:
@@ -173,7 +173,7 @@ def people(count: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     "unit",
-    [PrivacyUnit("u", 3), BY_NORM, PrivacyUnit("u", 3, ContributionBounds(norm=2.0))],
+    [PrivacyUnit("u", 3), BY_NORM, PrivacyUnit("u", 3, ContributionBounds(max_norm=2.0))],
     ids=["rows", "norm", "rows and norm"],
 )
 def test_unequal_shares_of_a_joint_question_do_not_wrap_round(unit: PrivacyUnit) -> None:
@@ -186,7 +186,7 @@ def test_unequal_shares_of_a_joint_question_do_not_wrap_round(unit: PrivacyUnit)
 @pytest.mark.parametrize("count", [1000, 1024, 1500])
 def test_one_person_with_very_many_rows_is_scaled_down_and_does_not_wrap_round(count: int) -> None:
     """Such a person needs more than 64 bits, before being scaled down and after."""
-    unit = PrivacyUnit("u", None, ContributionBounds(norm=500.0))
+    unit = PrivacyUnit("u", None, ContributionBounds(max_norm=500.0))
     rows = pd.concat([people(3), pd.DataFrame({"u": [99] * count, "x": 1.1})], ignore_index=True)
     assert 0.99 < change(rows, people(3), SCHEMA, heavy(), unit) <= 1
 

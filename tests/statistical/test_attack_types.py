@@ -92,14 +92,14 @@ AS: dict[str, tuple[Schema, list[Plan]]] = {
     ),
     "categories": (
         {"x": Categories([1, 2, 3, "1", "b", "c", 0.5, EXACT + 1, EXACT + 3])},
-        [Plan(Count(Column("x"))), Plan(Count(), by=(column("x"),)), Plan(Count(), IsNull(Column("x")))],
+        [Plan(Count(Column("x"))), Plan(Count(), group_by=(column("x"),)), Plan(Count(), IsNull(Column("x")))],
     ),
     "dates": (
         {"x": Dates("2000-01-01", "2030-01-01")},
         [
             Plan(Count(Column("x"))),
             *(
-                Plan(Count(), by=(GroupLevel("part", ExtractDatePart(part, Column("x"))),))
+                Plan(Count(), group_by=(GroupLevel("part", ExtractDatePart(part, Column("x"))),))
                 for part in ("year", "month", "day", "hour", "dayofweek")
             ),
         ],
@@ -108,7 +108,7 @@ AS: dict[str, tuple[Schema, list[Plan]]] = {
         {"x": Text()},
         [
             Plan(Count(Column("x"))),
-            Plan(Count(), by=(column("x"),), keys=(*TEXTS, *MOMENT_TEXTS, *FAR_TEXTS, *DURATION_TEXTS)),
+            Plan(Count(), group_by=(column("x"),), group_keys=(*TEXTS, *MOMENT_TEXTS, *FAR_TEXTS, *DURATION_TEXTS)),
         ],
     ),
 }
@@ -142,7 +142,7 @@ def test_one_odd_id_changes_nobody_elses_rows_through_the_type_of_its_column(bas
     """Neither whose rows are whose, nor which rows of a person count."""
     schema: Schema = {"x": Bounded(0, 63), "g": Categories(["a", "b", "c"])}
     unit = PrivacyUnit("u", 2)
-    plans = [Plan(Sum(Column("x"))), Plan(CountUnits()), Plan(Count(), by=(column("g"),))]
+    plans = [Plan(Sum(Column("x"))), Plan(CountUnits()), Plan(Count(), group_by=(column("g"),))]
     ids = IDS[base]()
     chance = np.random.default_rng(5)
     rest = {"x": chance.integers(0, 64, len(ids) * 6), "g": chance.choice(["a", "b", "c"], len(ids) * 6)}

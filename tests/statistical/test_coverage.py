@@ -220,7 +220,7 @@ def grouped() -> tuple[Asked, Array]:
         ],
         axis=1,
     ).astype(np.float64)
-    plan = Plan(JointAggregation((*parts, WeightedAggregation(CountUnits()))), by=(column("g"),))
+    plan = Plan(JointAggregation((*parts, WeightedAggregation(CountUnits()))), group_by=(column("g"),))
     return asked(plan, view, table, schema, PrivacyUnit("p", 3)), truth
 
 
@@ -254,7 +254,7 @@ def shares_covered(question: Asked, truth: Array, mu: float) -> tuple[float, Arr
 def test_shares_are_covered(mu: float) -> None:
     sizes = np.array([20, 200, 900])
     table = pd.DataFrame({"g": np.repeat(["a", "b", "c"], sizes)})
-    question = asked(Plan(Count(), by=(column("g"),)), Proportions(), table, {"g": Categories(["a", "b", "c"])})
+    question = asked(Plan(Count(), group_by=(column("g"),)), Proportions(), table, {"g": Categories(["a", "b", "c"])})
     least, widths = shares_covered(question, sizes / sizes.sum(), mu)
     assert least >= LEAST
     if mu == 1.0:  # The control: a total taken for independent of its greatest group has 2.2 times the error.
@@ -273,6 +273,6 @@ def test_shares_of_sums_are_covered(of_a: float, of_b: float, bounds: Bounded) -
     """A group that lost has a negative share, and the others together more than all."""
     table = pd.DataFrame({"g": np.repeat(["a", "b"], 300), "x": np.repeat([of_a, of_b], 300)})
     schema: Schema = {"g": Categories(["a", "b"]), "x": bounds}
-    question = asked(Plan(Sum(X), by=(column("g"),)), Proportions(), table, schema)
+    question = asked(Plan(Sum(X), group_by=(column("g"),)), Proportions(), table, schema)
     truth = np.array([of_a, of_b]) / (of_a + of_b)
     assert shares_covered(question, truth, 10.0)[0] >= LEAST

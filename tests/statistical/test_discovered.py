@@ -149,13 +149,13 @@ def figures(distance: float, ledger: int, *, cut: bool = False) -> tuple[Estimat
     turned = IntervalArrays(*(array.T for array in (found.value, found.low, found.high, found.noise_scale)))
     raw = None if cut else tuple(array.T for array in found.uncut)
     made = Estimates(
-        words=f"answer {ledger}",
+        description=f"answer {ledger}",
         names=(),
         keys=((),),
         outputs=("i", tuple(range(5_000))),
-        cells=replace(turned, raw=raw),
+        arrays=replace(turned, raw=raw),
         confidence=1 - ALPHA,
-        sources=(frozenset({(ledger, 0)}),),
+        measurement_ids=(frozenset({(ledger, 0)}),),
     )
     return made, float(truth[0])
 
@@ -208,7 +208,7 @@ def coverage_of_released(simultaneous: bool) -> tuple[float, float, float]:
     )
     frame, found = session.frame, []
     for k in range(10):
-        question = frame[frame["x"] > -1 - k].discover("t", delta=0.01)
+        question = frame[frame["x"] > -1 - k].discover("t", discovery_delta=0.01)
         table = question.release(mu=0.2, simultaneous=simultaneous).to_pandas()
         size = np.array([sizes[str(key)] for key in table.index])
         found.append(pd.DataFrame({"size": size, "held": (table["low"] <= size) & (size <= table["high"]), "of": k}))

@@ -86,7 +86,7 @@ def test_groups_chosen_for_their_deviation_keep_their_intervals() -> None:
     known = most_deviating_refined(ALPHA)
     truth = np.full((TABLES * GROUPS, 1), 50.0)
     assert missed(truth)(known).mean() < 0.07
-    assert len(known.looks) == LOOKS
+    assert len(known.observations) == LOOKS
     control = Analysts(truth, 9)
     control.until(missed_by_fixed_design(truth))
     assert missed_by_fixed_design(truth)(control.known).mean() > 0.15
@@ -150,11 +150,11 @@ def test_shares_are_not_told_after_some_groups_were_refined_by_themselves() -> N
     )
     counts = session.frame.groupby("g").count()
     answer = counts.release(mu=1)
-    assert answer.share().estimate.sum() == pytest.approx(1)  # type: ignore[union-attr]
+    assert answer.proportions().estimate.sum() == pytest.approx(1)  # type: ignore[union-attr]
     apart = answer.refine(mu=2, groups=["a"])
     spent = session.spent
     for ask in (
-        lambda: apart.share(),
+        lambda: apart.proportions(),
         lambda: session.frame["g"].value_counts(normalize=True).release(mu=3),
         lambda: session.frame["g"].value_counts(normalize=True).preview(mu=3),
     ):

@@ -117,7 +117,7 @@ def test_one_renyi_order_is_the_same_line() -> None:
     """For Gaussian losses a single order draws the line that is simulated here; it needs no simulation of its own."""
     delta, v = 0.05, Fraction(7, 3)
     order = 1 + math.sqrt(2 * math.log(1 / delta))
-    bound = RenyiOdometer(order, delta).step(GDP.from_squared(v)).bound
+    bound = RenyiOdometer(order, delta).step(GDP.from_mu_squared(v)).bound
     assert bound == pytest.approx(float(_line(delta)(np.array(float(v)))), rel=1e-12)
 
 
@@ -155,7 +155,7 @@ def test_accumulator_is_no_time_uniform_odometer() -> None:
     """Its reading is the pointwise curve: right for every budget fixed beforehand, crossed here nearly always."""
     delta = DELTAS[0]
     for v in (1e-4, 1.0, 300.0):
-        reading = ApproxDPAccumulator(delta, delta).step(GDP.from_squared(v)).bound
+        reading = ApproxDPAccumulator(delta, delta).step(GDP.from_mu_squared(v)).bound
         assert reading == pytest.approx(float(_pointwise(delta)(np.array(v))), rel=1e-12)
     assert share_of_crossings(_pointwise(delta), ADVERSARIES["hug"], paths=20_000, seed=20_230_605) > 10 * delta
 

@@ -118,4 +118,4 @@ def test_filter_refuses_what_only_one_order_admits(order: int) -> None:
 
 def test_filter_promises_what_the_budgets_were_made_for() -> None:
     filter_ = RDPFilter({order: _budget(order) for order in ORDERS})
-    assert filter_.guarantee(DELTA) == pytest.approx(EPSILON, rel=1e-12)
+    assert filter_.guaranteed_epsilon(DELTA) == pytest.approx(EPSILON, rel=1e-12)

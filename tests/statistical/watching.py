@@ -83,10 +83,15 @@ def _error(error: BaseException | None) -> Any:
 def outcome(result: Any) -> Any:
     """A result without its noisy numbers: of an answer all else, of a number its type, of anything else its text."""
     if isinstance(result, Answer):
-        kept = {name: getattr(result, name) for name in ("words", "names", "keys", "outputs", "confidence", "notice")}
-        kept |= {name: repr(getattr(result, name)) for name in ("plan", "view", "cost", "cost_share", "known", "looks")}
+        kept = {
+            name: getattr(result, name) for name in ("description", "names", "keys", "outputs", "confidence", "notice")
+        }
+        kept |= {
+            name: repr(getattr(result, name))
+            for name in ("plan", "view", "cost", "cost_fraction", "total_loss", "n_observations")
+        }
         kept["fields"] = sorted(vars(result))
-        kept["cells"] = {name: np.shape(part) for name, part in vars(result.cells).items()}
+        kept["cells"] = {name: np.shape(part) for name, part in vars(result.arrays).items()}
         return kept | {"estimate": outcome(result.estimate), "pickle": _pickled_types(result)}
     if isinstance(result, pd.Series | pd.DataFrame):
         types = [str(kind) for kind in np.atleast_1d(np.asarray(result.dtypes, object))]

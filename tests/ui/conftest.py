@@ -54,7 +54,7 @@ session = dpnb.Session(
 hie = session.frame
 session""",
     "question": "visits = hie.groupby('coins')['mdvis'].mean()\nvisits",
-    "count": "hie.units()",
+    "count": "hie.count_units()",
     "release": "hie['mdvis'].sum().release(mu=0.05)",
     "refused": "hie['mdvis'].sum().release(mu=9)",
     "spare": "",

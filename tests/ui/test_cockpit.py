@@ -260,7 +260,7 @@ def test_several_sessions_are_listed_the_one_in_use_first(cockpit: Lab) -> None:
 
 
 def test_panel_says_that_the_kernel_is_running_and_everything_goes_on_moving(cockpit: Lab) -> None:
-    cockpit.write(CELL["spare"], f"{HOLD}hie.units().release(mu=0.1)\nhold()")
+    cockpit.write(CELL["spare"], f"{HOLD}hie.count_units().release(mu=0.1)\nhold()")
     with cockpit.running(CELL["spare"]):
         expect(cockpit.panel.locator(".dpnb-busy")).to_be_visible()
         for gauge in (cockpit.panel_gauge("headroom"), cockpit.cell_gauge("headroom")):

@@ -59,7 +59,7 @@ def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_
 
 
 FIT = """\
-fit = hie.fit("mdvis", on=["coins"], family="poisson", mu=0.05, steps=25, clip=10.0, learning_rate=0.2)
+fit = hie.fit("mdvis", on=["coins"], family="poisson", mu=0.05, steps=25, clip_norm=10.0, learning_rate=0.2)
 fit.run()"""
 
 

@@ -13,7 +13,7 @@ from ui.lab import THEMES, Lab
 LAUNCHES = """\
 plans = session.partition("coins", max_parts_per_unit=1)
 colleague = session.delegate(mu=0.05, name="colleague")
-scan = session.above_threshold(1000, name="scan", epsilon=0.05, hits=2, counts_only=True)
+scan = session.above_threshold(1000, name="scan", epsilon=0.05, max_positives=2, monotonic=True)
 for number, coins in enumerate(list(plans)[:3]):
     plans[coins].frame.count().release(mu=0.02 * (number + 1))
 scan.ask(session.frame[session.frame["mdvis"] > 9].count())

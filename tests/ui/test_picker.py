@@ -47,7 +47,8 @@ def test_question_shows_a_slider_whose_figures_are_those_of_a_preview(cockpit: L
         slider(shown).press("ArrowLeft")
     mu = budget(shown)
     cost, headroom, error, times = cockpit.value(
-        f"(lambda p: (p.cost_share, p.headroom_after, p.expected_error, p.times))(visits.preview(mu={mu!r}))"
+        f"(lambda p: (p.cost_fraction, p.headroom_after, p.expected_error, p.max_repetitions))"
+        f"(visits.preview(mu={mu!r}))"
     )  # type: ignore[misc]
     expect(shown.locator(".dpnb-picker-after")).to_have_text(f"{math.floor(1000 * headroom) / 10:.1f}% left")
     percent = re.search(r"([\d.]+)% of the budget", shown.locator(".dpnb-picker-cost").text_content() or "")
@@ -74,7 +75,7 @@ def test_presets_move_the_slider_and_the_keyboard_stays_in_the_picker(cockpit: L
         expect(button).to_contain_text(f"{100 * share:g}% of what is left")
         button.click()
         expect(button).to_have_attribute("aria-pressed", "true")
-        cost = float(str(cockpit.value(f"visits.preview(mu={budget(shown)!r}).cost_share")))
+        cost = float(str(cockpit.value(f"visits.preview(mu={budget(shown)!r}).cost_fraction")))
         assert 0.5 * share < cost <= share
     slider(shown).focus()
     cockpit.page.keyboard.press("Home")
@@ -119,7 +120,7 @@ def test_inputs_keep_the_keys_that_are_typed_and_the_error_is_compared_with_ones
     expect(cells).to_have_count(count)
     shown.locator(".dpnb-picker-reference").fill("6000")
     slider(shown).press("End")
-    error = float(str(cockpit.value("hie.units().preview(share=1).expected_error")))
+    error = float(str(cockpit.value("hie.count_units().preview(share=1).expected_error")))
     expect(shown.locator(".dpnb-picker-share")).to_have_text(f"± {float(f'{100 * error / 6000:.2g}'):g}% of 6000")
 
 
@@ -217,7 +218,7 @@ def test_picker_in_sight_follows_what_other_cells_spend(cockpit: Lab) -> None:
     expect(cost).to_contain_text("100.00% of the budget")
     cockpit.run(CELL["release"])
     shown.scroll_into_view_if_needed()
-    share = float(str(cockpit.value("visits.preview(share=1).cost_share")))
+    share = float(str(cockpit.value("visits.preview(share=1).cost_fraction")))
     assert 0.9 < share < 1
     expect(cost).to_contain_text(f"{math.ceil(10_000 * share) / 100:.2f}% of the budget")
     expect(shown.locator(".dpnb-picker-budget")).to_have_text("all that is left")

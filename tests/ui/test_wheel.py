@@ -38,7 +38,7 @@ session = dpnb.Session(
     ledger="clinic.dpnb",
 )
 session""",
-    "release": "session.frame.units().release(mu=0.05)",
+    "release": "session.frame.count_units().release(mu=0.05)",
     "question": "session.frame['visits'].sum()",
     "picture": "session.frame.groupby(dpnb.cut(session.frame['visits'], [0, 5, 10])).count().release(mu=0.05).plot()",
 }

@@ -119,7 +119,7 @@ class DaskUnitBudgets(NotCopyable):
     units: list[Any]
     schemas: Schemas
 
-    def asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
+    def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
         """What a question measures over those who can pay for it, and the unit budgets after it."""
         return run(lambda: self._asked(query, terms))
 
@@ -131,7 +131,7 @@ class DaskUnitBudgets(NotCopyable):
             return merged(found, query, schema_of(query.plan.source, self.schemas)), after
         return reduce(added, found), after
 
-    def charged(self, loss: float) -> DaskUnitBudgets:
+    def after_charge(self, loss: float) -> DaskUnitBudgets:
         """The unit budgets after everybody was charged the same."""
         return replace(self, units=run(lambda: stays(_task(_charged, units, loss) for units in self.units)))
 

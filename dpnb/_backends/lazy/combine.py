@@ -41,11 +41,11 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
 def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
     """The rows of a part: a private value."""
     rows = NarwhalsEvaluator(table, schema)
-    place = part_keys(which.by.of, schema).index(which.key)
-    codes, _ = rows.level_codes(which.by.of)
+    place = part_keys(which.by.expression, schema).index(which.key)
+    codes, _ = rows.level_codes(which.by.expression)
     kept = table.frame.collect_schema().names()
     frame = rows.frame.with_columns(cell=codes).filter(nw.col("cell") >= 0)
-    if which.most is not None:
+    if which.max_parts_per_unit is not None:
         frame = frame.with_columns(content=nw.col("cell"))
-        frame = first_groups(table.engine, frame, which.most, ["cell"])
+        frame = first_groups(table.engine, frame, which.max_parts_per_unit, ["cell"])
     return replace(table, frame=frame.filter(nw.col("cell") == place).select(*kept))

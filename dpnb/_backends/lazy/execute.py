@@ -64,14 +64,14 @@ _IN_MEMORY = "give the session a data frame in memory, for example of the column
 
 def _expressions(query: LinearQuery) -> Iterable[Expression]:
     plan = query.plan
-    yield from (group.of for group in plan.by)
+    yield from (group.expression for group in plan.group_by)
     if plan.where is not None:
         yield plan.where
     for feature in query.features:
         if isinstance(feature, ValueFeature | TreeFeature):
-            yield feature.of
+            yield feature.expression
         if isinstance(feature, CountFeature | ValueFeature):
-            yield from feature.given
+            yield from feature.required
             yield from feature.split.by
 
 
@@ -108,22 +108,22 @@ class SelectedRows:
 
 def chosen_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> SelectedRows:
     """The rows that count for a question."""
-    limits = query.limits
+    limits = query.contribution_bounds
     by_rank = limits.by_rank(table.most)
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
     columns: dict[str, nw.Expr] = {"cell": cell_codes(query.plan, rows)}
     made = [_feature(place, feature, rows, columns) for place, feature in enumerate(query.features)]
-    counts = counts_of(query.plan.where, query.given, rows)
-    if limits.groups is not None:
+    counts = counts_of(query.plan.where, query.required, rows)
+    if limits.max_groups is not None:
         columns["content"] = columns["cell"]
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
     # In several steps: a constant alone would be one row.
     frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
     frame = frame.filter((nw.col("cell") >= 0) & nw.col("counts")).select(*kept, *columns)
     frame = limited(frame, limits, table, ["cell"])
-    if limits.rows_per_group is not None:
-        frame = first_rows(frame, limits.rows_per_group, ("unit", "cell"))
+    if limits.max_rows_per_group is not None:
+        frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))
     return SelectedRows(table, frame, made)
 
 
@@ -132,18 +132,18 @@ def limited(frame: Frame, limits: ContributionBounds, table: LazyTable, cell: li
     fewer = limits.rows_below(table.most)
     if fewer is not None:
         frame = first_rows(frame, fewer)
-    if limits.groups is not None:
-        frame = first_groups(table.engine, frame, limits.groups, cell)
+    if limits.max_groups is not None:
+        frame = first_groups(table.engine, frame, limits.max_groups, cell)
     return frame
 
 
 def cell_codes(plan: Plan, rows: NarwhalsEvaluator) -> nw.Expr:
     """The cell of each row's group; -1 for a row in none."""
-    if not plan.by:
+    if not plan.group_by:
         return nw.lit(0)
-    if plan.keys is not None:
-        return rows.looked_up(Lookup("keys", tuple(group.of for group in plan.by), plan.keys, ()))
-    return _combined([rows.level_codes(group.of) for group in plan.by])
+    if plan.group_keys is not None:
+        return rows.looked_up(Lookup("keys", tuple(group.expression for group in plan.group_by), plan.group_keys, ()))
+    return _combined([rows.level_codes(group.expression) for group in plan.group_by])
 
 
 def _combined(levels: list[tuple[nw.Expr, int]]) -> nw.Expr:
@@ -165,20 +165,20 @@ def _feature(
 ) -> FeatureColumns | None:
     if isinstance(feature, UnitFeature | GradientFeature):
         return None
-    given = (feature.of,) if isinstance(feature, TreeFeature) else feature.given
+    given = (feature.expression,) if isinstance(feature, TreeFeature) else feature.required
     there = ALWAYS
     for node in given:
         there = there & rows.present(node)
     value = slot = None
     if isinstance(feature, TreeFeature):
-        slot = rows.divided(rows.numbers(feature.of).value - feature.low, feature.width).floor()
+        slot = rows.divided(rows.numbers(feature.expression).value - feature.low, feature.width).floor()
         slot = arithmetic.clipped(slot, 0.0, feature.leaves - 1.0).cast(nw.Int64)
     elif feature.split.by:
         levels = [(rows.level_codes(node)[0] - 1, size) for node, size in zip(*_split(feature), strict=True)]
         slot = _combined(levels)
         there = there & (slot >= 0)
     if isinstance(feature, ValueFeature):
-        value = arithmetic.to_grid(rows.numbers(feature.of).value, feature) - feature.centre
+        value = arithmetic.to_grid(rows.numbers(feature.expression).value, feature) - feature.centre
     names = [f"f{place}_there", f"f{place}_value", f"f{place}_slot"]
     for name, column in zip(names, (there, value, slot), strict=True):
         if column is not None:
@@ -215,7 +215,7 @@ def _added_up(query: LinearQuery, chosen: SelectedRows) -> Any:
     total = np.concatenate(
         [found * feature.weight for found, feature in zip(parts, query.features, strict=True)], axis=1
     )
-    return total if query.only is None else total[list(query.only)]
+    return total if query.cell_subset is None else total[list(query.cell_subset)]
 
 
 def _plain_sums(query: LinearQuery, table: LazyTable, frame: Frame, made: list[Any]) -> list[Any]:
@@ -227,7 +227,7 @@ def _plain_sums(query: LinearQuery, table: LazyTable, frame: Frame, made: list[A
         value = nw.lit(1) if of.value is None else nw.col(of.value)
         counted = nw.when(nw.col(of.there)).then(value).otherwise(nw.lit(0)).cast(nw.Int64)
         sums[f"s{number}"] = _parts(counted, of.value is not None and not table.engine.wide_sums)
-    rows = grouped(table, frame, ["cell"] if query.plan.by else [], sums)
+    rows = grouped(table, frame, ["cell"] if query.plan.group_by else [], sums)
     found = [np.zeros((query.cells, 1), object) for _ in made]
     for row in rows:
         for number in range(len(made)):
@@ -240,7 +240,7 @@ def _slots(query: LinearQuery, table: LazyTable, frame: Frame, feature: Feature,
     width = feature.leaves if isinstance(feature, TreeFeature) else feature.slots
     value = nw.lit(1).cast(nw.Int64) if of.value is None else nw.col(of.value)
     sums = {"s": _parts(value, of.value is not None and not table.engine.wide_sums)}
-    keys = ["cell", str(of.slot)] if query.plan.by else [str(of.slot)]
+    keys = ["cell", str(of.slot)] if query.plan.group_by else [str(of.slot)]
     found = np.zeros((query.cells, width), object)
     for row in grouped(table, frame.filter(nw.col(of.there)), keys, sums):
         found[int(row.get("cell", 0)), int(row[str(of.slot)])] += _whole(row, "s")
@@ -254,7 +254,7 @@ def _slots(query: LinearQuery, table: LazyTable, frame: Frame, feature: Feature,
 
 def _present(query: LinearQuery, table: LazyTable, frame: Frame) -> Any:
     """Units with a row in each cell; shape (cells, 1)."""
-    keys = ["cell"] if query.plan.by else []
+    keys = ["cell"] if query.plan.group_by else []
     if table.has_units:
         frame = frame.select("unit", "cell").unique()
     found = np.zeros((query.cells, 1), object)

@@ -205,7 +205,7 @@ def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr, 
     if column.outside == "drop":
         there = there & (value == clipped)
         clipped = nw.when(there).then(clipped).otherwise(nw.lit(column.low))
-    if isinstance(column, Bounded) and column.whole:
+    if isinstance(column, Bounded) and column.integer:
         clipped = arithmetic.rounded(clipped, 0, engine)
     return {stem: clipped, f"{stem}_there": there}
 

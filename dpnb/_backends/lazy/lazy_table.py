@@ -162,7 +162,7 @@ class LazyUnitBudgets(NotCopyable):
     start: UnitSpending
     spent: tuple[UnitSpending, ...] = ()
 
-    def asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
+    def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         """What a question measures over those who can pay for it, and the unit budgets after it."""
         return self.tables._run(lambda: self._asked(query, terms))
 
@@ -190,9 +190,9 @@ class LazyUnitBudgets(NotCopyable):
             found = added_up(query, map(chosen, shares, spent))
         return found, replace(self, spent=tuple(after))
 
-    def charged(self, loss: float) -> LazyUnitBudgets:
+    def after_charge(self, loss: float) -> LazyUnitBudgets:
         """The unit budgets after everybody was charged the same."""
-        return self.tables._run(lambda: replace(self, spent=tuple(one.charged(loss) for one in self._by_share())))
+        return self.tables._run(lambda: replace(self, spent=tuple(one.after_charge(loss) for one in self._by_share())))
 
     def _by_share(self) -> tuple[UnitSpending, ...]:
         return self.spent or (self.start,) * len(self.tables.shares)

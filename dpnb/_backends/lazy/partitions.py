@@ -70,7 +70,7 @@ def counted(shares: Iterable[GroupFinder]) -> tuple[list[tuple[Key, ...]], Integ
 
 def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> GroupFinder:
     """Which unit has a row that counts in which group."""
-    limits = query.limits
+    limits = query.contribution_bounds
     by_rank = limits.rows_below(table.most) is not None
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
@@ -78,13 +78,13 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Gro
     columns: dict[str, nw.Expr] = {}
     named: list[Named] = []
     content: nw.Expr | None = None
-    for place, group in enumerate(query.plan.by):
-        columns[f"g{place}"], there, number, name = _level(group.of, rows, table)
+    for place, group in enumerate(query.plan.group_by):
+        columns[f"g{place}"], there, number, name = _level(group.expression, rows, table)
         counts.append(there)
         named.append(name)
         content = rows.made(number % PRIME if content is None else (content * MULTIPLIER + number % PRIME) % PRIME)
     cell = list(columns)
-    if limits.groups is not None and content is not None:
+    if limits.max_groups is not None and content is not None:
         columns["content"] = content
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
     frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))

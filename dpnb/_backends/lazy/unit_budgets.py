@@ -73,20 +73,20 @@ class UnitSpending:
         else:
             asked = asked.with_columns(spent=nw.lit(self.others), inside=nw.lit(True))
         asked = asked.with_columns(after=_plus_up(nw.col("spent"), nw.col("asked")))
-        if terms.surely:
+        if terms.all_admitted:
             asked = asked.with_columns(after=_least(nw.col("after"), GREATEST), active=nw.lit(True))
         else:
             limit = budget_as_double(self.budget, name="budget")
             asked = asked.with_columns(active=nw.col("inside") & (nw.col("after") <= limit))
         after = nw.when(nw.col("active")).then(nw.col("after")).otherwise(nw.col("spent"))
-        inside = nw.col("active") if self.drop and not terms.surely else nw.col("inside")
+        inside = nw.col("active") if self.drop and not terms.all_admitted else nw.col("inside")
         touched = self.engine.kept(asked.select("unit", "active", spent=after, inside=inside))
         units = touched.select("unit", "spent", "inside")
         if self.units is not None:
             units = self.engine.kept(nw.concat([self.units.join(units, on="unit", how="anti"), units]))
         return touched.filter(nw.col("active")).select("unit"), replace(self, units=units)
 
-    def charged(self, loss: float) -> UnitSpending:
+    def after_charge(self, loss: float) -> UnitSpending:
         """What is spent after everybody was charged the same."""
         others = float(np.minimum(plus_up_in_memory(np.array([self.others]), np.array([loss])), GREATEST)[0])
         if self.units is None:

@@ -15,8 +15,8 @@ from dpnb.accounting.individual.admission import EXACT
 def unit_norms_squared(query: LinearQuery, chosen: SelectedRows) -> Frame:
     """``unit`` and ``square`` of every unit that has a row which counts, rounded up where doubles may not be exact."""
     frame = chosen.frame
-    if query.only is not None:
-        frame = frame.filter(nw.col("cell").is_in(list(query.only)))
+    if query.cell_subset is not None:
+        frame = frame.filter(nw.col("cell").is_in(list(query.cell_subset)))
     parts = [_of_plain(query, chosen, frame)]
     for feature, of in zip(query.features, chosen.made, strict=True):
         if of is not None and of.slot is not None:

@@ -76,7 +76,7 @@ def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Ac
     for part in parts[1:]:
         sums += part
     weighted = _weighted(sums, query.features)
-    return (weighted if query.only is None else weighted[list(query.only)]).ravel()
+    return (weighted if query.cell_subset is None else weighted[list(query.cell_subset)]).ravel()
 
 
 def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
@@ -108,11 +108,11 @@ def _begun(
     query: LinearQuery, table: PreparedTable, schema: Schema
 ) -> tuple[NumpyEvaluator, Lookup | None, list[slice]]:
     """The rows for a question, what gives a row's cell if keys were given, and the blocks to work by."""
-    if query.limits.by_rank(table.most):
+    if query.contribution_bounds.by_rank(table.most):
         _ = table.ranks  # once, before several threads ask for them
     for feature in query.features:
-        if isinstance(feature, ValueFeature) and isinstance(feature.of, Column):
-            table.steps(feature.of.name)
+        if isinstance(feature, ValueFeature) and isinstance(feature.expression, Column):
+            table.steps(feature.expression.name)
     # As many rows as numbers, at least, so that the latter are not what takes the time.
     return NumpyEvaluator(table, schema), keys_looked_up(query.plan), table.blocks_for(query.cells * query.slots)
 
@@ -139,7 +139,7 @@ class _RowBlock:
     def __init__(self, query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, kept: Mask | None = None) -> None:
         self._query, self._rows = query, rows
         self._cells = cell_codes(query.plan, keys, rows)
-        self._counts = row_mask(query.plan.where, query.given, self._cells, query.limits, rows)
+        self._counts = row_mask(query.plan.where, query.required, self._cells, query.contribution_bounds, rows)
         if kept is not None:
             self._counts = self._counts & kept[rows.units]
         self._ones: dict[tuple[tuple[Expression, ...], SlotLayout], Integers] = {}
@@ -174,12 +174,12 @@ class _RowBlock:
 
     def _added(self, feature: CountFeature | ValueFeature, values: NDArray[Any] | None) -> Integers:
         """Sums of values, or of ones for None, over the rows that a feature is about, shape (cells, slots)."""
-        same = feature.given, feature.split
+        same = feature.required, feature.split
         if values is None and same in self._ones:
             return self._ones[same]
         counts = self._counts
-        if feature.given != self._query.given:
-            counts = self._rows.both(counts, has_values(feature.given, self._rows))
+        if feature.required != self._query.required:
+            counts = self._rows.both(counts, has_values(feature.required, self._rows))
         place, slots = self._cells, slots_of(feature, self._rows)
         if slots is not None:
             counts = self._rows.both(counts, slots >= 0)
@@ -193,7 +193,7 @@ class _RowBlock:
     def _present(self) -> Integers:
         """In how many units' rows each cell is, shape (cells, 1)."""
         counts, rows = self._counts, self._rows
-        if self._query.limits.rows != 1:
+        if self._query.contribution_bounds.max_rows != 1:
             counts = np.zeros_like(counts)
             at = np.flatnonzero(self._counts)
             counts[at[first_per_unit_cell(rows.units[at], None if self._cells is None else self._cells[at])]] = True
@@ -214,7 +214,7 @@ class _RowBlock:
             number = None
             if isinstance(feature, ValueFeature):
                 number = steps_of(feature, self._rows)[at].astype(np.int64) - feature.centre
-            return number, has_values(feature.given, self._rows)[at]
+            return number, has_values(feature.required, self._rows)[at]
 
         starts, squares = unit_norms_squared(self._query, units, cells, values)
         return units[starts], squares

@@ -230,7 +230,7 @@ def _gradients(
     for start in range(0, len(units), rows_at_once):
         part = slice(start, start + rows_at_once)
         found = _residuals(model, made, terms.predictor(at, part), terms.outcome[part])
-        residuals[part] = np.clip(found.T * (CLIP_STEPS / slopes.gradient.clip), -most, most)
+        residuals[part] = np.clip(found.T * (CLIP_STEPS / slopes.gradient.clip_norm), -most, most)
 
     def entries(start: int, end: int) -> Floats:
         """What rows give, in steps toward zero."""

@@ -97,7 +97,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         if isinstance(query.plan.aggregation, Discovery):
             return self.groups(query, till.active)
         sums = self.sums(query, till.active)
-        radii = till.radii
+        radii = till.clip_norms
         if radii is None:
             return sums
         rows, schema = self._rows_and_schema(query)
@@ -128,14 +128,14 @@ class MemoryUnitBudgets(NotCopyable):
     watched: int = -1
     asked_of_watched: float = 0.0
 
-    def asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, MemoryUnitBudgets]:
+    def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, MemoryUnitBudgets]:
         """What a question measures over those who can pay for it, and the unit budgets after it."""
         till = UnitAdmission(self.units, terms)
         found = self.tables.paid(query, till)
-        asked = float(till.asked[till.owners == self.watched].sum()) if self.watched >= 0 else 0.0
+        asked = float(till.requested[till.unit_indices == self.watched].sum()) if self.watched >= 0 else 0.0
         return found, replace(self, units=till.units, asked_of_watched=asked)
 
-    def charged(self, loss: float) -> MemoryUnitBudgets:
+    def after_charge(self, loss: float) -> MemoryUnitBudgets:
         """The unit budgets after everybody was charged the same."""
         return replace(self, units=self.units.charge(np.full(len(self.units.spent), loss)))
 

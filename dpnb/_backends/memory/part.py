@@ -20,10 +20,10 @@ def part(table: PreparedTable, schema: Schema, which: PartSource) -> PreparedTab
     """The rows of a part: a private value."""
     with np.errstate(all="ignore"):
         rows = NumpyEvaluator(table, schema)
-        codes, _ = rows.level_codes(which.by.of)
-    place = part_keys(which.by.of, schema).index(which.key)
+        codes, _ = rows.level_codes(which.by.expression)
+    place = part_keys(which.by.expression, schema).index(which.key)
     chosen = np.flatnonzero(codes >= 0)
-    if which.most is not None:
+    if which.max_parts_per_unit is not None:
         groups = codes[chosen].astype(np.int64)
-        chosen = chosen[first_groups(rows.units[chosen], rows.names[chosen], groups, groups, which.most)]
+        chosen = chosen[first_groups(rows.units[chosen], rows.names[chosen], groups, groups, which.max_parts_per_unit)]
     return table.taken(chosen[codes[chosen] == place])

@@ -57,7 +57,7 @@ def merged(
     for keys, counts in found:
         for key, count in zip(keys, counts.tolist(), strict=True):
             sizes[key] += count
-    kinds = [dtype_of(group.of, schema) for group in query.plan.by]
+    kinds = [dtype_of(group.expression, schema) for group in query.plan.group_by]
     listed = [kind.values if isinstance(kind, Categorical) else None for kind in kinds]
 
     def place(key: tuple[Key, ...]) -> list[Key]:
@@ -85,24 +85,27 @@ class _GroupFinder:
     """
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
-        levels = [_level(group.of, rows, table) for group in query.plan.by]
+        levels = [_level(group.expression, rows, table) for group in query.plan.group_by]
         self._query, self._rows, self._levels = query, rows, levels
-        if query.limits.by_rank(table.most):
+        if query.contribution_bounds.by_rank(table.most):
             _ = table.ranks  # once, before several threads ask for them
         codes, keys = levels[0]
         self._cells = codes if len(levels) == 1 else dense_codes([codes for codes, _ in levels])
         self.width = len(keys) if len(levels) == 1 else int(self._cells.max(initial=-1)) + 1
         self._numbers = [
-            _numbers(group.of, keys, table) for group, (_, keys) in zip(query.plan.by, levels, strict=True)
+            _numbers(group.expression, keys, table)
+            for group, (_, keys) in zip(query.plan.group_by, levels, strict=True)
         ]
 
     def _once(self, block: slice) -> tuple[Integers, Integers]:
         """Units and groups, each pair once; units ascending."""
         query, rows, cells = self._query, self._rows.block(block), self._cells[block]
-        contents = self._contents(block) if query.limits.groups is not None else None
-        chosen = np.flatnonzero(row_mask(query.plan.where, (), cells, query.limits, rows, contents=contents))
+        contents = self._contents(block) if query.contribution_bounds.max_groups is not None else None
+        chosen = np.flatnonzero(
+            row_mask(query.plan.where, (), cells, query.contribution_bounds, rows, contents=contents)
+        )
         units, cell = rows.units[chosen], cells[chosen].astype(np.int64)
-        if query.limits.rows != 1:
+        if query.contribution_bounds.max_rows != 1:
             units, cell = np.divmod(np.unique(units * self.width + cell), max(self.width, 1))
         return units, cell
 

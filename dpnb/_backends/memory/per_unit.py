@@ -35,7 +35,7 @@ def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -
     with np.errstate(all="ignore"):
         rows = NumpyEvaluator(table, schema)
         cells = cell_codes(query.plan, keys_looked_up(query.plan), rows)
-        at = np.flatnonzero(row_mask(query.plan.where, query.given, cells, query.limits, rows))
+        at = np.flatnonzero(row_mask(query.plan.where, query.required, cells, query.contribution_bounds, rows))
         slopes = query.features[0]
         if isinstance(slopes, GradientFeature):
             return gradient.vectors(slopes, rows, rows.units, at, query.l2_sensitivity_squared)
@@ -48,7 +48,7 @@ def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -
             others = [place for place in everything if place not in whole]
             vectors = _vectors(query, others, rows, at, chosen).shortened(query.clip_squared)
             vectors = vectors.joined(_vectors(query, whole, rows, at, chosen)) if whole else vectors
-        return vectors if query.only is None else vectors.taken(query.only, query.slots)
+        return vectors if query.cell_subset is None else vectors.taken(query.cell_subset, query.slots)
 
 
 def first_per_unit_cell(units: Integers, cells: NDArray[Any] | None) -> Integers:
@@ -106,7 +106,7 @@ def _entries(
             entries.append((which, start + node, np.ones(len(which), np.int64)))
             start += BRANCHING**level
         return entries
-    there, slots = has_values(feature.given, rows)[at], slots_of(feature, rows)
+    there, slots = has_values(feature.required, rows)[at], slots_of(feature, rows)
     slot = np.zeros(len(at), np.int64) if slots is None else slots[at].astype(np.int64)
     which = np.flatnonzero(there & (slot >= 0))
     if isinstance(feature, CountFeature):

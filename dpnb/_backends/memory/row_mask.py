@@ -22,16 +22,20 @@ Mask = NDArray[np.bool_]
 
 def keys_looked_up(plan: Plan) -> Lookup | None:
     """What gives a row's place among the keys of a plan; None where no keys were given."""
-    return None if plan.keys is None else Lookup("keys", tuple(group.of for group in plan.by), plan.keys, ())
+    return (
+        None
+        if plan.group_keys is None
+        else Lookup("keys", tuple(group.expression for group in plan.group_by), plan.group_keys, ())
+    )
 
 
 def cell_codes(plan: Plan, keys: Lookup | None, rows: NumpyEvaluator) -> NDArray[Any] | None:
     """The cell of each row's group, -1 for a row in none; None where there is only one cell."""
-    if not plan.by:
+    if not plan.group_by:
         return None
     if keys is not None:
         return rows.looked_up(keys)
-    return together([rows.level_codes(group.of) for group in plan.by])
+    return together([rows.level_codes(group.expression) for group in plan.group_by])
 
 
 def together(levels: list[tuple[NDArray[Any], int]]) -> NDArray[Any]:
@@ -72,18 +76,20 @@ def row_mask(
         at = np.flatnonzero(counts)
         units = rows.units[at]
         counts = select_rows(at, first_in_groups(units, np.zeros_like(units), rows.ranks[at], fewer), rows)
-    if limits.groups is None and limits.rows_per_group is None:
+    if limits.max_groups is None and limits.max_rows_per_group is None:
         return counts
     if cells is None:
         cells = np.zeros(rows.size, np.int64)
-    if limits.groups is not None:
+    if limits.max_groups is not None:
         at = np.flatnonzero(counts)
         numbers = (cells if contents is None else contents)[at].astype(np.int64)
-        counts = select_rows(at, first_groups(rows.units[at], rows.names[at], cells[at], numbers, limits.groups), rows)
-    if limits.rows_per_group is not None:
+        counts = select_rows(
+            at, first_groups(rows.units[at], rows.names[at], cells[at], numbers, limits.max_groups), rows
+        )
+    if limits.max_rows_per_group is not None:
         at = np.flatnonzero(counts)
         counts = select_rows(
-            at, first_in_groups(rows.units[at], cells[at], rows.ranks[at], limits.rows_per_group), rows
+            at, first_in_groups(rows.units[at], cells[at], rows.ranks[at], limits.max_rows_per_group), rows
         )
     return counts
 
@@ -116,14 +122,14 @@ def steps_of(feature: ValueFeature, rows: NumpyEvaluator) -> NDArray[np.int32]:
     """Each row's number in grid steps, before the centre is taken off; anything where there is none."""
     if isinstance(feature, ModelLossFeature):
         return grid.to_grid(gradient.model_losses(feature, rows), feature)
-    steps = rows.steps(feature.of.name) if isinstance(feature.of, Column) else None
-    return grid.to_grid(rows.numbers(feature.of), feature) if steps is None else steps
+    steps = rows.steps(feature.expression.name) if isinstance(feature.expression, Column) else None
+    return grid.to_grid(rows.numbers(feature.expression), feature) if steps is None else steps
 
 
 def leaves_of(feature: TreeFeature, rows: NumpyEvaluator) -> tuple[Integers, Mask]:
     """The leaf of each row, and which rows have one."""
-    places = (rows.numbers(feature.of) - feature.low) / feature.width
+    places = (rows.numbers(feature.expression) - feature.low) / feature.width
     np.clip(np.floor(places, out=places), 0, feature.leaves - 1, out=places)
-    there = rows.both(rows.present(feature.of), ~np.isnan(places))
+    there = rows.both(rows.present(feature.expression), ~np.isnan(places))
     places[~there] = 0.0
     return places.astype(np.int64), there

@@ -30,7 +30,7 @@ def has_fast_norms(query: LinearQuery) -> bool:
         or (not isinstance(feature, GradientFeature) and not feature.split.by)
         for feature in query.features
     )
-    return usual and query.only is None and query.clip_squared is None
+    return usual and query.cell_subset is None and query.clip_squared is None
 
 
 def unit_norms_squared(
@@ -45,7 +45,7 @@ def unit_norms_squared(
         Of the rows that count; units ascending.
     values : callable
     """
-    if query.limits.rows == 1:
+    if query.contribution_bounds.max_rows == 1:
         starts, squares = np.arange(len(units)), np.zeros(len(units))
         for feature in query.features:
             squares += _of_row(feature, len(units), *values(feature))

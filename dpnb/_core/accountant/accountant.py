@@ -38,7 +38,7 @@ class Accountant:
     ledger : Ledger
     tree : Tree
         What was launched in it.
-    trunk : str
+    root_node : str
         The branch whose losses are counted here, with those that reach it through partitions.
     promise : Promise
     odometer : MixtureOdometer
@@ -62,19 +62,19 @@ class Accountant:
         around: Accountant | None = None,
         place: PartRef | None = None,
     ) -> None:
-        self.ledger, self.tree, self.trunk, self.promise = ledger, tree, trunk, promise
+        self.ledger, self.tree, self.root_node, self.promise = ledger, tree, trunk, promise
         self._around, self._place = around, place
         self._start, self._public_size = odometer, public_size
         self._paid: dict[int, float] = {}
         self._worst: dict[int, Fraction] = {}  # under individual accounting, as mu squared
-        self._state = AccountantState(promise.start, odometer)
+        self._state = AccountantState(promise.initial_filter, odometer)
         self._comparison = FilterComparison.before_anything(promise, odometer, public_size)
         self._timeline = Timeline()
         self._timeline.note(self._comparison)
         self.sync()
 
     @classmethod
-    def opened(
+    def open(
         cls,
         path: str,
         budget: Budget,
@@ -111,13 +111,13 @@ class Accountant:
         pledge = {**about, "budget": json.dumps(budget.to_json()), "filter": filter_}
         ledger = Ledger(path, pledge, parameters_of(made, public_size))
         try:
-            return cls(ledger, BudgetTree(ledger), ROOT, *_restored(ledger.settings, made))
+            return cls(ledger, BudgetTree(ledger), ROOT, *_restored(ledger.parameters, made))
         except BaseException:
             ledger.close()
             raise
 
     @classmethod
-    def kept_in(cls, ledger: Ledger) -> Accountant:
+    def from_ledger(cls, ledger: Ledger) -> Accountant:
         """The account of the session that a ledger was made for, without that session: what it says is believed.
 
         Raises
@@ -125,25 +125,25 @@ class Accountant:
         LedgerError
             Its promise or its settings cannot be read.
         """
-        pledge = ledger.promise
+        pledge = ledger.metadata
         with refuse_unreadable("the promise"):
             budget = Budget.from_json(json.loads(pledge["budget"]))
             made = make_guarantee(pledge["filter"], budget, individual="on_exhausted" in pledge)
-        return cls(ledger, BudgetTree(ledger), ROOT, *_restored(ledger.settings, made))
+        return cls(ledger, BudgetTree(ledger), ROOT, *_restored(ledger.parameters, made))
 
-    def of_sub_session(self, launch: Launch) -> Accountant:
+    def for_sub_session(self, launch: Launch) -> Accountant:
         """The account of a sub-session that was launched in this ledger."""
         with refuse_unreadable(f"row {launch.id}"):
-            resolved = launch.about["resolved"]
+            resolved = launch.details["resolved"]
             made = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
             parameters = resolved["parameters"]
         restored = _restored(parameters, made)
         return Accountant(self.ledger, self.tree, node_of(launch.id), *restored)
 
-    def of_part(self, launch: Launch, key: tuple[Key, ...]) -> Accountant:
+    def for_part(self, launch: Launch, key: tuple[Key, ...]) -> Accountant:
         """The account of a part of a partition that was launched here."""
         branch = node_of(launch.id, key)
-        path = self.tree.path(branch, self.trunk) or ()
+        path = self.tree.path(branch, self.root_node) or ()
         return Accountant(
             self.ledger, self.tree, branch, self.promise, self._start, self._public_size, around=self, place=path[0]
         )
@@ -166,17 +166,17 @@ class Accountant:
                 return own
             outside = self._around.filter
             budget = own.spent + (outside.budget - outside.spent)
-            if self.left_out is None:  # else also what the largest part would pay for may leave somebody out
-                free = self._around.sync().parts.free(self._place, len(own.spent.parts))
+            if self.first_exclusion is None:  # else also what the largest part would pay for may leave somebody out
+                free = self._around.sync().parts.free_loss(self._place, len(own.spent.parts))
                 budget = own.spent.with_parts(free) + budget
-            return own.restarted(budget).step(own.spent)
+            return own.with_budget(budget).step(own.spent)
 
     @property
     def odometer(self) -> Odometer:
         """The odometer that can be read now: the mixture odometer, or an accumulator while that one pauses."""
         with self.ledger.lock.checked():
             state = self.sync()
-            if state.odometer is not None and not self.tree.alive(self.trunk):
+            if state.odometer is not None and not self.tree.open_launches(self.root_node):
                 return state.odometer
             return self.comparison.accumulator
 
@@ -195,7 +195,7 @@ class Accountant:
         What a sub-session or a part shows is about its own answers alone, each of which is given a past that may hold
         anything; so it pauses for what was launched in it, and not for what goes on around it.
         """
-        alive = self.tree.alive(self.trunk)
+        alive = self.tree.open_launches(self.root_node)
         if alive:
             first = ", ".join(repr(launch.name) for launch in alive[:NAMED])
             more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
@@ -215,7 +215,7 @@ class Accountant:
     def comparison(self) -> FilterComparison:
         """What every filter and odometer makes of the same history, as it stands now; to be read at once."""
         with self.ledger.lock.checked():
-            fresh = self.ledger.entries(after=self._comparison.seen)
+            fresh = self.ledger.summaries(after=self._comparison.seen)
             if fresh:
                 self.tree.sync()
                 with refuse_unreadable(f"rows {fresh[0].id} to {fresh[-1].id}"):
@@ -223,13 +223,13 @@ class Accountant:
             if self._around is None:
                 return self._comparison
             # Of a part: other filters' parts are not followed, and its own can be charged what it can be now.
-            own = self.promise.name
+            own = self.promise.filter_name
             standing = replace(self._comparison.standings[own], filter=self.filter)
             return replace(self._comparison, standings={own: standing})
 
     def _follow(self, fresh: Sequence[ChargeSummary]) -> None:
         """Bring the comparison up to date, and the timeline: the rows between two of its points at once."""
-        own = [(entry, path) for entry in fresh if (path := self.tree.path(entry.branch, self.trunk)) is not None]
+        own = [(entry, path) for entry in fresh if (path := self.tree.path(entry.node, self.root_node)) is not None]
         kept = self._timeline.kept(len(own))
         run: list[tuple[int, GDP]] = []
         rows = 0
@@ -243,7 +243,9 @@ class Accountant:
             if path or not plain:
                 self._comparison = self._comparison.after(entry.id, entry.loss, path)
             if told:
-                self._timeline.note(self._comparison, rows, paused=bool(self.tree.alive_at(entry.id, self.trunk)))
+                self._timeline.note(
+                    self._comparison, rows, paused=bool(self.tree.open_launches_at(entry.id, self.root_node))
+                )
                 rows = 0
         self._comparison = replace(self._comparison, seen=fresh[-1].id)
 
@@ -257,26 +259,28 @@ class Accountant:
     def sync(self) -> AccountantState:
         """Take in what any kernel has charged since we last looked."""
         with self.ledger.lock.checked():
-            for charge in self.ledger.entries(after=self._state.seen):
+            for charge in self.ledger.summaries(after=self._state.last_id):
                 with refuse_unreadable(f"row {charge.id}"):
                     self._take_in(charge)
             return self._state
 
     def _take_in(self, charge: ChargeSummary) -> None:
-        before, path = self._state, self.tree.path(charge.branch, self.trunk)
+        before, path = self._state, self.tree.path(charge.node, self.root_node)
         if path is None:
-            self._state = replace(before, seen=charge.id)
+            self._state = replace(before, last_id=charge.id)
             return
-        (filter_, parts), cost = step_filter(before.filter, before.parts, path, self.promise.enters(charge.loss))
-        self._paid[charge.id] = before.filter.share(cost)
-        odometer, times = before.odometer, before.times
+        (filter_, parts), cost = step_filter(
+            before.filter, before.parts, path, self.promise.to_filter_loss(charge.loss)
+        )
+        self._paid[charge.id] = before.filter.budget_fraction(cost)
+        odometer, times = before.odometer, before.odometer_parts
         left_out, by_version = before.left_out, before.by_version
         if isinstance(before.filter, WorstCaseFilter) and isinstance(filter_, WorstCaseFilter):
             worst = self._worst[charge.id] = before.filter.mu_squared(cost)
-            by_version = {**by_version, charge.version: by_version.get(charge.version, Fraction(0)) + worst}
+            by_version = {**by_version, charge.table_version: by_version.get(charge.table_version, Fraction(0)) + worst}
             if odometer is not None:  # of the worst case up to the budget: see `FilterComparison.after`
                 odometer, times = timed(odometer, times, (), filter_.spent - before.filter.spent)
-            if left_out is None and not before.filter.surely(cost):
+            if left_out is None and not before.filter.admits_all_units(cost):
                 left_out = charge.id
         elif odometer is not None:
             odometer, times = timed(odometer, times, path, charge.loss)
@@ -287,34 +291,34 @@ class Accountant:
     @property
     def individual(self) -> bool:
         """Whether each unit keeps to the budget by itself."""
-        return isinstance(self.promise.start, WorstCaseFilter)
+        return isinstance(self.promise.initial_filter, WorstCaseFilter)
 
     @property
-    def left_out(self) -> int | None:
+    def first_exclusion(self) -> int | None:
         """The first row of the ledger from which somebody may have been left out; None while nobody was, surely."""
-        return self.whole.sync().left_out if self.individual else None
+        return self.root.sync().left_out if self.individual else None
 
     def worst_case(self, charge_id: int) -> tuple[Fraction, bool]:
         """What a row of the ledger cost at worst, as mu squared, and whether everybody surely took part in it."""
-        state = self.whole.sync()
-        return self.whole._worst[charge_id], state.left_out is None or charge_id < state.left_out
+        state = self.root.sync()
+        return self.root._worst[charge_id], state.left_out is None or charge_id < state.left_out
 
-    def surely(self, loss: Loss) -> bool:
+    def admits_all_units(self, loss: Loss) -> bool:
         """Whether everybody surely takes part in a question that would be charged this; always without such units.
 
         A function of the ledger alone.
         """
         if not self.individual:
             return True
-        whole = self.whole
+        whole = self.root
         state = whole.sync()
         if not isinstance(state.filter, WorstCaseFilter):  # it is one; the type checker does not know
             raise TypeError(type(state.filter).__name__)
-        path = self.tree.path(self.trunk, whole.trunk) or ()
-        _, cost = partition_cost(state.filter, state.parts, path, self.promise.enters(loss))
-        return state.left_out is None and state.filter.surely(cost)
+        path = self.tree.path(self.root_node, whole.root_node) or ()
+        _, cost = partition_cost(state.filter, state.parts, path, self.promise.to_filter_loss(loss))
+        return state.left_out is None and state.filter.admits_all_units(cost)
 
-    def refuse_nobody(self, question: str, version: str) -> None:
+    def refuse_if_no_unit_left(self, question: str, version: str) -> None:
         """Refuse a question that nobody can take part in: other versions of the table took all that anybody has.
 
         What somebody paid for a version of the table is not known in another one, where their rows may be others; so
@@ -324,7 +328,7 @@ class Accountant:
         ------
         BudgetExceeded
         """
-        whole = self.whole
+        whole = self.root
         state = whole.sync()
         if isinstance(state.filter, WorstCaseFilter):
             elsewhere = sum((worst for of, worst in state.by_version.items() if of != version), Fraction(0))
@@ -335,24 +339,24 @@ class Accountant:
                 )
 
     @property
-    def whole(self) -> Accountant:
+    def root(self) -> Accountant:
         """The account that pays for this one, if it is a part's."""
-        return self if self._around is None else self._around.whole
+        return self if self._around is None else self._around.root
 
-    def largest(self, known: GDP) -> float:
+    def max_mu(self, known: GDP) -> float:
         """The largest mu that a question of which `known` is paid can still be known at, rounded down; 0 if none."""
-        left = self.promise.left(self.filter)
+        left = self.promise.remaining(self.filter)
         return decimal_sqrt_down(known.mu_squared + left.mu_squared) if left.mu_squared else 0.0
 
-    def paid(self, charge_id: int) -> float:
+    def budget_fraction(self, charge_id: int) -> float:
         """The share of the whole budget that a row of the ledger took, rounded up; of a part what its session paid."""
         if self._around is not None:
-            return self._around.paid(charge_id)
+            return self._around.budget_fraction(charge_id)
         if charge_id not in self._paid:
             self.sync()
         return self._paid[charge_id]
 
-    def outlook(self, loss: Loss) -> tuple[float, float]:
+    def forecast(self, loss: Loss) -> tuple[float, float]:
         """What a loss would take of the whole budget, rounded up, and what would be left, rounded down.
 
         For a part both are of the session that pays, which may be nothing.  The loss is in the filter's kind.
@@ -360,14 +364,14 @@ class Accountant:
         filter_ = self.filter
         if self._around is None or self._place is None or isinstance(filter_, RogersFilter):
             after = filter_.step(loss).headroom if filter_.admits(loss) else 0.0
-            return filter_.share(loss), after
-        counted = filter_.counted(loss)
+            return filter_.budget_fraction(loss), after
+        counted = filter_.to_filter_loss(loss)
         _, grown = self._around.sync().parts.after((self._place,), counted.parts)
-        return self._around.outlook(counted.with_parts(grown))
+        return self._around.forecast(counted.with_parts(grown))
 
-    def counts(self, branch: str) -> bool:
+    def includes(self, branch: str) -> bool:
         """Whether what is asked on a branch is counted here."""
-        return self.tree.path(branch, self.trunk) is not None
+        return self.tree.path(branch, self.root_node) is not None
 
 
 def parameters_of(made: PrivacyGuarantee, public_size: int | None) -> dict[str, str]:
@@ -388,7 +392,7 @@ def _restored(
 ) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
     """Everything before the first row, with the parameters that were fixed then."""
     with refuse_unreadable("the settings"):
-        kept = made.with_figures(settings)
+        kept = made.with_parameters(settings)
         gamma = Fraction(float.fromhex(settings["odometer_gamma"]))
         slack = made.budget.discovery_delta
         odometer = MixtureOdometer(gamma, from_text(settings["odometer_delta"]), slack_delta=slack)

@@ -27,13 +27,13 @@ def admit(account: Accountant, question: str, loss: GDP, known: GDP) -> None:
         It does not fit; the message names the largest target that does.
     """
     filter_ = account.filter
-    if filter_.admits(account.promise.enters(loss)):
+    if filter_.admits(account.promise.to_filter_loss(loss)):
         return
-    largest = account.largest(known)
-    asked = GDP.from_squared(known.mu_squared + loss.mu_squared)
+    largest = account.max_mu(known)
+    asked = GDP.from_mu_squared(known.mu_squared + loss.mu_squared)
     paid = f", of which mu={known.mu!r} is paid already" if known.mu_squared else ""
     remedy = f"the largest that fits is mu={largest!r}, or share=1" if largest else "nothing is left"
-    if loss.delta and filter_.admits(account.promise.enters(GDP.from_squared(loss.mu_squared))):
+    if loss.delta and filter_.admits(account.promise.to_filter_loss(GDP.from_mu_squared(loss.mu_squared))):
         remedy = "its mu fits, its delta does not"
     if loss.delta:
         left = decimal_down(filter_.budget.delta - filter_.spent.delta)
@@ -56,16 +56,17 @@ def admit_launch(account: Accountant, what: str, loss: Loss) -> None:
     """
     filter_ = account.filter
     try:
-        fits = filter_.admits(account.promise.enters(loss))
+        fits = filter_.admits(account.promise.to_filter_loss(loss))
     except ConversionError as error:
         raise RequestError(
-            f"{what}: costs {loss.words(up=True)}, which the filter {account.promise.name!r} cannot count ({error}); "
+            f"{what}: costs {loss.format(up=True)}, which the filter {account.promise.filter_name!r} cannot count "
+            f"({error}); "
             "nothing was charged"
         ) from None
     if not fits:
-        largest = account.largest(GDP(0))
+        largest = account.max_mu(GDP(0))
         remedy = f"mu={largest!r} is the largest that fits" if largest else "nothing is left"
         raise BudgetExceeded(
-            f"{what}: {filter_.rule}; asked for {loss.words(up=True)}; {remedy}; nothing was charged and the "
+            f"{what}: {filter_.rule}; asked for {loss.format(up=True)}; {remedy}; nothing was charged and the "
             "session goes on"
         )

@@ -87,35 +87,35 @@ class FilterState:
         After everything that it admitted, up to its first refusal.
     parts : PartSums
         What the parts of partitions were charged.
-    refused : int or None
+    refused_at : int or None
         Row of the ledger that it would have refused, or could not have counted.
     """
 
     promise: PrivacyGuarantee
     filter: AnyFilter
     parts: PartSums = NO_PARTS
-    refused: int | None = None
+    refused_at: int | None = None
 
     def after(self, number: int, loss: Loss, path: Sequence[PartRef]) -> FilterState:
         """The filter after the next row, or still at the refusal."""
-        if self.refused is not None:
+        if self.refused_at is not None:
             return self
         try:
-            (filter_, parts), _ = step_filter(self.filter, self.parts, path, self.promise.enters(loss))
+            (filter_, parts), _ = step_filter(self.filter, self.parts, path, self.promise.to_filter_loss(loss))
             return replace(self, filter=filter_, parts=parts)
         except (BudgetExceeded, ConversionError):
-            return replace(self, refused=number)
+            return replace(self, refused_at=number)
 
     def after_run(self, run: ChargeBatch) -> FilterState:
         """The filter after all rows of a run: as one by one, since the more is asked the less a filter admits."""
-        if self.refused is not None:
+        if self.refused_at is not None:
             return self
         try:
-            if self.promise.slack is None:
+            if self.promise.shared_delta is None:
                 return replace(self, filter=self.filter.step(run.together))
             filter_ = self.filter
             for loss, times in run.repeats.items():
-                filter_ = _repeated(filter_, self.promise.enters(loss), times)
+                filter_ = _repeated(filter_, self.promise.to_filter_loss(loss), times)
             return replace(self, filter=filter_)
         except (BudgetExceeded, ConversionError):  # in one of the rows
             standing = self
@@ -125,7 +125,7 @@ class FilterState:
 
     def times(self, loss: Loss) -> int | None:
         """How many more releases like `loss` it would admit; None for one that costs nothing."""
-        return 0 if self.refused is not None else self.filter.times(self.promise.enters(loss))
+        return 0 if self.refused_at is not None else self.filter.max_repetitions(self.promise.to_filter_loss(loss))
 
 
 @dataclass(frozen=True)
@@ -170,15 +170,15 @@ class FilterComparison:
         public_size : int or None
             Known when the ledger was made; Rogers' odometer needs it.
         """
-        standings = {own.name: FilterState(own, own.start)}
+        standings = {own.filter_name: FilterState(own, own.initial_filter)}
         # Where each unit keeps to the budget by itself, what is public is the worst case, and no other filter is asked.
-        for name in () if isinstance(own.start, WorstCaseFilter) else FILTERS:
+        for name in () if isinstance(own.initial_filter, WorstCaseFilter) else FILTERS:
             try:
-                made = own if name == own.name else make_guarantee(name, own.budget)
+                made = own if name == own.filter_name else make_guarantee(name, own.budget)
             except InvalidValueError:
                 continue
-            standings[name] = FilterState(made, made.start)
-        return cls(own.name, standings, _odometers(own, mixture, standings, public_size))
+            standings[name] = FilterState(made, made.initial_filter)
+        return cls(own.filter_name, standings, _odometers(own, mixture, standings, public_size))
 
     @property
     def accumulator(self) -> SpentAccumulator:
@@ -204,7 +204,9 @@ class FilterComparison:
     def after_run(self, run: ChargeBatch) -> FilterComparison:
         """The state after all rows of a run: the same as `after` makes of one after the other."""
         own = self.standings[self.enforced].filter
-        if isinstance(own, WorstCaseFilter) and not (isinstance(own.budget, GDP) and own.surely(run.together)):
+        if isinstance(own, WorstCaseFilter) and not (
+            isinstance(own.budget, GDP) and own.admits_all_units(run.together)
+        ):
             comparison = self
             for number, loss in run.rows:
                 comparison = comparison.after(number, loss)
@@ -260,7 +262,7 @@ class FilterComparison:
         if odometer not in OF_EPSILONS or not isinstance(loss, GDP):
             return loss
         promise = self.standings[odometer].promise
-        return proportional_loss(loss.mu_squared, promise.slack or Fraction(0), promise.mu0_squared)
+        return proportional_loss(loss.mu_squared, promise.shared_delta or Fraction(0), promise.mu0_squared)
 
 
 def _repeated(of: Steps, loss: Loss, times: int) -> Steps:
@@ -298,7 +300,7 @@ def partition_cost(filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef],
         return parts, loss
     if isinstance(filter_, RogersFilter):
         raise ConversionError(f"partition: {partition_obstacle(filter_)}")
-    counted = filter_.counted(loss)
+    counted = filter_.to_filter_loss(loss)
     parts, grown = parts.after(path, counted.parts)
     return parts, counted.with_parts(grown)
 
@@ -335,5 +337,5 @@ def _odometers(
 
 def _order(standings: Mapping[str, FilterState]) -> Fraction:
     """The Renyi order at which this budget reaches furthest; 0 for a budget that has none."""
-    start = standings["rdp"].promise.start if "rdp" in standings else None
+    start = standings["rdp"].promise.initial_filter if "rdp" in standings else None
     return start.budget.orders[0] if isinstance(start, RDPFilter) else Fraction(0)

@@ -16,11 +16,11 @@ WORST_CASE = "Worst case"
 
 def participation_description(account: Accountant) -> str | None:
     """Who takes part so far and in further questions; None where all are accounted for alike."""
-    whole, last = account.whole.filter, account.whole.comparison.last
+    whole, last = account.root.filter, account.root.comparison.last
     if not isinstance(whole, WorstCaseFilter):
         return None
     each = "Each pays only for the questions that touch them, and what anybody has paid is private."
-    first = account.left_out
+    first = account.first_exclusion
     if first is not None:
         until = f"up to request {first - 1}" if first > 1 else "in no request"
         return (
@@ -30,7 +30,7 @@ def participation_description(account: Accountant) -> str | None:
         )
     if last is None:
         return f"Everybody surely takes part in whatever the worst case still covers. {each}"
-    times = whole.times(account.promise.enters(last))
+    times = whole.max_repetitions(account.promise.to_filter_loss(last))
     more = "no further question" if not times else f"{times:,} more question{'s' if times != 1 else ''}"
     return (
         f"Everybody surely took part so far, and takes part in {more} like the last one. After that some may be left "
@@ -42,7 +42,7 @@ def remaining_description(account: Accountant) -> str | None:
     """What is left, for the gauge; None where all are accounted for alike."""
     if not account.individual:
         return None
-    if account.left_out is not None:
+    if account.first_exclusion is not None:
         return "some may be left out"
     return f"{format_percent_down(account.filter.headroom)} left for everybody"
 

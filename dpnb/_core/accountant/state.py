@@ -16,7 +16,7 @@ from dpnb.errors import ConversionError
 
 @dataclass(frozen=True)
 class AccountantState:
-    """Filter and odometer after the rows of the ledger up to number `seen`.
+    """Filter and odometer after the rows of the ledger up to number `last_id`.
 
     One value, so that an interrupt never leaves the one a charge ahead of the other.
 
@@ -25,23 +25,23 @@ class AccountantState:
     filter : filter
     odometer : MixtureOdometer or None
         None once something was launched whose loss no time-uniform odometer counts.
-    parts, times : PartSums
+    parts, odometer_parts : PartSums
         What the parts of partitions were charged, in the filter's kind of loss and in the odometer's.
     left_out : int or None
         Under individual accounting the first row from which somebody may have been left out; None while everybody
         surely took part in everything.
     by_version : dict of str to Fraction
         Under individual accounting the worst case of each version of the table, as mu squared.
-    seen : int
+    last_id : int
     """
 
     filter: AnyFilter
     odometer: MixtureOdometer | None
     parts: PartSums = NO_PARTS
-    times: PartSums = NO_PARTS
+    odometer_parts: PartSums = NO_PARTS
     left_out: int | None = None
     by_version: Mapping[str, Fraction] = field(default_factory=dict)
-    seen: int = 0
+    last_id: int = 0
 
 
 def timed(

@@ -61,7 +61,7 @@ class Timeline:
         bounds = {
             name: bound
             for name, odometer in now.odometers.items()
-            if not paused and odometer.reading == "time-uniform" and math.isfinite(bound := odometer.bound)
+            if not paused and odometer.kind == "time-uniform" and math.isfinite(bound := odometer.bound)
         }
         self._points.append(TimelineEntry(self._count - 1, now.seen, spent, bounds))
         if len(self._points) > 4 * MAX_POINTS:

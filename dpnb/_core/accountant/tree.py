@@ -36,11 +36,11 @@ class Launch:
     id : int
         Of the row that launched it.
     kind, name : str
-    branch : str
+    node : str
         Where it was launched.
     version : str
         Of the table then.
-    about : mapping
+    details : mapping
         What it was launched with: the ``arguments`` as written, and what was ``resolved`` at the launch.
     closed_by : int or None
         The row that closed it.
@@ -49,12 +49,12 @@ class Launch:
     id: int
     kind: str
     name: str
-    branch: str
+    node: str
     version: str
-    about: Mapping[str, Any]
+    details: Mapping[str, Any]
     closed_by: int | None = None
 
-    def serves(self, version: str) -> bool:
+    def continues_with(self, version: str) -> bool:
         """Whether it goes on with that version of the table.
 
         A sub-session does, like a session: its budget is over everything that it ever releases.  What has been charged
@@ -63,7 +63,7 @@ class Launch:
         return self.kind == SUB_SESSION or self.version == version
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether it was closed."""
         return self.closed_by is not None
 
@@ -84,7 +84,7 @@ class BudgetTree:
     def sync(self) -> Mapping[int, Launch]:
         """All launches by their rows, as they stand now."""
         with self._ledger.lock.checked():
-            for charge in self._ledger.entries(after=self._seen):
+            for charge in self._ledger.summaries(after=self._seen):
                 with refuse_unreadable(f"row {charge.id}"):
                     self._note(charge)
             return dict(self._launches)  # a copy: other threads launch meanwhile
@@ -98,10 +98,10 @@ class BudgetTree:
             kind, name = KINDS[about["mechanism"]], about["name"]
             if not isinstance(name, str):
                 raise ValueError
-            self._launches[charge.id] = Launch(charge.id, kind, name, charge.branch, charge.version, about)
+            self._launches[charge.id] = Launch(charge.id, kind, name, charge.node, charge.table_version, about)
         self._seen = charge.id
 
-    def launched_in(self, trunk: str) -> list[Launch]:
+    def launches_in(self, trunk: str) -> list[Launch]:
         """What was launched in a session, the parts of its partitions and so on, but not inside its sub-sessions."""
         self.sync()
         return self._inside(trunk)
@@ -109,13 +109,13 @@ class BudgetTree:
     def _inside(self, trunk: str) -> list[Launch]:
         with self._ledger.lock.checked():
             launches = list(self._launches.values())
-        return [launch for launch in launches if self.path(launch.branch, trunk) is not None]
+        return [launch for launch in launches if self.path(launch.node, trunk) is not None]
 
-    def alive(self, trunk: str) -> list[Launch]:
+    def open_launches(self, trunk: str) -> list[Launch]:
         """Of these the ones that may still be asked."""
-        return [launch for launch in self.launched_in(trunk) if not self.is_closed(launch, trunk)]
+        return [launch for launch in self.launches_in(trunk) if not self.is_closed(launch, trunk)]
 
-    def alive_at(self, row: int, trunk: str) -> list[Launch]:
+    def open_launches_at(self, row: int, trunk: str) -> list[Launch]:
         """The ones that could be asked just after a row of the ledger was written, one that was taken in by `sync`."""
         return [
             launch
@@ -123,13 +123,13 @@ class BudgetTree:
             if launch.id <= row
             and all(
                 one.closed_by is None or one.closed_by > row
-                for one in (launch, *(outer for outer, _ in self._upwards(launch.branch, trunk)))
+                for one in (launch, *(outer for outer, _ in self._upwards(launch.node, trunk)))
             )
         ]
 
     def is_closed(self, launch: Launch, trunk: str = ROOT) -> bool:
         """Whether it, or anything that it was launched in, is closed."""
-        return launch.closed or any(outer.closed for outer, _ in self._upwards(launch.branch, trunk))
+        return launch.is_closed or any(outer.is_closed for outer, _ in self._upwards(launch.node, trunk))
 
     def path(self, branch: str, trunk: str) -> tuple[PartRef, ...] | None:
         """Through which parts a loss on a branch reaches a trunk, innermost first.
@@ -143,8 +143,8 @@ class BudgetTree:
             if launch.kind == SUB_SESSION:
                 return None
             if launch.kind == PARTITION:
-                places.append(PartRef(launch.id, part, int(launch.about["resolved"]["charged_parts_per_unit"])))
-            reached = launch.branch == trunk
+                places.append(PartRef(launch.id, part, int(launch.details["resolved"]["charged_parts_per_unit"])))
+            reached = launch.node == trunk
         return tuple(places) if reached else None
 
     def refuse_ended(self, branch: str, version: str) -> None:
@@ -156,13 +156,13 @@ class BudgetTree:
         """
         self.sync()
         for launch, _ in self._upwards(branch, ROOT):
-            if not launch.serves(version):
+            if not launch.continues_with(version):
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was launched for version {launch.version!r} of the table, and "
                     f"this is version {version!r}, in which a unit may be elsewhere; nothing was charged; launch it "
                     "anew, under the same name or another"
                 )
-            if launch.closed:
+            if launch.is_closed:
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was closed, and answers nothing new; nothing was charged; what "
                     "it has answered stays free; launch another one under a new name"
@@ -182,4 +182,4 @@ class BudgetTree:
                 )
             launch = found
             yield launch, step[1]
-            branch = launch.branch
+            branch = launch.node

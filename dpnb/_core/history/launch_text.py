@@ -21,6 +21,6 @@ def of(charge: Charge) -> str:
 
 def describe_comparison(charge: Charge) -> str:
     """What an above-threshold mechanism answered."""
-    said = charge.said or {}
+    said = charge.result or {}
     question = describe_plan(Plan.from_json(charge.plan), PlainView())
     return f"{question}: {'above' if said['above'] else 'below'} {float(from_text(said['threshold'])):g}"

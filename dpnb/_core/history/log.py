@@ -155,7 +155,7 @@ def _mu_of(loss: Loss) -> float:
     if implied is not None:
         return implied.mu
     rho = loss.parts[0] / loss.orders[0] if isinstance(loss, RDP) else loss.parts[0]
-    return GDP.from_squared(2 * rho).mu
+    return GDP.from_mu_squared(2 * rho).mu
 
 
 def gdp_of(loss: Loss) -> GDP | None:
@@ -187,14 +187,14 @@ class RequestLog:
         self._refused = 0
         self.refusals: deque[Refusal] = deque(maxlen=REFUSALS_KEPT)
 
-    def asked(self, charge: Charge, cell: str | None) -> None:
+    def note_request(self, charge: Charge, cell: str | None) -> None:
         """Note which cell asked for a row just now, be it for the first time or again."""
         with self._account.ledger.lock.checked():
             self._sync()
             if cell is not None and cell != self._cell.get(charge.id):
                 self._move(charge, cell)
 
-    def refused(self, question: str, error: DpnbError, cell: str | None) -> None:
+    def note_refusal(self, question: str, error: DpnbError, cell: str | None) -> None:
         """Note that a request was refused."""
         self._refused += 1
         question = printable(question)
@@ -258,12 +258,12 @@ class RequestLog:
         return pd.DataFrame(columns, index=pd.Index([line.id for line in lines], name="id"))
 
     def _sync(self) -> None:
-        for charge in self._account.ledger.entries(after=self._seen):
+        for charge in self._account.ledger.summaries(after=self._seen):
             self._seen = charge.id
-            if self._account.counts(charge.branch):
+            if self._account.includes(charge.node):
                 self._ids.append(charge.id)
-                if charge.cell is not None:
-                    self._move(charge, charge.cell)
+                if charge.cell_id is not None:
+                    self._move(charge, charge.cell_id)
 
     def _move(self, charge: Charge | ChargeSummary, cell: str) -> None:
         """From the cell that asked for a row before to the one that does now."""
@@ -274,7 +274,7 @@ class RequestLog:
             if not self._rows[before]:
                 del self._rows[before]
         self._cell[charge.id] = cell
-        self._rows.setdefault(cell, _CellRows()).add(charge.id, charge.loss, self._account.paid(charge.id))
+        self._rows.setdefault(cell, _CellRows()).add(charge.id, charge.loss, self._account.budget_fraction(charge.id))
         self._costs.pop(cell, None)
 
     def _placed(self, line: LogEntry) -> LogEntry:
@@ -284,18 +284,18 @@ class RequestLog:
 
     def _line(self, charge: Charge) -> LogEntry:
         """A row in words.  What was released once does not change, so that is worked out once."""
-        share, cell = self._account.paid(charge.id), self._cell.get(charge.id)
-        if charge.launch is not None or charge.said is not None:
+        share, cell = self._account.budget_fraction(charge.id), self._cell.get(charge.id)
+        if charge.launch is not None or charge.result is not None:
             words = printable(launch_text.of(charge))
-            return LogEntry(charge.id, words, charge.loss, share, None, charge.time, charge.state, cell)
+            return LogEntry(charge.id, words, charge.loss, share, None, charge.time, charge.status, cell)
         plan, request = plan_of(charge), request_of(charge)
         question = printable(describe_plan(plan, request.view))
-        if charge.state != "released":
-            return LogEntry(charge.id, question, charge.loss, share, None, charge.time, charge.state, cell)
+        if charge.status != "released":
+            return LogEntry(charge.id, question, charge.loss, share, None, charge.time, charge.status, cell)
         try:
             error = self._error(charge, plan, request)
         except PlanError:  # what an earlier version of dpnb answered may be refused by now
             error = None
-        line = LogEntry(charge.id, question, charge.loss, share, error, charge.time, charge.state, cell)
+        line = LogEntry(charge.id, question, charge.loss, share, error, charge.time, charge.status, cell)
         self._settled[charge.id] = line
         return line

@@ -58,7 +58,7 @@ class EstimateReader:
         if isinstance(self.query.plan.aggregation, Discovery):
             return self._named
         cells = self._shown(self.refinement, self.refinement.radius(self._alpha))
-        if len(self.refinement.looks) > 1 and not self.refinement.final:
+        if len(self.refinement.observations) > 1 and not self.refinement.is_final:
             first = self.refinement.first
             cells = cells.within(self._shown(first, first.radius(self._alpha)))
         return cells
@@ -83,7 +83,7 @@ class EstimateReader:
     @cached_property
     def _named(self) -> IntervalArrays:
         """The groups that a discovery named."""
-        (look,) = self.refinement.looks
+        (look,) = self.refinement.observations
         measured, alpha = look.measurement, binary_down(1 - self.request.confidence)
         least = least_named(measured.sigma, self.query.l2_sensitivity_squared, look.loss.delta, measured.exponent)
         return named_groups(measured, least, alpha_of_each(alpha, len(self.keys) if self.request.simultaneous else 1))

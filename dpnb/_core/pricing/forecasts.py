@@ -72,7 +72,7 @@ class ExpectedErrors:
             question.words,
             labels,
             isinstance(view, ColumnsView),
-            question.measured.l2_sensitivity_squared,
+            question.aggregation.l2_sensitivity_squared,
             self._now(),
             self._at,
             self._spread,
@@ -82,7 +82,7 @@ class ExpectedErrors:
         """What an expected error assumes; None if it rests on what is released or public."""
         if self._linear:
             return None
-        if self.question.alone:
+        if self.question.is_standalone:
             return NOT_ALL
         if self.rows is None:
             return None
@@ -116,7 +116,7 @@ class ExpectedErrors:
     @cached_property
     def _known(self) -> tuple[Cells, Cells] | None:
         refinement = self.question.refinement
-        return refinement.combined() if refinement.looks else None
+        return refinement.combined() if refinement.observations else None
 
     @cached_property
     def _linear(self) -> bool:
@@ -154,10 +154,10 @@ class ExpectedErrors:
 
     def _now(self) -> Cells | None:
         question, known = self.question, self._known
-        if known is None or question.alone:
+        if known is None or question.is_standalone:
             return None
         now = self._widths(known[1], question.refinement.radius(self._alpha), now=True)
-        if now is None or len(question.refinement.looks) == 1:
+        if now is None or len(question.refinement.observations) == 1:
             return now
         # An interval lies within the first look's.
         _, sigma = question.refinement.first.combined()
@@ -169,7 +169,7 @@ class ExpectedErrors:
         if question.discovery_delta:
             return None if self.target.simultaneous else self._widest_named(sigma)
         radius = question.combined.radius_at(sigma, self._alpha, final=self.target.final)
-        if known is None or question.measured.only is None:
+        if known is None or question.aggregation.cell_subset is None:
             cells = question.query.cells
             return self._widths(np.full(cells, sigma), np.full(cells, radius), sums=sums, place=place)
         sigmas, radii = known[1].copy(), question.refinement.radius(self._alpha)
@@ -188,7 +188,7 @@ class ExpectedErrors:
             yield self._at(sigma)
             return
         assumed = self.rows is not None and self.rows.assumed is not None and not self._own
-        if self.question.alone or assumed:  # fewer units take part, and nobody may know how many
+        if self.question.is_standalone or assumed:  # fewer units take part, and nobody may know how many
             yield None
             return
         for sums in self._moved():

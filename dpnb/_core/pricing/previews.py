@@ -34,14 +34,14 @@ def preview(questions: QueryPricer, plan: Plan, view: AnyView, target: Target, n
     with account.ledger.lock.checked():
         question = questions.question(plan, view, target.groups)
         rows = questions.rows(question)
-        question, total, cost = questions.priced(question, target, rows)
+        question, total, cost = questions.price(question, target, rows)
         if cost.mu_squared:
             refuse_after_final(question, target)
         before, promise = account.filter, account.promise
         expectations = questions.expectations(question, target, rows)
         expected = expectations.errors()
-        counted = promise.enters(cost)
-        share, after = account.outlook(counted)
+        counted = promise.to_filter_loss(cost)
+        share, after = account.forecast(counted)
     errors, assumed = expected.now, None
     if cost.mu_squared:
         errors, assumed = expected.at(_scale(question, total)), expectations.assumed(_scale(question, total))
@@ -49,28 +49,28 @@ def preview(questions: QueryPricer, plan: Plan, view: AnyView, target: Target, n
     query = question.query
     discovery = isinstance(plan.aggregation, Discovery)
     return Preview(
-        words=question.words,
-        asked=target.words,
-        target=total,
+        description=question.words,
+        request=target.words,
+        total_loss=total,
         cost=cost,
-        cost_share=share,
+        cost_fraction=share,
         confidence=decimal_down(target.confidence),
-        errors=errors,
+        half_widths=errors,
         error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
-        names=() if discovery else tuple(group.name for group in plan.by),
+        names=() if discovery else tuple(group.name for group in plan.group_by),
         keys=tuple(query.keys[cell] for cell in question.cells) if query.keys else ((),),
         outputs=outputs_of(view),
         headroom_after=after if fits else 0.0,
         fits=fits,
-        largest=None if fits else account.largest(question.known),
-        times=before.times(counted),
+        max_mu=None if fits else account.max_mu(question.known),
+        max_repetitions=before.max_repetitions(counted),
         contribution=contribution(query, questions.tables.unit(plan.source)),
-        refining=promise.refining,
+        refinement_note=promise.refining,
         assumption=_assumption(question, rows, errors, total, target),
-        assumed=None if errors is None else assumed,
-        known_errors=expected.now,
+        assumed_description=None if errors is None else assumed,
+        current_half_widths=expected.now,
         notice=notice,
-        who=_who(before, counted, alone=question.alone),
+        participation=_who(before, counted, alone=question.is_standalone),
     )
 
 
@@ -80,7 +80,7 @@ def _who(before: AnyFilter, cost: Loss, *, alone: bool) -> str | None:
         return None
     if alone:
         return "those who can still pay for it: some may be left out, so it is not combined with earlier looks"
-    times = before.times(cost)
+    times = before.max_repetitions(cost)
     if times is None:
         return "everybody, surely: this is known already"
     return f"everybody, surely; and so they would in {times - 1:,} more like it"
@@ -94,12 +94,12 @@ def explain(questions: QueryPricer, plan: Plan, view: AnyView) -> tuple[str, lis
 
 def _scale(question: QueryState, total: GDP) -> float:
     """Noise scale of the measured cells once they are known as well as by `total`."""
-    return sigma_for(question.measured.l2_sensitivity_squared, GDP.from_squared(total.mu_squared))
+    return sigma_for(question.aggregation.l2_sensitivity_squared, GDP.from_mu_squared(total.mu_squared))
 
 
 def _discovery(question: QueryState, total: GDP, target: Target) -> str:
     """How the error of a group depends on its size, and how common a group must be to be found."""
-    scale, groups = _scale(question, total), question.measured.l2_sensitivity_squared
+    scale, groups = _scale(question, total), question.aggregation.l2_sensitivity_squared
     least = threshold_for(scale, groups, question.discovery_delta)
     named = f"a group is named if its number of units, with noise, is at least {math.ceil(least):,}"
     if target.simultaneous:

@@ -91,15 +91,15 @@ class PublicSizes:
         assumption.  It is also assumed that groups are equally large, and that a tighter limit changes nothing.
         """
         plan = query.plan
-        if plan.where is not None or plan.keys is not None or not isinstance(plan.source, str):
+        if plan.where is not None or plan.group_keys is not None or not isinstance(plan.source, str):
             return None
         total, source, assumed = self.rows.get(plan.source), "public_rows", None
-        if unit.column is None or query.limits.rows == 1:
+        if unit.column is None or query.contribution_bounds.max_rows == 1:
             if self.units is not None and not plan.source:
                 total, source = self.units, "public_size"
-            elif query.limits.rows == 1 and unit.max_rows != 1:
+            elif query.contribution_bounds.max_rows == 1 and unit.max_rows != 1:
                 total = None
-        elif plan.limits != ContributionBounds():
+        elif plan.contribution_bounds != ContributionBounds():
             assumed = "the tighter limits leave out no row"
         if total is None and self.units is not None:
             total, source = self.units, "public_size"
@@ -184,7 +184,7 @@ def _columns(needed: Single) -> tuple[Expression, ...]:
 def _released(query: LinearQuery, counted: Plan, known: Known, *, own: bool) -> RowCounts | None:
     """The counts that a question's looks give, if they stand clear of the noise."""
     other, refinement = known(counted)
-    if not refinement.looks:
+    if not refinement.observations:
         return None
     sums, sigma = refinement.combined()
     for _, first, count in other.parts:
@@ -247,9 +247,9 @@ def refuse_unknown_error(
         )
     columns = _columns(needed)
     count = replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
-    whole = plan.where is None and not plan.by and isinstance(plan.source, str)
+    whole = plan.where is None and not plan.group_by and isinstance(plan.source, str)
     public = ", or give the session public_rows=" if whole else ""
-    group, smallest = (" in each group", "the smallest group") if plan.by else ("", "it")
+    group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
     assumed = f" (assumed that {rows.assumed})" if rows is not None and not looks else ""
     raise ErrorEstimateUnavailable(
         f"within: the error of the {question} depends on how many rows there are{group}, which no released count shows "

@@ -24,25 +24,25 @@ class QueryState:
     ----------
     query : LinearQuery
         Of all cells.
-    measured : LinearQuery
+    aggregation : LinearQuery
         Of the cells that are to be looked at.
     view : View
     refinement : Refinement
         The looks at it that can be combined.
-    alone : bool
+    is_standalone : bool
         A new look is combined with none of them: see `Questions.looks`.
     """
 
     query: LinearQuery
-    measured: LinearQuery
+    aggregation: LinearQuery
     view: AnyView
     refinement: CombinedObservations
-    alone: bool = False
+    is_standalone: bool = False
 
     @property
     def combined(self) -> CombinedObservations:
         """The looks that a new one is combined with."""
-        return CombinedObservations((), None, self.query.cells) if self.alone else self.refinement
+        return CombinedObservations((), None, self.query.cells) if self.is_standalone else self.refinement
 
     @property
     def words(self) -> str:
@@ -52,12 +52,16 @@ class QueryState:
     @property
     def cells(self) -> list[int]:
         """Places of the cells to be looked at."""
-        return list(range(self.query.cells)) if self.measured.only is None else list(self.measured.only)
+        return (
+            list(range(self.query.cells))
+            if self.aggregation.cell_subset is None
+            else list(self.aggregation.cell_subset)
+        )
 
     @property
     def known(self) -> GDP:
         """How well the cells to be looked at are known, as far as that saves anything."""
-        return self.combined.known(self.measured.l2_sensitivity_squared, self.measured.only)
+        return self.combined.known_loss(self.aggregation.l2_sensitivity_squared, self.aggregation.cell_subset)
 
     @property
     def discovery_delta(self) -> Fraction:
@@ -68,4 +72,4 @@ class QueryState:
     def missing(self, total: GDP) -> GDP:
         """What a release must cost so that the cells are known as well as by `total`."""
         squared = max(total.mu_squared - self.known.mu_squared, Fraction(0))
-        return GDP.from_squared(squared, self.discovery_delta)
+        return GDP.from_mu_squared(squared, self.discovery_delta)

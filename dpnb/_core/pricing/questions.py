@@ -52,7 +52,7 @@ class QueryPricer(NotCopyable):
             if key not in query.keys:
                 raise RequestError(f"groups: {key!r} is no group of the {plan.words}; name some of its keys")
         only, refinement = only_of(query, groups), self.refinement(query)
-        if only is not None and not refinement.looks:
+        if only is not None and not refinement.observations:
             raise RequestError(
                 f"groups: the first look at the {plan.words} is at all of its groups; release it without groups= "
                 "first, or group by these keys alone, as in groupby(..., keys=[...])"
@@ -76,12 +76,12 @@ class QueryPricer(NotCopyable):
         was clipped of less of them.  Their sums are then different quantities, and their weighted mean would be a third
         one that nobody asked about; so such a look stands alone.  Which looks these are follows from the ledger alone.
         """
-        looks, until = self.all_looks(plan), self.account.left_out
+        looks, until = self.all_looks(plan), self.account.first_exclusion
         return looks if until is None else [look for look in looks if look.id < until]
 
     def all_looks(self, plan: Plan) -> list[Charge]:
         """Every look at a question."""
-        return self.account.ledger.looks(self.version, self.account.trunk, query_key(plan))
+        return self.account.ledger.observations(self.version, self.account.root_node, query_key(plan))
 
     def refinement_of(self, query: LinearQuery, charges: list[Charge]) -> CombinedObservations:
         """What some rows of the ledger say about a question."""
@@ -103,7 +103,7 @@ class QueryPricer(NotCopyable):
         unit = self.tables.unit(question.query.plan.source)
         return known_row_counts(question.query, question.view, self.public, unit, known)
 
-    def priced(self, question: QueryState, target: Target, rows: RowCounts | None) -> tuple[QueryState, GDP, GDP]:
+    def price(self, question: QueryState, target: Target, rows: RowCounts | None) -> tuple[QueryState, GDP, GDP]:
         """The question as it would be looked at, how well it would be known, and what that costs.
 
         Where somebody might be left out of a further look, the look stands alone and is paid for in full.
@@ -115,13 +115,13 @@ class QueryPricer(NotCopyable):
         """
         total = self.resolve(question, target, rows)
         cost = question.missing(total)
-        if cost.mu_squared and not self.account.surely(cost):
+        if cost.mu_squared and not self.account.admits_all_units(cost):
             if target.groups:
                 raise RequestError(
                     f"groups: some units may be left out of a further look at the {question.words}, so it is not "
                     "combined with earlier ones; ask for these groups alone, as in groupby(..., keys=[...])"
                 )
-            question = replace(question, alone=True)
+            question = replace(question, is_standalone=True)
             total = self.resolve(question, target, rows)
             cost = question.missing(total)
         _refuse_unusual(question, cost)
@@ -135,15 +135,15 @@ class QueryPricer(NotCopyable):
             words=question.words,
             known=question.known,
             budget=self.account.budget,
-            share_left=lambda share: self.account.promise.left(self.account.filter, share),
+            share_left=lambda share: self.account.promise.remaining(self.account.filter, share),
             errors=expectations.errors(),
             unknown=lambda: refuse_unknown_error(
                 question.query.plan,
                 question.view,
                 rows,
                 enough=expectations.rows_are_enough(),
-                looks=len(question.refinement.looks),
-                alone=question.alone,
+                looks=len(question.refinement.observations),
+                alone=question.is_standalone,
             ),
         )
 
@@ -162,7 +162,7 @@ def refuse_shares_apart(view: AnyView, refinement: CombinedObservations, only: t
     ------
     RequestError
     """
-    if isinstance(view, Proportions) and (refinement.apart or only is not None):
+    if isinstance(view, Proportions) and (refinement.differs_by_cell or only is not None):
         raise RequestError(
             "shares: rest on all groups at once, so they cannot be told after some groups were refined by themselves; "
             "ask for the counts, or refine all groups together"
@@ -176,14 +176,14 @@ def refuse_after_final(question: QueryState, target: Target) -> None:
     ------
     RequestError
     """
-    if question.combined.final:
+    if question.combined.is_final:
         raise RequestError(
             f"{question.words}: was released with final=True, whose interval holds only if nothing follows; the budget "
             "is untouched; ask another question"
         )
-    if target.final and question.combined.looks:
+    if target.final and question.combined.observations:
         raise RequestError(
-            f"final: must be the first look at a question, and there are {len(question.combined.looks)} at the "
+            f"final: must be the first look at a question, and there are {len(question.combined.observations)} at the "
             f"{question.words}; leave final out"
         )
 

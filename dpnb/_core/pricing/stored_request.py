@@ -28,4 +28,4 @@ def request_of(charge: Charge) -> StoredRequest:
         It does not read as it was written.
     """
     with refuse_unreadable(f"row {charge.id}"):
-        return StoredRequest.from_json(charge.request)
+        return StoredRequest.from_json(charge.arguments)

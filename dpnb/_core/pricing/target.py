@@ -62,7 +62,7 @@ class Target:
         As written; None for a ``within=`` that names labels.
     confidence : Fraction
         Of the intervals.
-    each : tuple of (label, Fraction)
+    amounts : tuple of (label, Fraction)
         ``within=`` of single groups or statistics.
     simultaneous : bool
         All intervals hold at once with that confidence.
@@ -75,7 +75,7 @@ class Target:
     kind: str
     amount: Fraction | None
     confidence: Fraction
-    each: tuple[tuple[Label, Fraction], ...] = ()
+    amounts: tuple[tuple[Label, Fraction], ...] = ()
     simultaneous: bool = False
     final: bool = False
     groups: tuple[tuple[Key, ...], ...] = ()
@@ -89,12 +89,14 @@ class Target:
     def words(self) -> str:
         """The target as it was written, for example ``mu=0.3``."""
         if self.amount is None:
-            return f"{self.kind}={{{', '.join(f'{label!r}: {float(amount):.6g}' for label, amount in self.each)}}}"
+            return f"{self.kind}={{{', '.join(f'{label!r}: {float(amount):.6g}' for label, amount in self.amounts)}}}"
         return f"{self.kind}={float(self.amount):.6g}"
 
     def to_json(self, view: AnyView) -> str:
         """The arguments as written, and what is read off; part of a request's identity."""
-        amount = [[label, to_text(part)] for label, part in self.each] if self.amount is None else to_text(self.amount)
+        amount = (
+            [[label, to_text(part)] for label, part in self.amounts] if self.amount is None else to_text(self.amount)
+        )
         content: dict[str, Any] = {self.kind: amount, "confidence": to_text(self.confidence)}
         content["view"] = json.loads(view_to_json(view))
         for name in ("simultaneous", "final", "groups"):
@@ -272,12 +274,12 @@ def resolve(
     if target.kind == "mu":
         return GDP(amount)
     if target.kind == "rho":
-        return GDP.from_squared(2 * amount)
+        return GDP.from_mu_squared(2 * amount)
     if target.kind == "share":
         extra = share_left(amount)
         if not extra.mu_squared:
             raise BudgetExceeded(f"{words}: share of what is left, but nothing is left; nothing was charged")
-        return GDP.from_squared(known.mu_squared + extra.mu_squared)
+        return GDP.from_mu_squared(known.mu_squared + extra.mu_squared)
     return _from_epsilon(amount, budget)
 
 
@@ -353,7 +355,7 @@ def _wanted(target: Target, errors: ErrorModel) -> Cells:
                 f"within: the statistics of {errors.words} have different units; name one, as in within={{'mean': 0.3}}"
             )
         return np.full((len(errors.labels), len(errors.labels[0])), decimal_down(target.amount))
-    asked = dict(target.each)
+    asked = dict(target.amounts)
     wanted = np.full((len(errors.labels), len(errors.labels[0])), np.inf)
     used: set[Label] = set()
     for row, labels in enumerate(errors.labels):

@@ -144,7 +144,7 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
         return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step_of(node)))
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {described(kind)}; group by dpnb.Categories, by "
-        "dpnb.cut(column, edges), by .round() of a number (or declare it with whole=True) or by a part of a date"
+        "dpnb.cut(column, edges), by .round() of a number (or declare it with integer=True) or by a part of a date"
     )
 
 
@@ -173,7 +173,7 @@ def _column(name: object, schema: Schema) -> Dtype:
     if declared is None:
         raise PlanError(f"column {name!r}: not in the schema; the columns are {', '.join(map(repr, schema))}")
     if isinstance(declared, Bounded):
-        return Numeric(declared.low, declared.high, declared.whole)
+        return Numeric(declared.low, declared.high, declared.integer)
     if isinstance(declared, Categories):
         return Categorical(declared.values)
     return Timestamp(declared.low, declared.high) if isinstance(declared, Dates) else String()

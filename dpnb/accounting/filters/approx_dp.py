@@ -35,7 +35,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     conversion_delta : Number
         In (0, 1): what turning zCDP into epsilon may fail by.
     slack_delta : Number
-        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     --------
     >>> from dpnb.accounting import ApproxDPFilter, PureDP
     >>> filter_ = ApproxDPFilter(epsilon=1, conversion_delta=1e-6)
-    >>> filter_.times(PureDP(0.01))
+    >>> filter_.max_repetitions(PureDP(0.01))
     349
     """
 
@@ -73,7 +73,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         # y*/2 is the rho whose simple conversion is epsilon (Feldman and Zrnic 2021, Theorem 4.9).
         self._start(ZCDP(rho_from_epsilon(self.epsilon, delta=delta, method="simple"), slack))
 
-    def counted(self, loss: Loss) -> ZCDP:
+    def to_filter_loss(self, loss: Loss) -> ZCDP:
         """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem."""
         if type(loss) is ZCDP:
             return loss
@@ -95,7 +95,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
             f"within {decimal_down(self.epsilon)!r}{self._delta_rule}"
         )
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
 
         At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight

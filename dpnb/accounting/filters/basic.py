@@ -43,15 +43,15 @@ class BasicFilter(SumFilter[ApproxDP]):
     def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:
         self._start(ApproxDP(non_negative(epsilon, name="epsilon"), delta))
 
-    def counted(self, loss: Loss) -> ApproxDP:
+    def to_filter_loss(self, loss: Loss) -> ApproxDP:
         """The loss as (epsilon, delta)-DP; one that has no epsilon of its own must be converted before."""
         return loss if type(loss) is ApproxDP else ApproxDP.of(*own_epsilon_delta(loss))
 
     @property
     def rule(self) -> str:
         """What the filter holds to, in words."""
-        return f"the sums of epsilon and delta must stay within {self.budget.words(up=False, with_delta=True)}"
+        return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guarantee`."""
         return decimal_up(self.budget.epsilon) if checked_delta(delta) >= self.budget.delta else math.inf

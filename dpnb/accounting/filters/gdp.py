@@ -26,7 +26,7 @@ class GDPFilter(SumFilter[GDP]):
     mu : Number
         The budget mu0, at least 0; a float means its shortest decimal.
     delta : Number
-        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class GDPFilter(SumFilter[GDP]):
         new._start(convert(budget, GDP))
         return new
 
-    def counted(self, loss: Loss) -> GDP:
+    def to_filter_loss(self, loss: Loss) -> GDP:
         """The loss as GDP; ZCDP and RDP do not imply it."""
         return loss if type(loss) is GDP else convert(loss, GDP)
 
@@ -67,7 +67,7 @@ class GDPFilter(SumFilter[GDP]):
         """What the filter holds to, in words."""
         return f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2{self._delta_rule}"
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
 
         Dong, Roth and Su 2022, Corollary 2.13, at what the filter's own delta leaves of `delta`.

@@ -20,7 +20,7 @@ class Filter(Protocol):
     >>> isinstance(GDPFilter(mu=1), Filter)
     True
     >>> filter_ = GDPFilter(mu=1).step(GDP(0.6))
-    >>> filter_.share(GDP(0.4)), filter_.times(GDP(0.1))
+    >>> filter_.budget_fraction(GDP(0.4)), filter_.max_repetitions(GDP(0.1))
     (0.16, 64)
     """
 
@@ -52,7 +52,7 @@ class Filter(Protocol):
         """The filter after the loss, or `BudgetExceeded`."""
         ...
 
-    def share(self, loss: Loss) -> float:
+    def budget_fraction(self, loss: Loss) -> float:
         """The share of the whole budget that the loss takes, whether it fits or not; rounded up."""
         ...
 
@@ -60,11 +60,11 @@ class Filter(Protocol):
         """The largest single loss that is still admitted."""
         ...
 
-    def times(self, loss: Loss) -> int | None:
+    def max_repetitions(self, loss: Loss) -> int | None:
         """How many more losses like this one are admitted; None for one that costs nothing."""
         ...
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon at `delta` that the whole budget promises, rounded up."""
         ...
 

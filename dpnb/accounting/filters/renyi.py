@@ -45,7 +45,7 @@ class RDPFilter(SumFilter[RDP]):
     def __init__(self, budget: Mapping[Any, Number]) -> None:
         self._start(RDP(budget))
 
-    def counted(self, loss: Loss) -> RDP:
+    def to_filter_loss(self, loss: Loss) -> RDP:
         """The loss at the filter's orders."""
         if isinstance(loss, RDP) and loss.orders == self.budget.orders:
             return loss
@@ -54,9 +54,9 @@ class RDPFilter(SumFilter[RDP]):
     @property
     def rule(self) -> str:
         """What the filter holds to, in words."""
-        return f"at each order the sum of Renyi losses must stay within {self.budget.words(up=False)}"
+        return f"at each order the sum of Renyi losses must stay within {self.budget.format(up=False)}"
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
 
         The best of the orders, whose budgets were all fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).

@@ -125,7 +125,7 @@ class RogersFilter(Frozen):
     --------
     >>> from dpnb.accounting import PureDP, RogersFilter
     >>> filter_ = RogersFilter(epsilon=1, delta=1e-6)
-    >>> filter_.admits(PureDP(0.05)), filter_.times(PureDP(0.01))
+    >>> filter_.admits(PureDP(0.05)), filter_.max_repetitions(PureDP(0.01))
     (True, 147)
     """
 
@@ -198,7 +198,7 @@ class RogersFilter(Frozen):
             share = min(share, 1 - self.deltas / self.terms.deltas)
         return decimal_down(max(share, _ZERO))
 
-    def share(self, loss: Loss) -> float:
+    def budget_fraction(self, loss: Loss) -> float:
         """The share of the whole budget that `loss` takes now, rounded up; above 1 or infinite if it never fits.
 
         Raises
@@ -228,7 +228,7 @@ class RogersFilter(Frozen):
             low, high = (middle, high) if fits(middle) else (low, middle)
         return ApproxDP(low, left)
 
-    def times(self, loss: Loss) -> int | None:
+    def max_repetitions(self, loss: Loss) -> int | None:
         """How many more losses like `loss` are admitted; None if it costs nothing.
 
         Raises
@@ -253,7 +253,7 @@ class RogersFilter(Frozen):
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP: the budget's from its delta on.
 
         Parameters
@@ -284,8 +284,8 @@ class RogersFilter(Frozen):
         left = self.affordable()
         return refusal(
             rule=self.rule,
-            loss=loss.words(up=True),
-            left=left.words(up=False, with_delta=True),
+            loss=loss.format(up=True),
+            left=left.format(up=False, with_delta=True),
             headroom=self.headroom,
             anything=left.epsilon > 0,
         )

@@ -58,7 +58,7 @@ class SumFilter(Frozen, Generic[L]):
     budget: L
     spent: L
 
-    def counted(self, loss: Loss) -> L:
+    def to_filter_loss(self, loss: Loss) -> L:
         """The loss in the kind in which this filter counts.
 
         Raises
@@ -73,7 +73,7 @@ class SumFilter(Frozen, Generic[L]):
         """What the filter holds to, in words."""
         raise NotImplementedError
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP, rounded up; infinite if there is none.
 
         Parameters
@@ -106,7 +106,7 @@ class SumFilter(Frozen, Generic[L]):
         ConversionError
             The filter cannot count `loss`.
         """
-        return (self.spent + self.counted(loss)).within(self.budget)
+        return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
     def step(self, loss: Loss) -> Self:
         """The filter after `loss`.
@@ -118,7 +118,7 @@ class SumFilter(Frozen, Generic[L]):
         ConversionError
             The filter cannot count `loss`.
         """
-        total = self.spent + self.counted(loss)
+        total = self.spent + self.to_filter_loss(loss)
         if not total.within(self.budget):
             raise BudgetExceeded(self._refusal(loss))
         return self._changed(spent=total)
@@ -133,7 +133,7 @@ class SumFilter(Frozen, Generic[L]):
         shares = [1 - spent / budget if budget else _ZERO for name, spent, budget in pairs if budget or name != "delta"]
         return decimal_down(min(shares))
 
-    def share(self, loss: Loss) -> float:
+    def budget_fraction(self, loss: Loss) -> float:
         """The share of the whole budget that `loss` takes, rounded up; above 1 or infinite for one that never fits.
 
         Raises
@@ -141,13 +141,13 @@ class SumFilter(Frozen, Generic[L]):
         ConversionError
             The filter cannot count `loss`.
         """
-        return _share(self.counted(loss).parts, self.budget.parts)
+        return _share(self.to_filter_loss(loss).parts, self.budget.parts)
 
     def affordable(self) -> Loss:
         """The exact remainder: `step` admits it, and nothing larger in any part."""
         return self.budget - self.spent
 
-    def times(self, loss: Loss) -> int | None:
+    def max_repetitions(self, loss: Loss) -> int | None:
         """How many more losses like `loss` are admitted; None if it costs nothing.
 
         Raises
@@ -156,13 +156,13 @@ class SumFilter(Frozen, Generic[L]):
             The filter cannot count `loss`.
         """
         left = (self.budget - self.spent).parts
-        cost = self.counted(loss).parts
+        cost = self.to_filter_loss(loss).parts
         return min((int(rest // part) for rest, part in zip(left, cost, strict=True) if part), default=None)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(budget={self.budget!r}, spent={self.spent!r})"
 
-    def restarted(self, budget: Loss) -> Self:
+    def with_budget(self, budget: Loss) -> Self:
         """A fresh filter of the same rule with another budget of the same kind.
 
         Raises
@@ -190,8 +190,8 @@ class SumFilter(Frozen, Generic[L]):
         with_delta = bool(self.budget.delta or loss.delta)
         return refusal(
             rule=self.rule,
-            loss=loss.words(up=True),
-            left=left.words(up=False, with_delta=with_delta),
+            loss=loss.format(up=True),
+            left=left.format(up=False, with_delta=with_delta),
             headroom=self.headroom,
             anything=all(part for part, whole in zip(left.parts, self.budget.parts, strict=True) if whole)
             and any(self.budget.parts),

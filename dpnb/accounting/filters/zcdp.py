@@ -25,7 +25,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
     rho : Number
         At least 0; a float means its shortest decimal.
     delta : Number
-        Budget for the losses' deltas, in [0, 1]; with 1 the `guarantee` is infinite.
+        Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
     Raises
     ------
@@ -36,14 +36,14 @@ class ZCDPFilter(SumFilter[ZCDP]):
     --------
     >>> from dpnb.accounting import GDP, ZCDPFilter
     >>> filter_ = ZCDPFilter(rho=0.5).step(GDP(0.6))
-    >>> filter_.affordable(), round(filter_.guarantee(delta=1e-6), 3)
+    >>> filter_.affordable(), round(filter_.guaranteed_epsilon(delta=1e-6), 3)
     (ZCDP(rho=0.32), 5.222)
     """
 
     def __init__(self, rho: Number, delta: Number = 0.0) -> None:
         self._start(ZCDP(non_negative(rho, name="rho"), delta))
 
-    def counted(self, loss: Loss) -> ZCDP:
+    def to_filter_loss(self, loss: Loss) -> ZCDP:
         """The loss as zCDP; RDP of finitely many orders does not imply it."""
         return loss if type(loss) is ZCDP else convert(loss, ZCDP)
 
@@ -52,7 +52,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
         """What the filter holds to, in words."""
         return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}{self._delta_rule}"
 
-    def guarantee(self, delta: Number) -> float:
+    def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
 
         Canonne, Kamath and Steinke 2020, at what the filter's own delta leaves of `delta`.

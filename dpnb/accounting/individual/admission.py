@@ -32,29 +32,29 @@ class UnitChargeTerms:
     ----------
     sigma : float
         Standard deviation of the noise, in integer steps.
-    longest_squared : int
+    max_norm_squared : int
         No square of a unit's norm is larger.
-    surely : bool
+    all_admitted : bool
         Everybody can surely pay.
-    in_part : bool
+    clips : bool
         Who cannot pay for all of it counts with as much as can be paid for.
 
     Examples
     --------
     >>> from dpnb.accounting.individual import UnitChargeTerms
-    >>> UnitChargeTerms(sigma=4.0, longest_squared=9, surely=False).rough
+    >>> UnitChargeTerms(sigma=4.0, max_norm_squared=9, all_admitted=False).rough
     False
     """
 
     sigma: float
-    longest_squared: int
-    surely: bool
-    in_part: bool = False
+    max_norm_squared: int
+    all_admitted: bool
+    clips: bool = False
 
     @property
     def rough(self) -> bool:
         """Whether squares are doubles that were rounded up themselves."""
-        return self.longest_squared >= EXACT
+        return self.max_norm_squared >= EXACT
 
 
 class UnitAdmission:
@@ -70,7 +70,7 @@ class UnitAdmission:
     --------
     >>> import numpy as np
     >>> from dpnb.accounting.individual import IndividualFilter, UnitAdmission, UnitChargeTerms
-    >>> terms = UnitChargeTerms(sigma=2.0, longest_squared=9, surely=False)
+    >>> terms = UnitChargeTerms(sigma=2.0, max_norm_squared=9, all_admitted=False)
     >>> till = UnitAdmission(IndividualFilter(units=3, budget=1), terms)
     >>> till.active(np.array([0, 2]), np.array([1.0, 9.0]))
     array([ True, False])
@@ -80,9 +80,9 @@ class UnitAdmission:
 
     def __init__(self, units: IndividualFilter, terms: UnitChargeTerms) -> None:
         self.units, self._terms = units, terms
-        self.owners: Places = np.zeros(0, np.int64)
-        self.asked: Floats = np.zeros(0)
-        self.radii: Floats | None = None
+        self.unit_indices: Places = np.zeros(0, np.int64)
+        self.requested: Floats = np.zeros(0)
+        self.clip_norms: Floats | None = None
         """To which norm the vectors of those are to be scaled down who can pay for a part, unit by unit; -1 for the
         others.  None where nobody counts in part, which is public."""
 
@@ -97,23 +97,23 @@ class UnitAdmission:
             Of the norms of what they add, rounded up.
         """
         self._note(owners, squares)
-        if self._terms.surely:
-            self.units = self.units.charge(self.asked, of=owners)
+        if self._terms.all_admitted:
+            self.units = self.units.charge(self.requested, of=owners)
             return None
-        if not self._terms.in_part:
-            self.units, active = self.units.step(self.asked, of=owners)
+        if not self._terms.clips:
+            self.units, active = self.units.step(self.requested, of=owners)
             return active
-        self.units, allowed = self.units.step_in_part(self.asked, of=owners)
-        short = allowed < self.asked
-        self.radii = np.full(len(self.units.spent), -1.0)
-        self.radii[owners[short]] = np.sqrt(allowed[short]) * self._terms.sigma * (1 - ROOT_MARGIN)
+        self.units, allowed = self.units.step_clipped(self.requested, of=owners)
+        short = allowed < self.requested
+        self.clip_norms = np.full(len(self.units.spent), -1.0)
+        self.clip_norms[owners[short]] = np.sqrt(allowed[short]) * self._terms.sigma * (1 - ROOT_MARGIN)
         return np.asarray(~short)
 
     def _note(self, owners: Places, squares: Floats) -> None:
         terms = self._terms
-        self.owners = owners
-        if terms.longest_squared > FEW:
-            self.asked = losses_of_squares(squares, sigma=terms.sigma, rough=terms.rough)
+        self.unit_indices = owners
+        if terms.max_norm_squared > FEW:
+            self.requested = losses_of_squares(squares, sigma=terms.sigma, rough=terms.rough)
         else:  # as of counts: every loss that there can be
-            table = losses_of_squares(np.arange(terms.longest_squared + 1.0), sigma=terms.sigma)
-            self.asked = table[squares.astype(np.int64)]
+            table = losses_of_squares(np.arange(terms.max_norm_squared + 1.0), sigma=terms.sigma)
+            self.requested = table[squares.astype(np.int64)]

@@ -40,16 +40,16 @@ class IndividualFilter(Frozen):
         What each unit may lose in all, zCDP rho or Renyi loss at one order, >= 0 and below 2^1000.
     units : int
         Number of units, >= 0.
-    mode : {"skip", "drop", "clip"}
+    on_exhausted : {"skip", "drop", "clip"}
         "skip" (Algorithm 3): a unit that cannot pay sits out, is charged nothing and may return for a cheaper
         question.  "drop" (the set S_t of Theorem 1.2): once out, out for ever.  They are different sets and both are
         private; accuracy is with respect to the one that was used.  "clip" (Algorithm 7): like "skip", and a question
-        that can be scaled down takes `step_in_part`.
+        that can be scaled down takes `step_clipped`.
 
     Raises
     ------
     InvalidValueError
-        A budget or mode outside these ranges, or units that is no integer >= 0.
+        A budget or on_exhausted outside these ranges, or units that is no integer >= 0.
 
     Notes
     -----
@@ -64,20 +64,22 @@ class IndividualFilter(Frozen):
     >>> state = IndividualFilter(1, units=2)
     >>> state, active = state.step([0.75, 0.25])
     >>> state
-    IndividualFilter(budget=1, mode='skip')
+    IndividualFilter(budget=1, on_exhausted='skip')
     """
 
     budget: Fraction
-    mode: OnExhausted
+    on_exhausted: OnExhausted
     _spent: Floats
     _inside: NDArray[np.bool_]  # who may still take part; everybody but with "drop"
 
-    def __init__(self, budget: Number, units: int, mode: OnExhausted = "skip") -> None:
-        if mode not in get_args(OnExhausted):
-            raise InvalidValueError(f"mode must be 'skip', 'drop' or 'clip', got {shown(mode)}; give one of them")
+    def __init__(self, budget: Number, units: int, on_exhausted: OnExhausted = "skip") -> None:
+        if on_exhausted not in get_args(OnExhausted):
+            raise InvalidValueError(
+                f"on_exhausted must be 'skip', 'drop' or 'clip', got {shown(on_exhausted)}; give one of them"
+            )
         count = unit_count(units)
         budget_as_double(budget, name="budget")
-        self._set(budget=exact(budget), mode=mode)
+        self._set(budget=exact(budget), on_exhausted=on_exhausted)
         self._set(_spent=read_only(np.zeros(count)), _inside=read_only(np.ones(count, dtype=np.bool_)))
 
     @property
@@ -118,11 +120,11 @@ class IndividualFilter(Frozen):
         after = plus_up(before, asked)
         active = self._inside[places] & (after <= self._limit())
         state = self._with(places, np.where(active, after, before))
-        if self.mode == "drop":
+        if self.on_exhausted == "drop":
             state = state._changed(_inside=changed(self._inside, places, active))
         return state, active
 
-    def step_in_part(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
+    def step_clipped(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
         """The filter after a question in which a unit takes part as far as it can pay, and how far that is.
 
         Parameters
@@ -184,11 +186,11 @@ class IndividualFilter(Frozen):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, IndividualFilter):
             return NotImplemented
-        same = self.budget == other.budget and self.mode == other.mode
+        same = self.budget == other.budget and self.on_exhausted == other.on_exhausted
         return same and np.array_equal(self._spent, other._spent) and np.array_equal(self._inside, other._inside)
 
     def __hash__(self) -> int:
-        return hash((self.budget, self.mode))  # of what is public alone
+        return hash((self.budget, self.on_exhausted))  # of what is public alone
 
     def __repr__(self) -> str:
-        return f"IndividualFilter(budget={self.budget}, mode={self.mode!r})"
+        return f"IndividualFilter(budget={self.budget}, on_exhausted={self.on_exhausted!r})"

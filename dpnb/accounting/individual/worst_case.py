@@ -30,26 +30,26 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
 
     Notes
     -----
-    `headroom`, `affordable` and `times` are about everybody: what is left for the unit that pays for everything in
-    full, and how many more questions everybody surely takes part in.  Once the sum of the worst cases has reached the
-    budget it stays there, also for questions that are cheaper than the one that passed it.
+    `headroom`, `affordable` and `max_repetitions` apply to all units: what is left for a unit that pays for
+    everything in full, and how many more questions every unit takes part in.  Once the sum of the worst cases has
+    reached the budget it stays there, also for questions that are cheaper than the one that passed it.
 
     Examples
     --------
     >>> from dpnb.accounting import GDP, GDPFilter
     >>> from dpnb.accounting.individual import worst_case_filter
     >>> public = worst_case_filter(GDPFilter(mu=1)).step(GDP(0.8))
-    >>> public.surely(GDP(0.5)), public.surely(GDP(0.8)), public.admits(GDP(0.8))
+    >>> public.admits_all_units(GDP(0.5)), public.admits_all_units(GDP(0.8)), public.admits(GDP(0.8))
     (True, False, True)
     """
 
     def admits(self, loss: Loss) -> bool:
         """Whether the losses' deltas fit; a unit that cannot pay the rest is left out of the question instead."""
-        return (self.spent + self.counted(loss)).delta <= self.budget.delta
+        return (self.spent + self.to_filter_loss(loss)).delta <= self.budget.delta
 
-    def surely(self, loss: Loss) -> bool:
+    def admits_all_units(self, loss: Loss) -> bool:
         """Whether everybody can surely pay for a question: the worst cases of all together are within the budget."""
-        return (self.spent + self.counted(loss)).within(self.budget)
+        return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
     def step(self, loss: Loss) -> Self:
         """After a question, whoever took part in it.
@@ -59,14 +59,14 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
         BudgetExceeded
             Its delta does not fit.
         """
-        total = self.spent + self.counted(loss)
+        total = self.spent + self.to_filter_loss(loss)
         if total.delta > self.budget.delta:
             raise BudgetExceeded(self._refusal(loss))
         capped = tuple(min(part, whole) for part, whole in zip(total.parts, self.budget.parts, strict=True))
         return self._changed(spent=total.with_parts(capped))
 
     @property
-    def full(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether nothing is left for the unit that pays for everything in full."""
         return self.spent.parts[0] == self.budget.parts[0]
 
@@ -91,7 +91,7 @@ class WorstCaseGDPFilter(WorstCaseFilter[GDP], GDPFilter):
 
     def mu_squared(self, loss: Loss) -> Fraction:
         """A loss as mu squared."""
-        return self.counted(loss).mu_squared
+        return self.to_filter_loss(loss).mu_squared
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -100,7 +100,7 @@ class WorstCaseZCDPFilter(WorstCaseFilter[ZCDP], ZCDPFilter):
 
     def mu_squared(self, loss: Loss) -> Fraction:
         """A loss as mu squared: twice the rho of a Gaussian answer."""
-        return 2 * self.counted(loss).rho
+        return 2 * self.to_filter_loss(loss).rho
 
 
 def worst_case_filter(filter_: object) -> WorstCaseFilter[GDP] | WorstCaseFilter[ZCDP]:

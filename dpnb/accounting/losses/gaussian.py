@@ -61,7 +61,7 @@ class GDP(Loss):
         return self.parts[1]
 
     @classmethod
-    def from_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
+    def from_mu_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
         """The loss whose mu squared is given, so that mu itself may be irrational.
 
         Raises
@@ -82,7 +82,7 @@ class GDP(Loss):
         # Built from whole numbers: four times as fast as a division of Fractions.
         return Fraction(self.mu_squared.numerator, 2 * self.mu_squared.denominator)
 
-    def words(self, *, up: bool, with_delta: bool = False) -> str:
+    def format(self, *, up: bool, with_delta: bool = False) -> str:
         """The loss for a message, with mu itself: see :meth:`Loss.words`."""
         mu = self.mu if up else decimal_sqrt_down(self.mu_squared)
         delta = decimal_up(self.delta) if up else decimal_down(self.delta)

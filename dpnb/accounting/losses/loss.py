@@ -29,7 +29,7 @@ class Loss:
     >>> from dpnb.accounting import GDP
     >>> GDP(0.3) + GDP(0.4)
     GDP(mu=0.5)
-    >>> GDP(0.3).within(GDP(0.4)), GDP(0.3).words(up=True)
+    >>> GDP(0.3).within(GDP(0.4)), GDP(0.3).format(up=True)
     (True, 'mu=0.3')
     """
 
@@ -118,7 +118,7 @@ class Loss:
         """Whether it costs anything."""
         return any(self.parts)
 
-    def words(self, *, up: bool, with_delta: bool = False) -> str:
+    def format(self, *, up: bool, with_delta: bool = False) -> str:
         """The loss for a message, for example ``mu=0.5 and delta=1e-06``.
 
         Parameters
@@ -135,7 +135,7 @@ class Loss:
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.words(up=True).replace(' and ', ', ')})"
+        return f"{type(self).__name__}({self.format(up=True).replace(' and ', ', ')})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return loss_from_json, (self.to_json(),)  # pickling and copying

@@ -90,13 +90,13 @@ class RDP(Loss):
             )
         return True
 
-    def words(self, *, up: bool, with_delta: bool = False) -> str:
+    def format(self, *, up: bool, with_delta: bool = False) -> str:
         """The curve for a message: see :meth:`Loss.words`; there is no delta."""
         rounded = decimal_up if up else decimal_down
         return f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
 
     def __repr__(self) -> str:
-        return f"RDP({self.words(up=True).removeprefix('rho=')})"
+        return f"RDP({self.format(up=True).removeprefix('rho=')})"
 
     def to_json(self) -> dict[str, str]:
         """The loss as texts, one entry an order, read back exactly by :func:`loss_from_json`."""

@@ -32,7 +32,7 @@ class Accumulator(OdometerState):
     """Base of the accumulators."""
 
     @property
-    def reading(self) -> OdometerKind:
+    def kind(self) -> OdometerKind:
         """``"accumulator"``."""
         return "accumulator"
 

@@ -32,7 +32,7 @@ class Odometer(Protocol):
     measure: ClassVar[str]
 
     @property
-    def reading(self) -> OdometerKind:
+    def kind(self) -> OdometerKind:
         """What the bound means."""
         ...
 

@@ -47,7 +47,7 @@ class SpentAccumulator(OdometerState):
         self._set(spent=filter.spent)
 
     @property
-    def reading(self) -> OdometerKind:
+    def kind(self) -> OdometerKind:
         """``"accumulator"``."""
         return "accumulator"
 
@@ -60,7 +60,7 @@ class SpentAccumulator(OdometerState):
     def words(self) -> str:
         """What is spent, in few digits and rounded up, for example ``mu 0.1002``; of several orders all of it."""
         if isinstance(self.spent, RDP):
-            return self.spent.words(up=True)
+            return self.spent.format(up=True)
         name = "mu" if isinstance(self.spent, GDP) else self.spent.names[0]
         delta = f" and delta {display_up(decimal_up(self.spent.delta))}" if self.spent.delta else ""
         return f"{name} {display_up(self.bound)}{delta}"

@@ -39,7 +39,7 @@ class TimeUniformOdometer(OdometerState):
     pointwise: Fraction
 
     @property
-    def reading(self) -> OdometerKind:
+    def kind(self) -> OdometerKind:
         """``"time-uniform"``."""
         return "time-uniform"
 

@@ -75,13 +75,13 @@ def draw(figures: Estimates, history: bool) -> go.Figure:
 def _first(figures: Estimates) -> Estimates:
     """The first groups alone."""
     kept = slice(MOST_GROUPS)
-    cells = figures.cells.picked(kept, slice(None))
-    return replace(figures, keys=figures.keys[kept], cells=cells, sources=figures.sources[kept])
+    cells = figures.arrays.picked(kept, slice(None))
+    return replace(figures, keys=figures.keys[kept], arrays=cells, measurement_ids=figures.measurement_ids[kept])
 
 
 def _drawn(figures: Estimates, groups: int = 0) -> go.Figure:
     numbers = PlotValues.of(figures)
-    if figures.single:
+    if figures.is_scalar:
         return _strips(figures, numbers, [PlotPanel("", [PlotSeries("", [""], [0])])])
     if figures.outputs and figures.outputs[0] == "quantile":
         return _grid(figures, numbers, _quantiles(figures), groups)
@@ -207,7 +207,7 @@ def _split(by: Sequence[str], rows: Sequence[int]) -> list[tuple[str, list[int]]
 def _adds_up(figures: Estimates) -> list[bool]:
     """For each output whether it is a count or a sum, whose bar may begin at 0."""
     if not isinstance(figures, Answer):
-        return [False] * figures.cells.value.shape[1]
+        return [False] * figures.arrays.value.shape[1]
     plan, view = figures.plan.aggregation, figures.view
     shown = [(column.part, column.view) for column in view.columns] if isinstance(view, ColumnsView) else [(0, view)]
     parts = [part.aggregation for part in plan.parts] if isinstance(plan, JointAggregation) else [plan]
@@ -217,7 +217,7 @@ def _adds_up(figures: Estimates) -> list[bool]:
         or (isinstance(one, MomentsView) and one.statistic == "count")
         for part, one in shown
     ]
-    return adds if len(adds) == figures.cells.value.shape[1] else adds * figures.cells.value.shape[1]
+    return adds if len(adds) == figures.arrays.value.shape[1] else adds * figures.arrays.value.shape[1]
 
 
 # --- how panels are laid out --------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def _strips(figures: Estimates, numbers: PlotValues, panels: list[PlotPanel]) ->
         add_series(figure, (row, 1), series, own, span, upright=False, legend=False, odd=odd)
         figure.update_xaxes(range=[span.low, span.high], showgrid=True, showticklabels=span.known, row=row)
     figure.update_yaxes(type="category", showgrid=False, tickfont={"size": 13}, ticklabelstandoff=8)
-    figure.update_xaxes(title=describe_value(figures) if figures.single else None, row=room.rows)
+    figure.update_xaxes(title=describe_value(figures) if figures.is_scalar else None, row=room.rows)
     return framed(figure, figures, notes_of(figures), room)
 
 
@@ -304,7 +304,11 @@ def _name_axes(
         figure.update_xaxes(showgrid=True, title=describe_value(figures))
     figure.update_annotations(font={"size": SMALL + 1})
     figure.update_layout(legend={"title": {"text": short(arranged.by)}})
-    if isinstance(figures, Answer) and figures.names and all(isinstance(group.of, Cut) for group in figures.plan.by):
+    if (
+        isinstance(figures, Answer)
+        and figures.names
+        and all(isinstance(group.expression, Cut) for group in figures.plan.group_by)
+    ):
         figure.update_layout(bargap=0.04)
 
 
@@ -313,7 +317,7 @@ def _lies_down(figures: Estimates, places: list[str | float]) -> bool:
     longest = max(map(len, map(str, places)), default=0)
     ordered = all(isinstance(part, int | float) for key in figures.keys for part in key)
     if isinstance(figures, Answer):
-        ordered = ordered or all(isinstance(group.of, Cut | ExtractDatePart) for group in figures.plan.by)
+        ordered = ordered or all(isinstance(group.expression, Cut | ExtractDatePart) for group in figures.plan.group_by)
     return longest > 24 or (longest * len(places) > 90 and longest > 10) or (len(places) > MOST_UPRIGHT and not ordered)
 
 

@@ -21,7 +21,7 @@ MOST_BANDS = 8
 def fan(history: History) -> go.Figure:
     """Estimate and interval after each look, a panel for each of the first numbers."""
     last = history[-1]
-    each = last.cells.value.shape[1]
+    each = last.arrays.value.shape[1]
     labels = [", ".join(key) for key, _, _ in rows_of(last)]
     shown = range(min(len(labels), MOST_BANDS))
     cols = min(4, math.ceil(math.sqrt(len(shown))))
@@ -35,7 +35,7 @@ def fan(history: History) -> go.Figure:
         horizontal_spacing=room.horizontal_spacing(apart=True),
         figure=go.Figure(layout={"template": TEMPLATE}),
     )
-    each_look, looked_at = [PlotValues.of(answer) for answer in history], history.looked_at
+    each_look, looked_at = [PlotValues.of(answer) for answer in history], history.observed_groups
     along = "look, and how well the question was known with it" if len(shown) == 1 else "look"
     for number in shown:
         band, (row, col) = _band(each_look, number), room.cell(number)
@@ -49,7 +49,7 @@ def fan(history: History) -> go.Figure:
     if not last.outputs or last.outputs[0] == "quantile":
         figure.update_yaxes(title=describe_value(last), col=1)
     named = range(0, len(history), math.ceil(len(history) * cols / 12))
-    ticks = [f"{at + 1}<br>mu {format_mu_up(history[at].known)}" for at in named]
+    ticks = [f"{at + 1}<br>mu {format_mu_up(history[at].total_loss)}" for at in named]
     figure.update_xaxes(tickvals=[at + 1 for at in named], ticktext=ticks, range=[0.6, len(history) + 0.4])
     figure.update_layout(scattermode="overlay")  # nothing stands beside anything here
     figure.update_annotations(font={"size": SMALL + 1})
@@ -111,10 +111,10 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
 def _notes(history: History, numbers: int) -> list[str]:
     last = history[-1]
     each = "all at once" if last.simultaneous else "each by itself"
-    notes = [f"{interval_name(last)} after each look" if last.single else f"{interval_name(last)}s, {each}"]
-    if not all(map(all, history.looked_at)):
+    notes = [f"{interval_name(last)} after each look" if last.is_scalar else f"{interval_name(last)}s, {each}"]
+    if not all(map(all, history.observed_groups)):
         notes.append("small marks: not in that look, whose mu is of the groups that were")
-    cells = [answer.cells for answer in history]
+    cells = [answer.arrays for answer in history]
     if any(np.isnan(one.value).any() for one in cells):
         notes.append("open marks are unknown: drowned by the noise, or not defined")
     if any(np.isinf([one.low, one.high]).any() for one in cells):

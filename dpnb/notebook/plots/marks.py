@@ -39,7 +39,7 @@ class PlotValues:
     @classmethod
     def of(cls, figures: Estimates) -> Self:
         """All numbers of an answer, group by group."""
-        cells = figures.cells
+        cells = figures.arrays
         names = [*figures.names, *([figures.outputs[0]] if figures.outputs else [])]
         hover = [
             hover_text(figures, ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True)), told)

@@ -99,14 +99,14 @@ def notes_of(figures: Estimates) -> list[str]:
     """What is said below the title: what the intervals mean, what it cost, what may look odd."""
     each = "all at once" if figures.simultaneous else "each by itself"
     name = interval_name(figures)
-    notes = [name if figures.single else f"{name}s, {each}"]
+    notes = [name if figures.is_scalar else f"{name}s, {each}"]
     if isinstance(figures, Answer):
-        known = f"known at mu {format_mu_up(figures.known)}"
-        notes.append(f"cost {format_cost(figures.cost, figures.cost_share)}" if figures.cost.mu_squared else known)
-        notes += [f"{figures.looks} looks combined"] if figures.looks > 1 else []
+        known = f"known at mu {format_mu_up(figures.total_loss)}"
+        notes.append(f"cost {format_cost(figures.cost, figures.cost_fraction)}" if figures.cost.mu_squared else known)
+        notes += [f"{figures.n_observations} looks combined"] if figures.n_observations > 1 else []
     marks = {"unknown": "open marks are "}
     notes += [marks.get(explanation, "") + said for explanation, said in figures.warnings]
-    return [*notes, *([ENDLESS] if np.isinf([figures.cells.low, figures.cells.high]).any() else [])]
+    return [*notes, *([ENDLESS] if np.isinf([figures.arrays.low, figures.arrays.high]).any() else [])]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class PlotLayout:
 
 def framed(figure: go.Figure, figures: Estimates, notes: list[str], room: PlotLayout) -> go.Figure:
     """Title, notes and margins, so that nothing is cut off."""
-    title = textwrap.wrap(figures.words, TITLE_WIDTH) or [""]
+    title = textwrap.wrap(figures.description, TITLE_WIDTH) or [""]
     small = textwrap.wrap("; ".join(notes), NOTE_WIDTH)
     lines = [f"<b>{text(line)}</b>" for line in title]
     if figures.notice:

@@ -52,7 +52,7 @@ def test_tiny_divergences_agree_as_losses(rdp: float) -> None:
         theirs, _ = compute_epsilon([2.0], [rdp], delta)
         ours = convert(RDP({2: rdp}), ApproxDP, delta=delta).epsilon
         assert math.isclose(ours, theirs, rel_tol=1e-12)
-        assert RDPFilter({2: rdp}).guarantee(delta) == float(ours)
+        assert RDPFilter({2: rdp}).guaranteed_epsilon(delta) == float(ours)
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0])

@@ -36,7 +36,7 @@ def test_losses_are_cut_to_what_is_left_and_no_budget_is_overdrawn(history) -> N
         places = np.flatnonzero([touched for _, touched in question])
         losses = np.array([loss for loss, _ in question])[places]
         left = [1 - Fraction(one) for one in state.spent[places].tolist()]
-        state, allowed = state.step_in_part(losses, of=places)
+        state, allowed = state.step_clipped(losses, of=places)
         for place, loss, cut, rest in zip(places.tolist(), losses.tolist(), allowed.tolist(), left, strict=True):
             assert cut == loss or Fraction(cut) <= rest < Fraction(loss)
             paid[place] += Fraction(cut)

@@ -21,8 +21,8 @@ def test_no_unit_spends_more_than_the_worst_case_and_while_it_fits_nobody_is_lef
     worst, units = worst_case_filter(GDPFilter(1)), IndividualFilter(1, 3, mode)
     surely = True
     for whole, shares in history:
-        loss = GDP.from_squared(whole)
-        surely = surely and worst.surely(loss)
+        loss = GDP.from_mu_squared(whole)
+        surely = surely and worst.admits_all_units(loss)
         worst = worst.step(loss)
         losses = [whole * share for share in shares]
         if surely:
@@ -32,15 +32,20 @@ def test_no_unit_spends_more_than_the_worst_case_and_while_it_fits_nobody_is_lef
         assert worst.spent.mu_squared <= 1
         for spent in units.spent.tolist():
             assert Fraction(spent) <= worst.spent.mu_squared * (1 + Fraction(1, 10**14)) + Fraction(1, 10**300)
-        assert worst.full == (worst.headroom == 0) or worst.headroom < 1e-15
+        assert worst.is_exhausted == (worst.headroom == 0) or worst.headroom < 1e-15
 
 
 def test_it_stays_full_for_cheaper_questions_than_the_one_that_filled_it() -> None:
     worst = worst_case_filter(ZCDPFilter(1)).step(ZCDP(0.9))
-    assert worst.times(ZCDP(0.05)) == 2
-    assert not worst.surely(ZCDP(0.2))
+    assert worst.max_repetitions(ZCDP(0.05)) == 2
+    assert not worst.admits_all_units(ZCDP(0.2))
     after = worst.step(ZCDP(0.2))
-    assert (after.full, after.headroom, after.times(ZCDP(0.05)), after.surely(ZCDP(0.05))) == (True, 0.0, 0, False)
+    assert (
+        after.is_exhausted,
+        after.headroom,
+        after.max_repetitions(ZCDP(0.05)),
+        after.admits_all_units(ZCDP(0.05)),
+    ) == (True, 0.0, 0, False)
     assert after.unit_budget == 2, "rho 1 is mu squared 2"
 
 

@@ -27,7 +27,7 @@ def _doubles(values: list[Fraction]) -> NDArray[np.float64]:
 
 
 def _rounds(rho: list[list[Fraction]], B: Fraction, mode: Any) -> list[Any]:
-    state = IndividualFilter(B, units=len(rho[0]), mode=mode)
+    state = IndividualFilter(B, units=len(rho[0]), on_exhausted=mode)
     active = []
     for losses in rho:
         state, taking_part = state.step(_doubles(losses))

@@ -89,8 +89,8 @@ def test_each_delta_is_spent_once(group: str, case: dict[str, Any]) -> None:
     assert math.isclose(total, float(case["expected"]), rel_tol=1e-15)
     assert good_delta(total, slack) == conversion
     state = ApproxDPFilter(1, conversion_delta=conversion, slack_delta=slack)
-    assert state.guarantee(total) <= 1
-    assert state.guarantee(slack) == math.inf
+    assert state.guaranteed_epsilon(total) <= 1
+    assert state.guaranteed_epsilon(slack) == math.inf
 
 
 @pytest.mark.parametrize(("group", "case"), _cases("whitehouse_ystar_PRINTED"))
@@ -148,7 +148,7 @@ def test_logarithm_of_the_first_odometer_is_taken_once(group: str, case: dict[st
 def test_doubles_taken_literally_do_not_fit_where_their_decimals_do(group: str, case: dict[str, Any]) -> None:
     assert case["expected"] == "HALT"
     *before, last = case["args"]["values"]
-    for start, loss in ((GDPFilter(1), GDP.from_squared), (ZCDPFilter(1), ZCDP)):
+    for start, loss in ((GDPFilter(1), GDP.from_mu_squared), (ZCDPFilter(1), ZCDP)):
         for read, fits in ((Fraction, False), (exact, True)):
             state = filters.stepped(start, [loss(read(value)) for value in before])
             assert state.admits(loss(read(last))) == fits

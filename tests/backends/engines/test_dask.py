@@ -42,7 +42,7 @@ class TestDask(EngineContract):
         return dask.dataframe.from_pandas(table, npartitions=3, sort=False)
 
     @pytest.mark.parametrize(
-        "ask", [lambda f: f.limit(max_norm_per_unit=1.5)["x"].sum(), lambda f: (f["x"] % 0.7).sum()]
+        "ask", [lambda f: f.bound_contributions(max_norm_per_unit=1.5)["x"].sum(), lambda f: (f["x"] % 0.7).sum()]
     )
     def test_what_other_engines_refuse_is_as_in_memory(self, ask: Ask, at_hand: dict[str, tuple[Any, Any]]) -> None:
         (query,) = compiled(ask, UNITS["whole number"])

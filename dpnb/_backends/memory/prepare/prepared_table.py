@@ -293,7 +293,7 @@ def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | Non
         np.clip(values, column.low, column.high, out=own)
         if column.outside == "drop":
             own[own != values] = np.nan
-        if isinstance(column, Bounded) and column.whole:
+        if isinstance(column, Bounded) and column.integer:
             np.round(own, out=own)
 
     by_blocks(fill, even_blocks(len(numbers)))

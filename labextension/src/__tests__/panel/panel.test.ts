@@ -164,7 +164,7 @@ describe('LedgerPanel, on what to do next,', () => {
     const [spent, fresh] = [...panel.node.querySelectorAll<HTMLElement>('.dpnb-next')];
     expect(spent?.hidden).toBe(true);
     expect(fresh?.hidden).toBe(false);
-    expect(texts(panel.node, '.dpnb-next-code')).toEqual(['frame = session.frame', 'frame.units()']);
+    expect(texts(panel.node, '.dpnb-next-code')).toEqual(['frame = session.frame', 'frame.count_units()']);
   });
 
   it('copies a line and says so', async () => {
