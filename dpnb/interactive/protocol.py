@@ -33,7 +33,7 @@ __all__ = ["Charged", "InteractiveMechanism", "MechanismState"]
 
 Charged = Literal["at launch", "step by step"]
 MechanismState = Literal["open", "exhausted", "closed", "unavailable"]
-"""``unavailable``: its hidden noise is in another kernel, or gone with it; or it is for another version of the table."""
+"""``unavailable``: its hidden noise is or was in another kernel, or it is for another version of the table."""
 
 
 @runtime_checkable
