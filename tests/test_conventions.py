@@ -1,4 +1,4 @@
-"""Facts about the house as a whole: what it weighs, what it must not hold, that its parts agree."""
+"""Conventions of the project: what files must not contain, what an import loads, that the parts agree."""
 
 from __future__ import annotations
 
