@@ -85,7 +85,7 @@ TABLES = {
     "one is": pd.concat([people("a", "b")[:2], people("b", "c")[2:]], ignore_index=True),
 }
 
-# --- the same numbers, whichever units take part -----------------------------------------------------------------------------
+# --- the same numbers, whichever units take part ----------------------------------------------------------------------
 
 
 @pytest.fixture
