@@ -30,7 +30,7 @@ MACHINE_PATH = re.compile(
     r"(?<![\w.$}*-])(/(?:" + "|".join(["work", "root", "farm"]) + r")/|/(?:" + "home|Users" + r")/\w+/)"
 )
 
-# Expressions of the project's early prose that readers stumbled over; each has a plain counterpart ("again", "expensive").
+# Expressions of the early prose that readers stumbled over; each has a plain counterpart, such as "again".
 BANNED = ROOT / "tests" / "banned_idioms.txt"
 IDIOMS = re.compile(rf"\b({'|'.join(BANNED.read_text().splitlines())})\b", re.IGNORECASE)
 
