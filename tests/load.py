@@ -142,7 +142,7 @@ def release(place: dpnb.Session, chance: random.Random) -> None:
 
 def compare(place: dpnb.Session, chance: random.Random) -> None:
     name, kind = f"line {chance.randrange(6)}", chance.randrange(2)
-    noise = ({"epsilon": "0.06", "hits": 2}, {"mu": "0.06", "questions": 3})[kind]
+    noise = ({"epsilon": "0.06", "max_positives": 2}, {"mu": "0.06", "max_queries": 3})[kind]
     scan = place.above_threshold(90, name=f"{name} {kind}", **noise)
     scan.ask(count(place, chance.randrange(8)), threshold=chance.randrange(150))
 

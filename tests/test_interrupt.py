@@ -35,6 +35,7 @@ if sys.platform == "win32":
     pytest.skip("needs SIGINT and fork", allow_module_level=True)
 
 from kernels import Kernel, figures, kernels
+from waiting import wait_until
 
 PEOPLE = 300
 REPLAYING = "replaying what units have paid"
@@ -66,7 +67,7 @@ class Case:
 
 
 CASES = {
-    "before the charge": Case("charging", QueryPricer, "priced", states=("released",)),
+    "before the charge": Case("charging", QueryPricer, "price", states=("released",)),
     "rows": Case("adding up rows", memory_table, "execute"),
     "rows, clipped": Case("adding up, unit by unit", memory_table, "execute", question="clipped"),
     "noise": Case("drawing noise", releases, "measure"),
@@ -150,7 +151,15 @@ def watched(pipe: Connection, stage: str) -> Iterator[list[str]]:
 
 
 def left_threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+    """Where other threads are; waits for those that are about to end."""
+
+    def others() -> list[str]:
+        own = threading.get_ident()
+        return [str(frame.f_code) for thread, frame in sys._current_frames().items() if thread != own]
+
+    with suppress(AssertionError):
+        wait_until(lambda: not others(), "the end of all threads")
+    return others()
 
 
 def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
@@ -177,7 +186,7 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
     replayed = True
     if session._core.individuals is not None and session._core.individuals._state is not None:
         units, reopened = (
-            session._core.individuals._state.unit_budgets.count_units,
+            session._core.individuals._state.unit_budgets.units,
             opened(path, by_unit=True)._core.individuals,
         )
         assert reopened is not None
@@ -219,14 +228,14 @@ def interrupted_replay(pipe: Connection, path: Path) -> None:
     question.release(mu="0.2")
     assert session._core.individuals is not None
     assert session._core.individuals._state is not None
-    spent = session._core.individuals._state.unit_budgets.count_units.spent[0]
+    spent = session._core.individuals._state.unit_budgets.units.spent[0]
     other = opened(path, by_unit=True)._core.individuals
     assert other is not None
     pipe.send((session.spent == before, session.ledger.count, other.paid_by(0)[-1].spent == spent))
 
 
 @pytest.mark.waits
-def test_an_interrupted_replay_of_the_units_is_begun_anew(tmp_path: Path) -> None:
+def test_an_interrupted_replay_of_the_units_is_started_again(tmp_path: Path) -> None:
     with kernels(Kernel(interrupted_replay, tmp_path / "clinic.dpnb")) as (kernel,):
         assert kernel.hear() == "seen"
         kernel.interrupt()
@@ -295,7 +304,7 @@ def interrupted_fit(pipe: Connection, path: Path) -> None:
     pipe.send((shown[-1], [charge.status for charge in session.ledger.charges()], session.spent.mu_squared))
     progress.show_by(None)
     fit.run()
-    pipe.send((fit.taken, fit.state, session.spent.mu_squared, left_threads()))
+    pipe.send((fit.n_steps, fit.state, session.spent.mu_squared, left_threads()))
 
 
 @pytest.mark.waits

@@ -123,7 +123,9 @@ def test_threads_that_launch_one_scan_at_once_can_all_ask_it(path: Path) -> None
         assert at_once(*(partial(asking, number) for number in range(4))) == []
 
 
-@pytest.mark.parametrize("noise", [{"epsilon": 8, "hits": 5}, {"mu": 3, "questions": 5}], ids=["hits", "questions"])
+@pytest.mark.parametrize(
+    "noise", [{"epsilon": 8, "max_positives": 5}, {"mu": 3, "max_queries": 5}], ids=["hits", "questions"]
+)
 @pytest.mark.waits
 def test_threads_that_ask_one_scan_never_get_more_answers_than_it_has(path: Path, noise: dict[str, Any]) -> None:
     """All sums are far above the threshold, so that every answer counts; two sessions of a process share the noise."""

@@ -230,7 +230,7 @@ def persons_for_rows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def of(self: PublicSizes, query: Any, unit: Any) -> Any:
         rows = was(self, query, unit)
-        return rows if rows is None or query.plan.by else dataclasses.replace(rows, assumed=None)
+        return rows if rows is None or query.plan.group_by else dataclasses.replace(rows, assumed=None)
 
     monkeypatch.setattr(PublicSizes, "of", of)
     return ["mean"]
