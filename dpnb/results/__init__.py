@@ -1,12 +1,12 @@
-"""What comes back: values with intervals and costs, which can be copied and pickled.
+"""What a release returns: values with intervals and costs, which can be copied and pickled.
 
 ``estimates/``   noisy sums -> estimates and intervals (post-processing)
-``observations`` the looks at one linear query, and what they say together
+``observations`` the observations of one linear query, and their combination
 ``table``        numbers with intervals by group, and arithmetic between them
-``answer``       a released answer: figures and what they cost; its history
-``fit``          the coefficients of a descent
-``threshold``    what an above-threshold mechanism says of one question
-``preview``      what a release would cost and give
-``explanation``  facts in words
-``display``      text, HTML and pictures of all of them, which the layers above implement
+``answer``       a released answer: estimates and what they cost; its history
+``fit``          the coefficients of a regression fitted by gradient descent
+``threshold``    the result of one query to an above-threshold mechanism
+``preview``      cost and expected error of a release
+``explanation``  facts as text
+``display``      generic functions for text, HTML and figures, which the layers above implement
 """

@@ -1,4 +1,4 @@
-"""A released answer, and what was known after each look at its question."""
+"""A released answer, and its history: the answer after each observation of its query."""
 
 from __future__ import annotations
 
@@ -20,49 +20,50 @@ from dpnb.results.table import Estimates
 if TYPE_CHECKING:
     import pandas as pd
 
-APART = "which groups are found differs from look to look, so looks at them cannot be combined"
+NOT_COMBINABLE = "the discovered groups differ between observations, so these cannot be combined"
 
 
 class Origin(Protocol):
-    """What an answer asks of the session that released it; the only way from an answer to a session."""
+    """What an answer needs of the session that released it; its only reference to the session."""
 
     def refine(self, answer: Answer, **target: Any) -> Answer:
-        """The same question, known better."""
+        """The same query with a smaller error."""
 
     def shares(self, answer: Answer) -> Answer:
-        """Each group as a share of all of them."""
+        """Each group as a proportion of the sum over the groups."""
 
     def past(self, answer: Answer) -> tuple[Answer, ...]:
-        """The answers after each of its looks, this one's own included."""
+        """The answers after each of its observations, up to this answer."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Answer(Estimates):
     """Estimates with intervals, and what they cost.
 
-    It can be copied and pickled.  A copy holds what was released and shows the same, its history included; it has no
-    session, so `refine` and `proportions` refuse.
+    It can be copied and pickled.  A copy holds the released values and displays the same, including the history; it
+    has no session, so `refine` and `proportions` raise.
 
     Parameters
     ----------
     plan : Plan
         What was measured.
     view : View
-        What was read off.
+        Which statistics are computed from the measured sums.
     cost : GDP
-        What this request was charged when it was first made; 0 if it was known already.
+        The charge of this request when it was first made; 0 if earlier observations sufficed.
     cost_fraction : float
-        The same as a share of the whole budget, rounded up.
+        The cost as a fraction of the whole budget, rounded up.
     total_loss : GDP
-        How well the question is known with this answer, earlier looks included.
+        The loss of the query with all observations in this answer.
     n_observations : int
-        Measurements that are combined in it.
+        Number of observations that this answer combines.
     time : str
-        When it was first asked and paid; UTC.
+        When the request was first made and charged; UTC.
     worst_case : bool
-        Whether the cost is that of a unit which the question touches in full, and others paid less or nothing.
+        Whether the cost is the charge of a unit that the query affects in full; other units were charged less or
+        nothing.
     origin : Origin
-        The way back to its session; a copy has none.
+        Reference to the session; that of a copy refuses.
     """
 
     plan: Plan
@@ -88,18 +89,18 @@ class Answer(Estimates):
         final: bool = False,
         groups: object = None,
     ) -> Answer:
-        """The same question, known at least this well, for the difference in cost.
+        """Answer the same query at a better target; only the difference in cost is charged.
 
-        Parameters and further errors are those of the question's `release`.
+        Parameters and further errors are those of `Query.release`.
 
         Raises
         ------
         RequestError
-            The answer is a copy, which has no session, or a discovery, whose looks cannot be combined.
+            The answer is a copy, which has no session, or a discovery, whose observations cannot be combined.
         """
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(
-                f"refine: {APART}; discover again, which is a new question, or ask about the groups that were found"
+                f"refine: {NOT_COMBINABLE}; discover again, which is a new query, or query the discovered groups"
             )
         return self.origin.refine(
             self,
@@ -115,7 +116,7 @@ class Answer(Estimates):
         )
 
     def proportions(self) -> Answer:
-        """Each group as a share of all of them: free, with the interval of the joint noise.
+        """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.
 
         Raises
         ------
@@ -125,41 +126,41 @@ class Answer(Estimates):
             The answer is a copy, which has no session.
         """
         if not (self.plan.group_by and isinstance(self.plan.aggregation, Count | Sum | CountUnits)):
-            raise PlanError(f"share: needs counts or sums by group; this is the {self.plan.words}")
+            raise PlanError(f"proportions: needs counts or sums by group; this is the {self.plan.words}")
         return self.origin.shares(self)
 
     @property
     def history(self) -> History:
-        """What was known after each of its looks: free, from the ledger, without reading a row.
+        """The answer after each observation: free, from the ledger, without reading a row.
 
         Raises
         ------
         RequestError
-            The answer is a discovery, whose looks cannot be combined.
+            The answer is a discovery, whose observations cannot be combined.
         """
         if isinstance(self.plan.aggregation, Discovery):
-            raise RequestError(f"history: {APART}, and each discovery stands alone")
+            raise RequestError(f"history: {NOT_COMBINABLE}; each discovery is a separate query")
         return History(self.origin.past(self))
 
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), self.plan, self.cost, self.total_loss, self.time
 
     def __getstate__(self) -> dict[str, object]:
-        """What a copy holds: released values alone, those of earlier looks among them."""
+        """The state of a copy: only released values, including those of earlier observations."""
         past: tuple[Answer, ...] = ()
-        with suppress(DpnbError):  # a discovery has none, and an answer outlives its ledger
+        with suppress(DpnbError):  # a discovery has no history, and the ledger may be gone
             past = tuple(replace(answer, origin=_Copied()) for answer in self.history)
         return {**vars(self), "origin": _Copied(past)}
 
 
 @dataclass(frozen=True, repr=False)
 class _Copied:
-    """The origin of a copied answer: its past, and no session.
+    """The origin of a copied answer: its history, without a session.
 
     Parameters
     ----------
     answers : tuple of Answer
-        After each look, without a past of their own.
+        The answers after each observation, without a history themselves.
     """
 
     answers: tuple[Answer, ...] = ()
@@ -168,31 +169,31 @@ class _Copied:
         self._refuse("refine", answer)
 
     def shares(self, answer: Answer) -> NoReturn:
-        self._refuse("share", answer)
+        self._refuse("proportions", answer)
 
     def past(self, answer: Answer) -> tuple[Answer, ...]:
         if not self.answers:
             self._refuse("history", answer)
-        count = range(1, len(self.answers) + 1)
-        return tuple(replace(self.answers[look - 1], origin=_Copied(self.answers[:look])) for look in count)
+        counts = range(1, len(self.answers) + 1)
+        return tuple(replace(self.answers[n - 1], origin=_Copied(self.answers[:n])) for n in counts)
 
-    def _refuse(self, what: str, answer: Answer) -> NoReturn:
+    def _refuse(self, verb: str, answer: Answer) -> NoReturn:
         raise RequestError(
-            f"{what}: a copied answer has no session; release it again in the session ({answer.description})"
+            f"{verb}: a copied answer has no session; release it again in the session ({answer.description})"
         )
 
 
 @dataclass(frozen=True, repr=False)
 class History(Displayed):
-    """What was known of a question after each look at it.
+    """The answers to a query after each of its observations.
 
-    Each entry is the answer as it was then, at the confidence of the answer whose history this is: `cost` is what that
-    look was charged, `known` how well the groups that were looked at were known with it.
+    Each entry is the answer at that time, with the confidence of the answer whose history this is: `cost` is the charge
+    of that observation, `total_loss` the loss of the observed groups with all observations up to it.
 
     Parameters
     ----------
     answers : tuple of Answer
-        In the order of the looks.
+        In the order of the observations.
     """
 
     answers: tuple[Answer, ...]
@@ -201,29 +202,29 @@ class History(Displayed):
         return len(self.answers)
 
     @overload
-    def __getitem__(self, place: int) -> Answer: ...
+    def __getitem__(self, index: int) -> Answer: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[Answer, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[Answer, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> Answer | tuple[Answer, ...]:
-        return self.answers[place]
+    def __getitem__(self, index: int | slice) -> Answer | tuple[Answer, ...]:
+        return self.answers[index]
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self.answers)
 
     @property
     def observed_groups(self) -> list[tuple[bool, ...]]:
-        """For each look, whether each group was in it."""
-        sources = [answer.measurement_ids for answer in self.answers]
-        before = [(frozenset[tuple[int, int]](),) * len(sources[0]), *sources]
-        return [tuple(x != y for x, y in zip(*pair, strict=True)) for pair in zip(before, sources, strict=False)]
+        """For each observation, whether it included each group."""
+        ids = [answer.measurement_ids for answer in self.answers]
+        before = [(frozenset[tuple[int, int]](),) * len(ids[0]), *ids]
+        return [tuple(x != y for x, y in zip(*pair, strict=True)) for pair in zip(before, ids, strict=False)]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each number after each look: what the look cost, what was known with it, and the number.
+        """One row for each number after each observation, with the cost of the observation and the total loss.
 
-        Columns ``time``, ``cost_mu``, ``cost_fraction``, ``known_mu``, ``looked_at`` (was the group in that look)
-        and those of an answer.
+        Columns ``time``, ``cost_mu``, ``cost_fraction``, ``known_mu`` (mu of the total loss), ``looked_at`` (whether
+        the observation included the group) and those of an answer.
         """
         import pandas as pd  # imported when first used
 

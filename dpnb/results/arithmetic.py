@@ -3,17 +3,17 @@
 Post-processing, and free.  The intervals combine those of the operands (the MOVER of Zou and Donner 2008,
 *Construction of confidence intervals about effect measures*: square-and-add of the distances from estimate to limit,
 and for ratios the roots of the corresponding quadratic, which are Fieller's for symmetric limits), before these were
-cut down to what the quantity can be.  That supposes independent noise, so operands that share a measurement are
+clipped to the range of the quantity.  That assumes independent noise, so operands that share a measurement are
 refused.  It is approximate: in all simulations a nominal 95% covers at least 93%, or 92% for sums of discovered groups
 near the threshold (tests/statistical/test_arithmetic.py and test_discovered.py).
 
-An analyst who refines one operand because of the other chooses when to stop, so a first look's interval is no longer
-one at a fixed time.  As soon as an operand has more than one look, all of them therefore enter with the half-width
-that holds for all looks at once (`anytime`).  There is no proof that square-and-add of such half-widths holds for all
-looks at once too: each operand's own limits do, and what is combined of them is simulated, with analysts who know the
-truth and refine until the result misses it (test_arithmetic.py): of differences and ratios of two refined answers
-fewer than 7.7% are missed for a nominal 5%, and where one of the two cannot be refined (``final=True``, or a discovered
-group) about 6% of differences and sums.
+An analyst who refines one operand because of the other chooses when to stop, so the interval of a first observation
+is no longer one at a fixed time.  As soon as an operand has more than one observation, all operands therefore enter with
+the half-width that holds for all observations at once (`anytime`).  There is no proof that square-and-add of such
+half-widths holds for all observations at once too: the limits of each operand do, and the combination is simulated, with
+analysts who know the true value and refine until the result misses it (test_arithmetic.py): of differences and ratios of
+two refined answers fewer than 7.7% are missed for a nominal 5%, and where one of the two cannot be refined
+(``final=True``, or a discovered group) about 6% of differences and sums.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ def difference(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
     with np.errstate(all="ignore"):
         (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
         low, high = x - y - np.hypot(x - x_low, y_high - y), x - y + np.hypot(x_high - x, y - y_low)
-        # Where the noise leaves nothing to say of one, all that it can be beside the other's interval.
-        told = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(told, low, a.low - b.high), np.where(told, high, a.high - b.low)
+        # Where one of them is unknown because of the noise, its whole range is combined with the other's interval.
+        known = np.isfinite(low) & np.isfinite(high)
+        low, high = np.where(known, low, a.low - b.high), np.where(known, high, a.high - b.low)
         return IntervalArrays(a.value - b.value, low, high, np.hypot(a.noise_scale, b.noise_scale))
 
 
 def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
-    """The roots phi of |x - phi y| = the square-and-add distance of the two; unbounded where y is not clear of 0."""
+    """The roots phi of |x - phi y| = the square-and-add distance of the two; unbounded where the interval of y contains 0."""
     with np.errstate(all="ignore"):
         (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
         reach = np.maximum(y - y_low, y_high - y)
         clear = (np.abs(y) > reach) & np.isfinite(reach)
 
         def root(distance: Cells, sign: float) -> Cells:
-            """Of the two distances of y the one that gives the wider interval."""
+            """The root for that distance of y which gives the wider interval."""
             ends = []
             for side in (y - y_low, y_high - y):
                 square = y**2 - side**2
@@ -67,9 +67,9 @@ def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
         # Dividing by a negative number swaps which side of x matters.
         below, above = np.where(y > 0, x - x_low, x_high - x), np.where(y > 0, x_high - x, x - x_low)
         corners = np.stack([end / other for end in (a.low, a.high) for other in np.broadcast_arrays(y_low, y_high)])
-        told = np.isfinite(below) & np.isfinite(above)
-        low = np.where(told, root(below, -1.0), np.fmin.reduce(corners))
-        high = np.where(told, root(above, 1.0), np.fmax.reduce(corners))
+        known = np.isfinite(below) & np.isfinite(above)
+        low = np.where(known, root(below, -1.0), np.fmin.reduce(corners))
+        high = np.where(known, root(above, 1.0), np.fmax.reduce(corners))
         value = np.where(b.value != 0, a.value / b.value, np.nan)
         scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
         low, high = np.where(clear, low, -np.inf), np.where(clear, high, np.inf)

@@ -1,7 +1,7 @@
-"""How results are shown: generic functions that the layers above implement for each class.
+"""Display of results: generic functions that the layers above implement for each class.
 
-Values do not import what draws them: `dpnb.render` registers their texts and HTML here, and `dpnb` the pictures that
-need plotly.
+Values do not import the code that renders them: `dpnb.render` registers text and HTML here, `dpnb.notebook.plots` the
+figures, which need plotly.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 from dpnb.errors import RequestError
 
-MISSING = 'plot: pictures need plotly, which is not installed here; run: pip install "dpnb[lab]"'
+MISSING = 'plot: figures need plotly, which is not installed; run: pip install "dpnb[lab]"'
 
 
 @singledispatch
 def to_text(value: object) -> str:
-    """A value for a terminal."""
+    """A value as text for a terminal."""
     return object.__repr__(value)
 
 
 @singledispatch
 def to_html(value: object) -> str:
-    """A value for a notebook; true without a kernel."""
+    """A value as HTML for a notebook; static, so that it needs no kernel."""
     return f"<pre>{escape(to_text(value))}</pre>"
 
 
@@ -34,13 +34,13 @@ def to_picture(value: object, history: bool) -> Any:
     Raises
     ------
     RequestError
-        plotly is missing, or the value has no history.
+        plotly is not installed, or the value has no history.
     """
     raise RequestError(MISSING)
 
 
 class Displayed:
-    """Base of values whose text and HTML are made by `to_text` and `to_html`."""
+    """Base class of values that `to_text` and `to_html` render."""
 
     __slots__ = ()
 

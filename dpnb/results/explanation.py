@@ -1,4 +1,4 @@
-"""Facts in words, as `explain` gives them."""
+"""Facts as text, as `explain` returns them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dpnb.results.display import Displayed
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Displayed):
-    """Facts in words.
+    """A list of facts with a title.
 
     Parameters
     ----------
     words : str
-        What they are about.
+        The title.
     facts : list of (str, str)
-        Name and text of each.
+        Name and text of each fact.
     notice : str, optional
-        Says loudly if the session is not real or not private.
+        Warning that the session is a rehearsal or not private.
     """
 
     words: str
