@@ -12,15 +12,15 @@ from dpnb._plan.plan import Plan
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable
-from dpnb.interactive.descent_options import descent_request
-from dpnb.interactive.gradient_descent import GradientDescent
+from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.interactive.descent.options import descent_request
 from dpnb.interactive.launcher import MechanismRegistry, P, S
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
 from dpnb.interactive.partition import Partition, partition_request
 from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.interactive.sub_session import sub_session_request
-from dpnb.interactive.threshold_options import terms_from
-from dpnb.interactive.threshold_scan import ThresholdScan, discard_hidden_noise, draw_hidden_noise
+from dpnb.interactive.threshold.options import terms_from
+from dpnb.interactive.threshold.scan import ThresholdScan, discard_hidden_noise, draw_hidden_noise
 from dpnb.results.explanation import Explanation
 
 

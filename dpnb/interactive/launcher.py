@@ -22,13 +22,13 @@ from dpnb.accounting.interleaving import interleaving_obstacle
 from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
-from dpnb.interactive.gradient_descent import GradientDescent
+from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.launch_request import LONGEST_NAME, LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.sub_session import SubSessionMechanism
-from dpnb.interactive.threshold_scan import ThresholdScan
+from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import node_of, parent_launch
 from dpnb.ledger.charge import LAUNCH, digest
 from dpnb.render.numbers import format_cost_up, format_percent_down

@@ -56,11 +56,11 @@ class SessionMechanism(NotCopyable, ABC):
 
     @property
     def state(self) -> MechanismState:
-        """``open``, ``used up``, ``closed`` or ``elsewhere``."""
+        """``open``, ``exhausted``, ``closed`` or ``unavailable``."""
         launch = self._account.tree.sync()[self._launch.id]
         if self._account.tree.is_closed(launch):
             return "closed"
-        return "open" if launch.continues_with(self._core.version) else "elsewhere"
+        return "open" if launch.continues_with(self._core.version) else "unavailable"
 
     @property
     def cost(self) -> Loss:

@@ -32,8 +32,8 @@ from dpnb.accounting.losses import Loss
 __all__ = ["Charged", "InteractiveMechanism", "MechanismState"]
 
 Charged = Literal["at launch", "step by step"]
-MechanismState = Literal["open", "used up", "closed", "elsewhere"]
-"""``elsewhere``: its hidden noise is in another kernel, or gone with it; or it is for another version of the table."""
+MechanismState = Literal["open", "exhausted", "closed", "unavailable"]
+"""``unavailable``: its hidden noise is or was in another kernel, or it is for another version of the table."""
 
 
 @runtime_checkable

@@ -38,8 +38,6 @@ QUESTIONS_NAMED = 3
 """Of a cell, before "and others"."""
 FULL_GAUGE_NOTE = "The dial is full at what it reads when all of the budget is spent."
 ODOMETER_NOTE = "an odometer may read more, since it is true at whatever moment you look"
-MECHANISM_STATES = {"used up": "exhausted", "elsewhere": "unavailable"}
-"""In the protocol, where they differ from a mechanism's own."""
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
@@ -118,9 +116,7 @@ def snapshot(session: Observed) -> protocol.Session:
 
 
 def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> protocol.Mechanism:
-    return protocol.Mechanism(
-        state=MECHANISM_STATES.get(state, state), parts=[protocol.Part(**part) for part in parts], **fields
-    )
+    return protocol.Mechanism(state=state, parts=[protocol.Part(**part) for part in parts], **fields)
 
 
 def _refusal(*, question: str, cell: str | None, **fields: Any) -> protocol.Refusal:

@@ -141,6 +141,6 @@ def test_threads_that_ask_one_scan_never_get_more_answers_than_it_has(path: Path
     assert len(heard) > 5
     assert len(set(heard)) == len({number for number, *_ in heard}) == 5
     assert all(above for _, above, _ in heard)
-    assert {scan.state for scan in scans} == {"used up"}
+    assert {scan.state for scan in scans} == {"exhausted"}
     rows = audited(path, 50)
     assert sum("above" in row.said for row in rows) == 5

@@ -77,7 +77,7 @@ def test_parts_of_an_old_version_answer_nothing_about_the_new_one(tmp_path: Path
     inside = sites["a"].delegate(mu="0.5", name="inside")
     new = opened(tmp_path, version="2")
     left = new.mechanisms["by site"]
-    assert left.state == "elsewhere"
+    assert left.state == "unavailable"
     spent = new.spent
     for way_in in (left["b"], left["a"].mechanisms["inside"]):
         with pytest.raises(MechanismClosed, match="version '1' of the table, and this is version '2'"):

@@ -13,7 +13,7 @@ from contracts.interactive import opened
 from dpnb.accounting.conversions import mu_from_pure
 from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
-from dpnb.interactive import threshold_scan as module
+from dpnb.interactive.threshold import scan as module
 from waiting import wait_until
 
 PLENTY = dpnb.Budget.gdp(300)
@@ -31,7 +31,7 @@ def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> N
     spent = session.spent
     assert [bool(scan.ask(above(session, number))) for number in (3.5, 2.5, 1.5, 0.5)] == [False, False, True, True]
     assert session.spent == spent
-    assert scan.state == "used up"
+    assert scan.state == "exhausted"
     with pytest.raises(MechanismClosed, match="used up: 2 of 2 hits, 4 questions"):
         scan.ask(above(session, 3))
     assert [answer.above for answer in scan.answers] == [False, False, True, True]
@@ -58,7 +58,7 @@ def test_the_gaussian_kind_is_for_a_declared_number_of_questions(tmp_path: Path)
         low, high = answer.interval
         assert low < high
         assert answer.value == pytest.approx(truth, abs=1)
-    assert scan.state == "used up"
+    assert scan.state == "exhausted"
     with pytest.raises(MechanismClosed):
         scan.ask(above(session, 2))
 
@@ -102,7 +102,7 @@ def test_a_session_that_was_made_anew_goes_on_with_the_same_noise(tmp_path: Path
     other = again.above_threshold(120, name="scan", epsilon=SURE, max_positives=2)
     assert other.state == "open"
     assert other.ask(above(again, 1.5)).above
-    assert scan.state == other.state == "used up"
+    assert scan.state == other.state == "exhausted"
     assert again.spent == session.spent
 
 
@@ -115,7 +115,7 @@ def test_without_its_noise_it_answers_nothing_new_and_can_be_closed(
     monkeypatch.setattr(module, "_hidden", {})
     later = opened(tmp_path)
     dead = later.mechanisms["scan"]
-    assert dead.state == "elsewhere"
+    assert dead.state == "unavailable"
     assert dead.answers == [known]
     assert dead.ask(above(later, 2.5)) == known
     with pytest.raises(MechanismClosed, match="drawn in another kernel"):
@@ -139,7 +139,7 @@ def test_a_fork_has_no_noise(tmp_path: Path) -> None:
         finally:
             os._exit(0)
     wait_until(lambda: os.waitpid(child, os.WNOHANG)[0], "the fork ends")
-    assert os.read(reader, 100) == b"elsewhere"
+    assert os.read(reader, 100) == b"unavailable"
 
 
 def test_counts_only_takes_no_sums(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.accounting.parallel import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.interactive import partition, sub_session
-from dpnb.interactive.above_threshold import STEPS, AboveThresholdParameters
+from dpnb.interactive.threshold.above_threshold import STEPS, AboveThresholdParameters
 from statistical.attacks import Floats, seen_difference
 from statistical.quick import quick_sessions
 

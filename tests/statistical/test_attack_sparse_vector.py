@@ -2,7 +2,7 @@
 
 Lyu, Su and Li (2017, *Understanding the sparse vector technique for differential privacy*, arXiv:1603.01699) collected
 variants that were published as epsilon-DP and are not (their Figure 1).  Here they run on the lattice and with the
-sampler of `dpnb.interactive.above_threshold`, so that they differ from it only in what is wrong with them.
+sampler of `dpnb.interactive.threshold.above_threshold`, so that they differ from it only in what is wrong with them.
 
 An attack is a pair of neighbours, as places on the lattice, and one event: the answers, and perhaps that the last value
 is at most so much.  From many runs on both sides follows a lower bound on the log-ratio of its probabilities.  All
@@ -23,7 +23,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpnb.interactive.above_threshold import STEPS, AboveThresholdParameters, LaplaceAboveThreshold, LaplaceComparison
+from dpnb.interactive.threshold.above_threshold import (
+    STEPS,
+    AboveThresholdParameters,
+    LaplaceAboveThreshold,
+    LaplaceComparison,
+)
 from dpnb.mechanisms.laplace import discrete_laplace
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource
 

@@ -24,7 +24,7 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.regression import LARGEST, design
 from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.accounting.losses import GDP
-from dpnb.interactive.descent_steps import stepped, tail_means
+from dpnb.interactive.descent.steps import stepped, tail_means
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource

@@ -81,6 +81,6 @@ def test_a_restart_and_run_all_spends_nothing_and_shows_the_scan_elsewhere(launc
     for name in ("load", "session", "spare"):
         launched.run(CELL[name])
     assert launched.value("session.spent.mu") == spent
-    assert launched.value("scan.state") == "elsewhere"
+    assert launched.value("scan.state") == "unavailable"
     expect(mechanism(launched, "scan").locator(".dpnb-mechanism-state")).not_to_have_text("open")
     expect(mechanism(launched, "by coins").locator(".dpnb-mechanism-state")).to_have_text("open")

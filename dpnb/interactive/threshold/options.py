@@ -13,9 +13,9 @@ from dpnb._plan.schema import whole_number
 from dpnb.accounting.exact import Number, display_up, exact, from_text, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError
-from dpnb.interactive.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold
-from dpnb.interactive.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.interactive.launch_request import LaunchRequest
+from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold
+from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.randomness import NoiseSource
 
 ALPHA = Fraction(1, 20)

@@ -28,11 +28,11 @@ from dpnb.accounting.exact import Number, from_text, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.errors import MechanismClosed, PlanError, RequestError
-from dpnb.interactive.above_threshold import from_lattice
-from dpnb.interactive.gaussian_scan import GaussianAboveThreshold
 from dpnb.interactive.mechanism import SessionMechanism, own_query
 from dpnb.interactive.protocol import Charged, MechanismState
-from dpnb.interactive.threshold_options import ALPHA, Core, ThresholdScanParameters, checked_threshold, hits_words
+from dpnb.interactive.threshold.above_threshold import from_lattice
+from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
+from dpnb.interactive.threshold.options import ALPHA, Core, ThresholdScanParameters, checked_threshold, hits_words
 from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import COMPARISON, digest
 from dpnb.mechanisms.randomness import NoiseSource
@@ -103,14 +103,14 @@ class ThresholdScan(SessionMechanism):
 
     @property
     def state(self) -> MechanismState:
-        """``open``, ``used up``, ``closed`` or ``elsewhere``."""
+        """``open``, ``exhausted``, ``closed`` or ``unavailable``."""
         asked, hits = self._so_far()
         hidden = _hidden.get(self._key)
         most = self._terms.questions if self._terms.laplace is None else self._terms.laplace.max_positives
         if (asked if self._terms.laplace is None else hits) >= (most or 1) or (hidden and hidden.core.n_remaining == 0):
-            return "used up"
+            return "exhausted"
         own = super().state
-        return "elsewhere" if own == "open" and hidden is None else own
+        return "unavailable" if own == "open" and hidden is None else own
 
     def _so_far(self) -> tuple[int, int]:
         """How many questions were answered, and how many of them were above."""
@@ -207,7 +207,7 @@ class ThresholdScan(SessionMechanism):
         )
 
     def _refuse_ended(self) -> None:
-        if self.state == "used up":
+        if self.state == "exhausted":
             raise MechanismClosed(
                 f"{self.name}: is used up: {self.summary}; nothing was charged; launch another one under a new name, "
                 "which costs anew"

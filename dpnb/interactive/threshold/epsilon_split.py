@@ -1,4 +1,4 @@
-"""How above-threshold divides its epsilon: see :mod:`dpnb.interactive.above_threshold`."""
+"""How above-threshold divides its epsilon: see :mod:`dpnb.interactive.threshold.above_threshold`."""
 
 from __future__ import annotations
 

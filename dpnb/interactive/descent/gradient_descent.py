@@ -20,7 +20,7 @@ from dpnb._plan.regression import LARGEST, describe_model, design
 from dpnb.accounting.exact import display_up, from_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError, printable
-from dpnb.interactive.descent_steps import is_plateau, mean_iterate, stepped, tail_means
+from dpnb.interactive.descent.steps import is_plateau, mean_iterate, stepped, tail_means
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of

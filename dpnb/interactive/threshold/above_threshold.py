@@ -54,8 +54,8 @@ from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, shown, to_text
 from dpnb.accounting.losses import PureDP
 from dpnb.errors import InvalidValueError, RequestError
-from dpnb.interactive.allotment import EpsilonSplit, whole_count
 from dpnb.interactive.only_once import SingleUse
+from dpnb.interactive.threshold.epsilon_split import EpsilonSplit, whole_count
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width
 from dpnb.mechanisms.randomness import NoiseSource
 
