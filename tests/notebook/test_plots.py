@@ -283,7 +283,7 @@ def test_what_is_unknown_or_endless_is_marked_so() -> None:
 def test_an_estimate_may_lie_outside_its_interval() -> None:
     figure = by_hand([(-3, 0, 2), (1, 0, 2)]).plot()
     assert [one[:3] for one in drawn(figure)] == [(-3, 0, 2), (1, 0, 2)]
-    assert "an estimate outside its interval is noise" in title(figure)
+    assert "an estimate outside its interval is due to noise" in title(figure)
     assert figure.layout.yaxis.range[0] < -3
 
 
@@ -406,7 +406,7 @@ def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
 
 def test_what_was_computed_has_no_fan(frame: Any) -> None:
     counts = frame.groupby("plan").count().release(mu=0.5)
-    with pytest.raises(RequestError, match="history: belongs to an answer"):
+    with pytest.raises(RequestError, match="history: belongs to a released answer"):
         (counts * 2).plot(history=True)
     with pytest.raises(RequestError, match="True or False"):
         counts.plot(history="yes")
