@@ -188,7 +188,7 @@ def test_below_an_error_of_ours_stands_one_sentence_and_below_others_nothing(
         error_in_exec: BaseException = BudgetExceeded("x")
 
     explain_error(Result())
-    assert "a cheaper question may still fit" in capsys.readouterr().out
+    assert "a cheaper query may still fit" in capsys.readouterr().out
     Result.error_in_exec = ZeroDivisionError()
     explain_error(Result())
     assert capsys.readouterr().out == ""
