@@ -46,20 +46,20 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",
-        "The request is incomplete, contradictory or impossible; the message says what to write instead. Nothing was "
+        "The request is incomplete, contradictory or impossible; the message says what to write instead; nothing was "
         "charged.",
     ),
     errors.UnsupportedError: ErrorExplanation(
         "unsupported",
         "Not supported on a private table",
         "pandas can do this because it shows rows or runs your own code on them; a private table only returns noisy "
-        "estimates of known sensitivity. The message names the supported query.",
+        "estimates of known sensitivity, and the message names the supported query.",
     ),
     errors.PlanError: ErrorExplanation(
         "plan",
         "Unsupported query",
         "The noise of a query can only be calibrated if the schema bounds how much one privacy unit can change its "
-        "answer. Nothing was charged.",
+        "answer; nothing was charged.",
     ),
     errors.SchemaError: ErrorExplanation(
         "schema",
@@ -70,7 +70,7 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.InvalidValueError: ErrorExplanation(
         "invalid-value",
         "Value out of its range",
-        "A number or an argument violates the rule that the message states. Nothing was charged.",
+        "A number or an argument violates the rule that the message states; nothing was charged.",
     ),
     errors.ConversionError: ErrorExplanation(
         "conversion",
@@ -152,9 +152,9 @@ _WARNINGS = [
     ErrorExplanation(
         ODOMETERS_PAUSED,
         "Paused odometers",
-        "The time-uniform odometers are proved for mechanisms that run one after another. While interactive "
-        "mechanisms are open, which may be queried in any order, only the accumulator is proved; closing them resumes "
-        "the other odometers.",
+        "The time-uniform odometers are proved for mechanisms that run one after another; while interactive "
+        "mechanisms are open, which may be queried in any order, only the accumulator is proved, and closing them "
+        "resumes the other odometers.",
     ),
     ErrorExplanation(
         "interleaving",
@@ -166,10 +166,10 @@ _WARNINGS = [
     ErrorExplanation(
         EXCLUDED_UNITS,
         "Which units take part",
-        "Each privacy unit has its own budget and is charged only for the queries that use its data. A unit whose "
-        "remaining budget is too small is excluded from a query or clipped. Which units these are, and how many, is "
-        "private and never shown: an answer describes the units that took part, and its interval covers the noise, not "
-        "the exclusion.",
+        "Each privacy unit has its own budget and is charged only for the queries that use its data; a unit whose "
+        "remaining budget is too small is excluded from a query or clipped; which units these are, and how many, is "
+        "private and never shown, so an answer describes the units that took part, and its interval covers the noise, "
+        "not the exclusion.",
     ),
     ErrorExplanation(
         "accumulator",

@@ -101,6 +101,6 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
             facts.append(("refining later", preview.refinement_note))
     else:
         facts.append(("headroom after", "does not fit: a release would be refused"))
-        largest = f"mu {display_down(preview.max_mu)}, or share=1" if preview.max_mu else "no budget remains"
+        largest = f"mu {display_down(preview.max_mu)}, or share=1" if preview.max_mu else "nothing is left"
         facts.append(("largest that fits", largest))
     return facts

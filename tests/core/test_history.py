@@ -105,7 +105,7 @@ def test_groups_that_were_not_looked_at_stay_as_they_were(make: Make) -> None:
     assert third["a"].interval != second["a"].interval
     table = history.to_pandas()
     assert table["looked_at"].unstack().to_numpy().tolist() == [list(each) for each in history.observed_groups]
-    assert "only the groups that were in it" in repr(history)
+    assert "with the groups that it includes" in repr(history)
     assert len(repr(history).splitlines()) == 11  # notice, words, head, 3 + 1 + 3 groups, what is left out
 
 

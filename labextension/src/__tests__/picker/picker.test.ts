@@ -48,7 +48,7 @@ const ANSWERED: Partial<IPickerState> = {
   phase: 'answered',
   current: 'known at mu 0.2 already',
   answer: { html: '<b>2.7</b>', text: '2.7' },
-  code_hint: '.release(mu=0.2) gives this very answer again, free'
+  code_hint: '.release(mu=0.2) returns this answer again at no cost'
 };
 
 const release = vi.fn();
@@ -198,7 +198,7 @@ describe('PickerView, releasing,', () => {
     view.update(state({ ...ANSWERED, completed_request: lastId() }));
     expect(get('answer').innerHTML).toBe('<b>2.7</b>');
     expect(get('choosing').hidden).toBe(true);
-    expect(get('status').textContent).toBe('In code, .release(mu=0.2) gives this very answer again, free.');
+    expect(get('status').textContent).toBe('In code, .release(mu=0.2) returns this answer again at no cost.');
     view.focusAnswer();
     expect(document.activeElement).toBe(get('answer'));
   });
@@ -224,7 +224,7 @@ it('goes on waiting when something else arrives first', () => {
   expect(get('status').textContent).toContain('Releasing');
 });
 
-it('remembers choice and wait when it is drawn anew', () => {
+it('remembers choice and wait when it is drawn again', () => {
   const memory = { chosen: null, pending: null };
   const first = new PickerView({ release, refresh }, memory);
   document.body.replaceChildren(first.node);
@@ -252,7 +252,7 @@ it('waits no longer in any view once one of them has heard of the outcome', () =
   views.forEach(one => one.update(state({ ...ANSWERED, completed_request: lastId() })));
   vi.advanceTimersByTime(60_000);
   for (const one of views) {
-    expect(found(one.node, '.dpnb-picker-status').textContent).toContain('gives this very answer again');
+    expect(found(one.node, '.dpnb-picker-status').textContent).toContain('returns this answer again');
     one.dispose();
   }
   vi.useRealTimers();
@@ -276,7 +276,7 @@ it('can be read but not used once its kernel is gone, whatever arrives afterward
 
 it('offers what was paid and not answered again, exactly as it was asked', () => {
   view.update(state({ options: [], presets: [], unanswered: [{ target: { mu: '7/50' }, label: 'mu 0.14' }] }));
-  expect(get('unanswered-release').textContent).toBe('mu 0.14 is paid and was not answered: try again, free');
+  expect(get('unanswered-release').textContent).toBe('mu 0.14 was charged but not answered: repeat it for free');
   get('unanswered-release').click();
   expect(release).toHaveBeenCalledWith({ mu: '7/50' }, expect.any(String));
   view.update(state({ ...ANSWERED, completed_request: lastId() }));
