@@ -52,7 +52,7 @@ export class Notebooks {
     }
     content.deselectAll();
     content.activeCellIndex = index;
-    content.mode = 'command'; // whoever only looks must not type into it
+    content.mode = 'command'; // so that reading does not edit the cell
     try {
       await content.scrollToItem(index, 'center');
     } catch {

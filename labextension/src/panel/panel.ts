@@ -16,7 +16,7 @@ export class LedgerPanel extends Widget {
   private readonly _message = element('p', 'dpnb-message');
   private readonly _sessions = element('div', 'dpnb-sessions');
   private readonly _explanations = new ExplanationsView();
-  /** Those of other kernels too: whoever comes back to a notebook finds folded what was folded. */
+  /** Includes other kernels, so that folds are kept when the user returns to a notebook. */
   private readonly _views = new Map<string, SessionView>();
   private readonly _visibilityChanged = new Signal<this, boolean>(this);
 

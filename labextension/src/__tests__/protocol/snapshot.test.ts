@@ -25,8 +25,8 @@ describe('readSnapshot', () => {
     ['no sessions', { sessions: null }],
     ['half a session', { sessions: [{ id: 'a' }] }],
     ['no explanations', { explanations: undefined }],
-    ['an explanation without a name', { explanations: [{ title: 'Refused', text: 'Too dear.' }] }],
-    ['an explanation without a title', { explanations: [{ id: 'refused', text: 'Too dear.' }] }],
+    ['an explanation without a name', { explanations: [{ title: 'Refused', text: 'Too expensive.' }] }],
+    ['an explanation without a title', { explanations: [{ id: 'refused', text: 'Too expensive.' }] }],
     ['an explanation without a sentence', { explanations: [{ id: 'refused', title: 'Refused', text: null }] }]
   ])('does not guess at a snapshot with %s', (_, changes) => {
     expect(readSnapshot({ dpnb: { ...sharedSnapshot(), ...changes } })).toBe('unreadable');
