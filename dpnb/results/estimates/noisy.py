@@ -89,10 +89,10 @@ class IntervalArrays:
         first, second, third = (scale * end + shift for end in self.uncut)
         return IntervalArrays(value, low, high, scale * self.noise_scale, (first, second, third))
 
-    def cut(self, least: float, most: float, *, value: bool = True) -> IntervalArrays:
+    def cut(self, lower: float, upper: float, *, value: bool = True) -> IntervalArrays:
         """The intervals (and values) clipped to the range of the quantity."""
-        clipped = np.clip(self.value, least, most) if value else self.value
-        low, high = np.clip(self.low, least, most), np.clip(self.high, least, most)
+        clipped = np.clip(self.value, lower, upper) if value else self.value
+        low, high = np.clip(self.low, lower, upper), np.clip(self.high, lower, upper)
         return IntervalArrays(clipped, low, high, self.noise_scale, self.uncut)
 
     def picked(self, rows: slice, columns: slice) -> IntervalArrays:
