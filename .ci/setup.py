@@ -228,7 +228,7 @@ def pip_settings() -> dict[str, str]:
     settings = {names[key]: value for key, value in found.items() if key in names}
     if "UV_FIND_LINKS" in settings:
         settings["UV_FIND_LINKS"] = settings["UV_FIND_LINKS"].replace(" ", ",")
-    # pip looks for the best version in all indexes; uv by itself stops at the first that has the package.
+    # pip looks for the best version in all indexes; uv alone stops at the first that has the package.
     settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     return {name: value for name, value in settings.items() if name not in os.environ}
 

@@ -100,12 +100,12 @@ def accuracy(
         chains=1,
         mu=mu,
         steps=STEPS * multiple,
-        clip=clip,
+        clip_norm=clip,
         learning_rate=rate,
         name=f"digits, {accounting}, clip {clip}, epsilon {epsilon}",
     )
     found = fit.run().estimate
-    assert fit.taken == STEPS * multiple, fit.ended
+    assert fit.n_steps == STEPS * multiple, fit.stop_reason
     scores = found["intercept"].to_numpy() + test[PIXELS].to_numpy() @ found[PIXELS].to_numpy().T
     return float((found.index.to_numpy()[scores.argmax(axis=1)] == test["digit"].to_numpy()).mean())
 

@@ -219,7 +219,7 @@ def killed_in_turn(path: Path, seed: int, chance: random.Random, mu0: object) ->
 
 
 def at_work(path: Path, rows: int, mu0: object) -> None:
-    """Wait until there are so many rows more, unless there is hardly anything left to write rows for."""
+    """Wait until this many rows have been added, unless there is hardly anything left to write rows for."""
     before = len(rows_of(path))
 
     def enough() -> bool:

@@ -1,6 +1,6 @@
 """What dpnb assumes of the arithmetic of other libraries, measured in the installed versions before all other tests.
 
-The exactness of the noise rests on the accuracy of scipy's `ndtri` (`dpnb.mechanisms.gaussian`), thresholds and
+The exactness of the noise assumes the accuracy of scipy's `ndtri` (`dpnb.mechanisms.gaussian`), thresholds and
 intervals on that of its tail, and what settles a draw that doubles cannot place on mpmath's `erfc`.  None of that is
 proved anywhere.  If a test here fails, do not use dpnb with that version: pin an older one and report it.
 """

@@ -176,12 +176,12 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
     count, spent = session.ledger.count, session.spent
     replayed = True
     if session._core.individuals is not None and session._core.individuals._state is not None:
-        units, anew = (
+        units, reopened = (
             session._core.individuals._state.unit_budgets.count_units,
             opened(path, by_unit=True)._core.individuals,
         )
-        assert anew is not None
-        replayed = all(anew.paid_by(unit)[-1].spent == units.spent[unit] for unit in (0, 1, PEOPLE - 1))
+        assert reopened is not None
+        replayed = all(reopened.paid_by(unit)[-1].spent == units.spent[unit] for unit in (0, 1, PEOPLE - 1))
     pipe.send({**after, "free": spent == before, "same": same, "count": count, "replayed": replayed})
 
 

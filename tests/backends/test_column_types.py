@@ -210,7 +210,7 @@ TYPES: dict[str, tuple[list[Any], bool]] = {
 @pytest.mark.parametrize("dtype", TYPES)
 def test_of_pandas_types_only_those_that_it_does_not_choose_itself_are_declared(dtype: str) -> None:
     values, declares = TYPES[dtype]
-    if not declares:  # what pandas makes of the values by itself
+    if not declares:  # what pandas makes of the values on its own
         assert pd.DataFrame({"x": values})["x"].dtype.kind == pd.Series(values, dtype=dtype).dtype.kind
     refused = 0
     for column in (WORDS, DAYS, NUMBER, TEXT):

@@ -346,7 +346,7 @@ def allow_all() -> None:
 
 
 def ended(question: Callable[[bool], Any], has: bool, room: int) -> str:
-    """How a question ends in a process of its own that may take so many bytes of addresses more."""
+    """How a question ends in a process of its own with a limit on its additional bytes of address space."""
     if child := os.fork():
         return {0: "answered", 1: "failed"}[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
     code = 2

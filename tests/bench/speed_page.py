@@ -27,7 +27,7 @@ HOW = """## How it was measured
   the first question of a new session in a process that has everything imported; *steady* the median of {rounds} more.
 - **pandas, polars**: the same aggregation without privacy, in the same process, taking turns with dpnb, medians of as
   many. Only the columns that are needed are taken. About persons they keep the first three rows of each that pass the
-  filter, anew in each question; dpnb keeps three rows of each before it filters, and remembers which. polars may use
+  filter, again in each query; dpnb keeps three rows of each before it filters, and remembers which. polars may use
   all cores.
 - **OpenDP**: {opendp}
   It needs one exact release of polars, hence an environment of its own. Its noise scales are given by hand through its
@@ -40,7 +40,7 @@ HOW = """## How it was measured
   pandas.
 - **Set-up** is beside one copy of every declared column of the frame (for texts of their buffers), and beside
   `pandas.read_parquet` of a file of these columns that the system holds in memory.  For persons it also puts the rows
-  in the order of their persons and chooses which of them count, which pandas and polars do anew in each question.
+  in the order of their persons and chooses which of them count, which pandas and polars repeat in each query.
 - Ratios are of medians of one run.
 """
 

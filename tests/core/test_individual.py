@@ -402,13 +402,13 @@ def test_a_version_of_which_nobody_can_be_left_is_refused_and_the_other_one_goes
         with pytest.raises(BudgetExceeded, match="nobody is left to ask of version"):
             ask(session, "count", "0.01")
         with pytest.raises(BudgetExceeded, match="nobody is left to ask of version"):
-            session.partition("site", name="anew")["a"].frame.count().release(mu="0.01")
+            session.partition("site", name="again")["a"].frame.count().release(mu="0.01")
     assert [charge.table_version for charge in old.ledger.charges() if charge.loss] == ["1", "1"]
     ask(old, "count", "0.2")
 
 
 def test_other_versions_count_in_parts_by_the_largest(kernels: Callable[..., dpnb.Session]) -> None:
-    """Whoever is in one part of a version was in no other one."""
+    """A unit in one part of a version was in no other part."""
     old, new = (kernels(unit=None, version=version) for version in "12")
     play(old, [("in part a", "0.6"), ("in part b", "0.6"), ("in part c", "0.7")])
     ask(new, "active", "0.1")

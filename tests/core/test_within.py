@@ -210,7 +210,7 @@ def test_a_target_far_from_any_noise_is_met_too(within: float) -> None:
 
 @pytest.mark.parametrize("within", [0.004, 0.001])
 def test_a_share_refined_in_one_group_still_has_the_noise_of_all_others(within: float) -> None:
-    """A share rests on all groups: what is foretold of one is not less than what comes, however well it is known."""
+    """A share depends on all groups: what is foretold of one is not less than what comes, however well it is known."""
     values = list("abcdefgh")
     rows = pd.DataFrame({"g": np.repeat(values, [3000, *[500] * 7])})
     made = dpnb.Session(

@@ -132,7 +132,7 @@ def test_closed_by_hand_run_ends_where_it_was_closed(tmp_path: Path) -> None:
     with pytest.raises(MechanismClosed):
         other.run()
     with pytest.raises(BudgetExceeded):
-        fit(session, name="dear", mu=50).run()
+        fit(session, name="expensive", mu=50).run()
 
 
 def test_two_fits_of_the_same_first_step_pay_for_it_once(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_two_fits_of_the_same_first_step_pay_for_it_once(tmp_path: Path) -> None
     one.step()
     other.step()
     assert session.spent == one.cost == GDP("0.1")
-    assert other.cost == GDP("0.1")  # launched before it was paid, it rests on it too
+    assert other.cost == GDP("0.1")  # launched before it was paid, it includes that cost too
     other.step()
     assert session.spent == GDP.from_mu_squared("0.02")
     third = fit(session, name="third", learning_rate="0.6")

@@ -29,7 +29,7 @@ LAUNCHES = {
 
 @contextmanager
 def commits_fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whoever writes is interrupted just before it is on disk."""
+    """The writer is interrupted just before it is on disk."""
     real = Ledger.transaction
 
     @contextmanager

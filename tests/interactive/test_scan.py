@@ -35,7 +35,7 @@ def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> N
     with pytest.raises(MechanismClosed, match="used up: 2 of 2 hits, 4 questions"):
         scan.ask(above(session, 3))
     assert [answer.above for answer in scan.answers] == [False, False, True, True]
-    assert session.odometer.kind == "time-uniform"  # it has ended by itself
+    assert session.odometer.kind == "time-uniform"  # it has ended without being closed
 
 
 @pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic", "rogers"])

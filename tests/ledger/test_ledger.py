@@ -1,4 +1,4 @@
-"""The ledger remembers every charge as it was written, whoever else writes."""
+"""The ledger remembers every charge as it was written, also while others write."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_an_interrupt_ends_a_statement(path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_without_a_limit_it_would_not_end(path: Path) -> None:
-    """The control counts how often it is asked whether to go on, and stops by itself."""
+    """The control counts how often it is asked whether to go on, and then stops."""
     asked: list[bool] = []
 
     class Patient(StepLimit):

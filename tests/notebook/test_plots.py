@@ -163,7 +163,7 @@ def test_marks_can_be_seen_in_both_themes(answer: Any) -> None:
 
 
 def test_no_hue_stands_alone(frame: Any) -> None:
-    """Whoever cannot tell two hues apart has symbols, dashes or patterns."""
+    """Readers who cannot tell two hues apart have symbols, dashes or patterns."""
     for hues in (style.HUES, style.SYMBOLS, style.DASHES, style.PATTERNS):
         assert len(set(hues)) == len(hues) == 8
     bars = frame.groupby(["plan", "side"]).count().release(mu=0.5).plot().data

@@ -1,4 +1,4 @@
-"""Long work tells its stage and its time, and nothing else, to whoever looks on; short work tells nothing."""
+"""Long work tells its stage and its time, and nothing else, to an observer; short work tells nothing."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def found(session: dpnb.Session) -> Any:
 
 
 def at_excess(steps: list[int], sigma: float = 10.0, alpha: float = 0.05) -> Any:
-    """Named groups so many steps of the output grid above the least that is named."""
+    """Named groups a given number of steps of the output grid above the least that is named."""
     exponent = math.frexp(sigma)[1] - 21
     least = least_named(sigma, 1, DELTA, exponent)
     return named_groups(Measurement(tuple(least + step for step in steps), exponent, sigma), least, alpha)

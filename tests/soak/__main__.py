@@ -22,7 +22,7 @@ FIGURES = ("rounds", "kills", "interrupts", "forks", "requests", "charges", "fai
 
 
 def soak(name: str, folder: Path, seed: int, minutes: float, rounds: int | None) -> Counter[str]:
-    """Rounds of one part until the time is over or so many were made; one that has begun is finished."""
+    """Rounds of one part until the time is over or the number of rounds is reached; one that has begun is finished."""
     done: Counter[str] = Counter()
     began = time.monotonic()
     for number in count():

@@ -51,7 +51,7 @@ def many(folder: Path, chance: random.Random) -> Counter[str]:
 
 
 def ask_many(pipe: Connection, path: Path, first: int, number: int) -> None:
-    """On a word, ask so many different questions; say that all were answered."""
+    """On a word, ask this many different queries; say that all were answered."""
     session = open_session(path, budget=BUDGET)
     pipe.send("ready")
     pipe.recv()

@@ -68,7 +68,7 @@ def times_named(unit: PrivacyUnit, name: Name = named, *, mu: float = 0.5) -> in
     sizes, sigma = np.array(list(counts.values())), sigma_for(query.l2_sensitivity_squared, GDP(mu))
     source = NotPrivateSeededSource(1)
     groups = query.l2_sensitivity_squared
-    # Every group has noise of its own, so many tables at once are as good as one after the other.
+    # Every group has noise of its own, so one table with many groups is as good as one after the other.
     found, _ = name(np.tile(sizes, TRIALS), sigma=sigma, groups=groups, delta=DELTA, source=source)
     return len({place // len(sizes) for place in found if place % len(sizes) in own})
 

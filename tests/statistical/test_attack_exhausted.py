@@ -72,7 +72,7 @@ def people(*sites: str) -> pd.DataFrame:
 
 
 def first(session: dpnb.Session) -> None:
-    """Takes most of what whoever is at a can pay, and nothing from anybody else; it goes on to what nobody can pay."""
+    """Takes most of what the unit at a can pay, and nothing from anybody else; it goes on to what nobody can pay."""
     session.frame[session.frame["site"] == "a"].count().release(mu="1.1")
     session.frame[session.frame["site"] == "a"]["x"].sum().release(mu="30")
 
@@ -85,7 +85,7 @@ TABLES = {
     "one is": pd.concat([people("a", "b")[:2], people("b", "c")[2:]], ignore_index=True),
 }
 
-# --- the same numbers, whoever takes part -----------------------------------------------------------------------------
+# --- the same numbers, whichever units take part ----------------------------------------------------------------------
 
 
 @pytest.fixture

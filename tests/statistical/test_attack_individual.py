@@ -230,7 +230,7 @@ def attacks(attacker: Callable[[Attacker], None], repetitions: int, mode: str) -
 def drawn(attacker: Callable[[Attacker], None], mode: str) -> tuple[Floats, Floats]:
     """The evidence of many attacks on both tables, by an attacker who asks the same whatever the answers are.
 
-    The exact sums are then the same each time too, so that only noise has to be drawn anew.
+    The exact sums are then the same each time too, so that only the noise is drawn again.
     """
     both = []
     for side in (0, 1):
@@ -370,7 +370,7 @@ def _nobody_remembers_what_was_paid(patch: pytest.MonkeyPatch) -> None:
 
 
 def _what_other_questions_left_out_is_not_paid(patch: pytest.MonkeyPatch) -> None:
-    """Only the question that is being answered charges anybody: no replay, and a state that starts anew."""
+    """Only the question that is being answered charges anybody: no replay, and a state that starts again."""
     patch.setattr(IndividualAccounting, "_answered", lambda it, charge, query: it._after(it._fresh(), charge, query)[1])
 
 

@@ -2,7 +2,7 @@
 
 Nominal level 95%; asked is 93% at every noise level, since what is not linear is approximate.  For an interval that
 covers exactly 95%, less than 93% of 5,000 draws has probability 2e-10, and there are about 1,200 such checks: 3e-7.
-Shrinking the intervals by a fifth brings them to 88%, and is caught.  Only n * mu counts, not n by itself.
+Shrinking the intervals by a fifth brings them to 88%, and is caught.  Only n * mu counts, not n alone.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def missed(found: IntervalArrays, truth: Array) -> NDArray[np.bool_]:
 
 @cache
 def at_distance(distance: float, sigma: float = SIGMA, delta: Fraction = DELTA) -> tuple[Array, Measurement]:
-    """10,000 named groups of one size, so many standard deviations from the threshold (but of one unit at least)."""
+    """10,000 named groups of one size, some standard deviations from the threshold (but of one unit at least)."""
     size = max(1, round(threshold_for(sigma, 1, delta) + distance * sigma))
     chance = stats.norm.sf((threshold_for(sigma, 1, delta) - size) / sigma)
     truth, released = seen(np.full(int(11_000 / chance), size), sigma, delta, 31)

@@ -95,7 +95,7 @@ def test_groups_chosen_for_their_deviation_keep_their_intervals() -> None:
 def test_simultaneous_intervals_hold_for_all_groups_at_once() -> None:
     """400 tables of 8 groups; above 11% has probability below 1e-6 if 5% have a miss.
 
-    Intervals that hold each by itself have one in far more of the tables, which is the control.
+    Intervals that hold separately have one in far more of the tables, which is the control.
     """
     truth = np.full((TABLES * GROUPS, 1), 50.0)
     known = most_deviating_refined(ALPHA / GROUPS)
@@ -140,7 +140,7 @@ def test_a_mean_that_is_refined_until_it_is_missed_keeps_its_interval(rows_over_
 
 
 def test_shares_are_not_told_after_some_groups_were_refined_by_themselves() -> None:
-    """Whoever stops at each group when it pleases can bring the total as far off as they like: 82% missed once."""
+    """An analyst who stops at each group at will can bring the total as far off as they like: 82% missed once."""
     session = dpnb.Session(
         pd.DataFrame({"g": ["a", "a", "b", "c"] * 50}),
         name="shares",

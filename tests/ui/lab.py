@@ -216,7 +216,7 @@ class Lab:
             folded.first.click()
 
     def narrow_panel(self, width: int) -> None:
-        """Drag the panel's edge until it is about so many pixels wide."""
+        """Drag the panel's edge until it is about this many pixels wide."""
         box = self.panel.bounding_box()
         assert box is not None
         middle = box["y"] + box["height"] / 2

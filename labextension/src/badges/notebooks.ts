@@ -52,7 +52,7 @@ export class Notebooks {
     }
     content.deselectAll();
     content.activeCellIndex = index;
-    content.mode = 'command'; // so that reading does not edit the cell
+    content.mode = 'command'; // a reader must not type into it by accident
     try {
       await content.scrollToItem(index, 'center');
     } catch {

@@ -16,7 +16,7 @@ export function clock(iso: string): string {
 export const percent = (share: number): string => `${roundedUp(share, 2, 2)}%`;
 
 /**
- * A number from 0 on, times a power of ten, with so many decimals; never less than it is.
+ * A number from 0 on, times a power of ten, with a given number of decimals; never less than it is.
  *
  * It means the decimal that it is written as, and digits are cut from that text: products of doubles would be a last
  * digit off, to either side.

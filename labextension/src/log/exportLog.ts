@@ -2,7 +2,7 @@ import { csvName, download, toCsv } from './csv';
 import type { ISession } from '../protocol/snapshot';
 import type { ILedgerModel } from '../kernel/tokens';
 
-/** Sessions whose log is pending, so that a double click exports one file. */
+/** Kernels' sessions whose log is being waited for: a second click exports nothing more. */
 const waiting = new Set<string>();
 
 /** Download the whole log of a session of the active kernel, which is asked first for what is not known here. */

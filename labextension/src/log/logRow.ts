@@ -39,7 +39,7 @@ export class CellButton {
 
   constructor(private readonly _actions: ISessionActions) {}
 
-  /** @param whose Whose cell it is, for those who hear the button by itself. */
+  /** @param whose Whose cell it is, for screen readers, which read the button alone. */
   update(cell: string | null, whose: string): void {
     this._cell = cell;
     this.node.hidden = cell === null || !this._actions.hasCell(cell);

@@ -15,7 +15,7 @@ interface IRequest {
   /** Resolves to every row, newest first; to null when they will never come. */
   readonly answer: Promise<readonly ILogEntry[] | null>;
   readonly settle: (rows: readonly ILogEntry[] | null) => void;
-  /** The process that received the request; null when it can no longer answer. */
+  /** The process that was asked; null when that process can no longer answer. */
   asked: string | null;
   /** Where the next part must begin. */
   start: number;
@@ -80,7 +80,7 @@ export class LogStore {
       return false;
     }
     if (chunk.start === 0) {
-      request.start = 0; // an answer begins, possibly to another request
+      request.start = 0; // an answer begins, whichever request it is for
     }
     if (chunk.start !== request.start) {
       return false; // the end of an answer to somebody else, or one with a hole
@@ -163,7 +163,7 @@ class SessionLog {
   }
 
   hear({ n_requests: count, log: releases }: ISession): void {
-    // A session in memory that is created again starts a new ledger under the same name.
+    // A session in memory that is recreated starts a ledger of its own under the same name.
     if (releases.length >= count || releases.some(row => this._isOther(row))) {
       this._rows = this._rowsById.size === releases.length ? this._rows : null;
       const ids = new Set(releases.map(row => row.id));

@@ -10,7 +10,7 @@ export const explanationNodeId = (explanation: string): string => `${START.slice
 export class ExplanationLink {
   readonly node = element('a', 'dpnb-explanation-link', 'Why?');
 
-  /** @param subject What is explained, for those who hear the link by itself. */
+  /** @param subject What is explained, for screen readers, which read the link alone. */
   update(explanation: string | null, subject: string): void {
     this.node.hidden = explanation === null;
     this.node.href = explanation === null ? '#' : `${START}${encodeURIComponent(explanation)}`;

@@ -7,7 +7,7 @@ const CLOSED = 'dpnb:panel-closed';
 /**
  * Open the panel when the first session shows up, once for each load of the page.
  *
- * Whoever closes the panel, or turns to another one, is left alone until the browser tab is closed.
+ * After the user closes the panel, or turns to another one, it is not reopened until the browser tab is closed.
  */
 export function openOnFirstSession(
   model: ILedgerModel,

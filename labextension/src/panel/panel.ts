@@ -16,7 +16,7 @@ export class LedgerPanel extends Widget {
   private readonly _message = element('p', 'dpnb-message');
   private readonly _sessions = element('div', 'dpnb-sessions');
   private readonly _explanations = new ExplanationsView();
-  /** Includes other kernels, so that folds are kept when the user returns to a notebook. */
+  /** Those of other kernels too: what was folded is still folded when the user returns to a notebook. */
   private readonly _views = new Map<string, SessionView>();
   private readonly _visibilityChanged = new Signal<this, boolean>(this);
 

@@ -9,7 +9,7 @@ export interface IPickerActions {
   refresh(): void;
 }
 
-/** State that outlives one rendering of a picker: the kernel causes it to be rendered again when it is answered. */
+/** What must outlive one drawing of a picker: the kernel has it redrawn when it is answered. */
 export interface IPickerMemory {
   /** Budget that the reader chose; null until then. */
   chosen: number | null;

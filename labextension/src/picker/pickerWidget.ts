@@ -18,7 +18,7 @@ interface IState {
   memory?: IPickerMemory;
 }
 
-/** An answer that comes within so many milliseconds is the one that the reader waits for. */
+/** An answer that comes within this many milliseconds is the one that the reader waits for. */
 const TIMEOUT = 30_000;
 
 interface IKernel {

@@ -157,7 +157,7 @@ const GUARANTEE: Entry = [{ id: 'guarantee', label: 'the guarantee' }, 'dpnb-mod
 /** Colours and dashes repeat after six curves. */
 const hue = (index: number): string => `dpnb-mod-curve-${(index % 6) + 1}`;
 
-/** A bound as text, rounded up. */
+/** A bound as it is shown everywhere: never shown as less than it is. */
 const bound = (value: number): string => roundedUp(value, 4);
 
 function sentence(point: ITimelinePoint, curves: ICurve[]): string {

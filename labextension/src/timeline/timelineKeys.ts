@@ -2,7 +2,7 @@
 const PAGE = 10;
 
 /**
- * Where a key moves on an axis of so many points; null for a key that moves nowhere.
+ * Where a key moves on an axis with this many points; null for a key that moves nowhere.
  *
  * @param now Index of the point that is chosen, or -1 while none is: then the last one counts as chosen.
  */

@@ -92,7 +92,7 @@ def _several(budgets: dict[str, Fraction]) -> RDPFilter:
 
 
 def _several_left(hist: list[dict[str, Fraction]], budgets: dict[str, Fraction]) -> dict[str, Any]:
-    # Theirs goes on for an order that is over its budget; ours stops there, so each order is asked by itself.
+    # Theirs goes on for an order that is over its budget; ours stops there, so each order is asked separately.
     return {order: _one_left([rhos[order] for rhos in hist], budgets[order]) for order in budgets}
 
 

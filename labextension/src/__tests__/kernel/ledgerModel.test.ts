@@ -99,7 +99,7 @@ describe('LedgerModel, about every kernel,', () => {
     expect(model.viewOf('same').kind).toBe('live');
   });
 
-  it.each(['changes', 'closes'])('reports the kernel that is left when its notebook %s', what => {
+  it.each(['changes', 'closes'])('reports the remaining kernel when its notebook %s', what => {
     const host = new FakeHost(new FakeKernel('old'));
     model.follow(host);
     const changed: string[] = [];

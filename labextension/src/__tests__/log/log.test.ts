@@ -212,7 +212,7 @@ describe('LogView, of a longer ledger,', () => {
     expect(all().hidden).toBe(true);
   });
 
-  it('exports all of it, through whoever can ask for the rest', () => {
+  it('exports the whole log, through the kernel that has the rest', () => {
     show({ n_requests: 120 });
     found(view.node, '.dpnb-log-export').click();
     expect(tools.exportLog).toHaveBeenCalledWith(expect.objectContaining({ id: 'rand-hie.dpnb', name: 'rand-hie' }));

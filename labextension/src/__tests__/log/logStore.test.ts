@@ -167,7 +167,7 @@ describe('LogStore', () => {
     expect(ask).toHaveBeenCalledTimes(2);
   });
 
-  it('forgets the rows of a session that was created again under the same name', () => {
+  it('forgets the rows of a session that was recreated under the same name', () => {
     hear(60);
     void book.request(ID);
     tell(1, 60, 60);

@@ -220,7 +220,7 @@ describe('openOnFirstSession', () => {
     expect(open).toHaveBeenCalledOnce();
   });
 
-  it('leaves alone whoever closed the panel before the page was reloaded', async () => {
+  it('does not reopen the panel for a user who closed it before the page was reloaded', async () => {
     await model.show(live());
     panel.hide();
     const reloaded = new LedgerPanel(model, tools);

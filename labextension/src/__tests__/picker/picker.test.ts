@@ -224,7 +224,7 @@ it('goes on waiting when something else arrives first', () => {
   expect(get('status').textContent).toContain('Releasing');
 });
 
-it('remembers choice and wait when it is drawn again', () => {
+it('remembers choice and wait when it is redrawn', () => {
   const memory = { chosen: null, pending: null };
   const first = new PickerView({ release, refresh }, memory);
   document.body.replaceChildren(first.node);

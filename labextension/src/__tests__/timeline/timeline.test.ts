@@ -140,7 +140,7 @@ describe('TimelineView', () => {
     expect(path('.dpnb-timeline-steps')).toMatch(/^M 0 1000 H 90.9 V /);
   });
 
-  it('draws again only when something changed', () => {
+  it('redraws only when something changed', () => {
     show();
     const before = found(view.node, '.dpnb-timeline-steps');
     show(structuredClone(timeline));

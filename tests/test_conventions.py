@@ -1,4 +1,4 @@
-"""Facts about the house as a whole: what it weighs, what it must not hold, that its parts agree."""
+"""Conventions of the project: what files must not contain, what an import loads, that the parts agree."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ REGISTRY_HOST = re.compile(
 MACHINE_PATH = re.compile(
     r"(?<![\w.$}*-])(/(?:" + "|".join(["work", "root", "farm"]) + r")/|/(?:" + "home|Users" + r")/\w+/)"
 )
+
+# Expressions of the early prose that readers stumbled over; each has a plain counterpart, such as "again".
+BANNED = ROOT / "tests" / "banned_idioms.txt"
+IDIOMS = re.compile(rf"\b({'|'.join(BANNED.read_text().splitlines())})\b", re.IGNORECASE)
 
 
 @cache
@@ -67,6 +71,8 @@ def lines_matching(pattern: re.Pattern[str]) -> list[str]:
         (MACHINE_PATH, "open('/" + "home/jo/table.csv')", True),
         (MACHINE_PATH, "cd /" + "work/clone", True),
         (MACHINE_PATH, "examples/" + "work/x, notebook/" + "root/y", False),
+        (IDIOMS, "A query is asked ane" + "w.", True),
+        (IDIOMS, "A query costs again.", False),
     ],
 )
 def test_the_searches_below_can_find_something(pattern: re.Pattern[str], text: str, found: bool) -> None:
@@ -79,6 +85,11 @@ def test_no_tracked_file_names_a_package_registry_host() -> None:
 
 def test_no_tracked_file_holds_a_path_of_one_machine() -> None:
     assert lines_matching(MACHINE_PATH) == []
+
+
+def test_no_tracked_file_uses_an_idiom_of_the_early_prose() -> None:
+    found = [line for line in lines_matching(IDIOMS) if not line.startswith(BANNED.relative_to(ROOT).as_posix())]
+    assert found == []
 
 
 def test_nothing_that_a_build_makes_is_tracked() -> None:
