@@ -8,7 +8,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
   target: { mu },
   label: `mu ${mu}`,
   cost: `mu ${mu}, some of the budget`,
-  error: error_value === null ? 'unknown: it rests on nothing' : `± ${error_value} mdvis at 95%`,
+  error: error_value === null ? 'unknown: it depends on nothing' : `± ${error_value} mdvis at 95%`,
   error_value,
   relative_error: null,
   after: `${100 * remaining}% left`,
@@ -106,7 +106,7 @@ describe('PickerView, asking,', () => {
 
   it('offers no comparison where the error is unknown', () => {
     view.update(state({ options: [option('0.1', 0.9, null)] }));
-    expect(get('error').textContent).toBe('unknown: it rests on nothing');
+    expect(get('error').textContent).toBe('unknown: it depends on nothing');
     expect(get('reference').parentElement?.hidden).toBe(true);
   });
 
