@@ -147,6 +147,6 @@ def test_exploring_shows_that_visits_fall_from_free_care_to_95_percent(first_run
     """
     notebook = first_run("03-exploring.ipynb").notebook
     answers = [text for texts in printed(notebook) for text in texts if text.startswith("mean of mdvis by plan")]
-    refined = next(text for text in answers if "looks combined" in text)
+    refined = next(text for text in answers if "observations combined" in text)
     means = {row.split()[0]: float(row.split()[1]) for row in refined.splitlines()[2:-1]}
     assert means["free"] > means["25%"] > means["95%"]

@@ -1,6 +1,6 @@
-"""What the kernel and the browser exchange, as typed structs: the fields, their types and their ranges.
+"""The messages between the kernel and the browser as typed structs: fields, types and ranges.
 
-``snapshot``   every session of a kernel process: what the gauges, the panel and the badges show
+``snapshot``   every session of a kernel process, for the gauges, the panel and the badges
 ``timeline``   the part of it that shows the budget over time
 ``picker``     the state of one budget picker
 ``messages``   the messages that carry them, and what the browser requests

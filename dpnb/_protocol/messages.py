@@ -23,7 +23,7 @@ class LogChunk(Record, frozen=True):
     Parameters
     ----------
     version : int
-        Of the snapshot.
+        Version of the snapshot.
     process_id : str
         As in the snapshot.
     session : str
@@ -70,7 +70,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
     Parameters
     ----------
     target : dict
-        That of an option; another one is refused in the picker's state.
+        The target of an option; any other target is refused in the picker's state.
     id : str
         Returned as `completed_request` in the state that shows the outcome.
     """

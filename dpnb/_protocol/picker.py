@@ -1,7 +1,7 @@
 """The state of one budget picker.
 
-Whatever an option of the slider would cost and give is in the state beforehand, so that the browser looks it up and
-computes no privacy.
+The state contains cost and expected error of every option of the slider, so that the browser looks them up and performs
+no privacy computation.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ VERSION: Final = 2
 
 
 class Option(Record, frozen=True):
-    """One position of the slider: a budget, and what a release with it would cost and give.
+    """One position of the slider: a target, with cost and expected error of its release.
 
     Parameters
     ----------
     target : dict of str to str
-        Sent back when it is chosen, for example ``{"mu": "0.24"}``.
+        Sent back when the option is chosen, for example ``{"mu": "0.24"}``.
     label : str
     cost : str
     error : str
         The expected error in words, with its unit.
     error_value : float or None
-        The same as a number, of the worst group; None where it is not known or the units are mixed.
+        The expected error of the worst group as a number; None where it is not known or the units are mixed.
     relative_error : str or None
         The error relative to the current answer, in words.
     after : str
-        What would be left, in words.
+        The budget that would remain, in words.
     remaining : float
-        Fraction of the budget that would be left.
+        Fraction of the budget that would remain.
     max_repetitions : str
         How many more queries at this cost would fit afterwards.
     """
@@ -80,7 +80,7 @@ class Unanswered(Record, frozen=True):
 
 
 class PickerRefusal(Record, frozen=True):
-    """Why the last release was refused, and the sentence that explains it.
+    """Why the last release was refused, with an explanation.
 
     Parameters
     ----------
@@ -111,16 +111,16 @@ class RenderedAnswer(Record, frozen=True):
 
 
 class PickerState(Record, frozen=True):
-    """What a budget picker shows.
+    """The state of a budget picker.
 
     Parameters
     ----------
     version : int
-        Of the state; the browser shows no other.
+        Version of the state; the browser displays no other.
     phase : str
         "choosing", or "answered" once the answer has taken the slider's place.
     query : str
-        In words.
+        The query in words.
     notice : str or None
         As in the session's snapshot.
     session : str
@@ -132,16 +132,16 @@ class PickerState(Record, frozen=True):
     refusal : PickerRefusal or None
     unanswered : list of Unanswered
     completed_request : str or None
-        The release whose outcome this state is the first to show, by the id that the browser gave it.
+        Id, assigned by the browser, of the release whose outcome this state is the first to show.
     options : list of Option
-        From the cheapest to all that is left; empty when nothing is left.
+        From the cheapest to the whole remaining budget; empty when nothing remains.
     presets : list of Preset
     start : int
         Index of the option that is selected at first.
     facts : list of str
         What holds for every option.
     code_hint : str or None
-        How code gets the answer again, in words.
+        How to get the answer again in code, in words.
     """
 
     version: Literal[2]

@@ -1,6 +1,7 @@
 """The public state of every session of a kernel process.
 
-Made of schema, plan, budget, ledger and released answers.  The browser shows it and computes no privacy.
+Computed from schema, plan, budget, ledger and released answers.  The browser displays it and performs no privacy
+computation.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ EXCLUDED_UNITS: Final = "excluded-units"
 
 
 class Gauge(Record, frozen=True):
-    """One dial: a fraction between 0 and 1, and the words that say what it means.
+    """One dial: a fraction between 0 and 1, with its meaning in words.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class Gauge(Record, frozen=True):
         "remaining": a full dial is good.  "used": a full dial is bad.  Others are drawn without colour.
     value : float
     text : str
-        What the dial shows in words, for example "83.0% left".
+        The value in words, for example "83.0% left".
     description : str
         A full sentence, for hovering and for screen readers.
     """
@@ -46,7 +47,7 @@ class Gauge(Record, frozen=True):
 
 
 class Filter(Record, frozen=True):
-    """What one filter would have left, had it enforced the session's guarantee through the same history.
+    """The budget that would remain under one filter after the same history.
 
     Parameters
     ----------
@@ -54,11 +55,11 @@ class Filter(Record, frozen=True):
         Stable name, unique within a session.
     label : str
     enforced : bool
-        Whether this is the filter that decides; the others only compare.
+        Whether this filter is enforced; the others are shown for comparison.
     value : float
-        Fraction of its budget that is left; 0 after it would have refused.
+        Fraction of its budget that remains; 0 after it would have refused.
     text : str
-        What is left in words, for example "83.3% left; 12 more like the last".
+        What remains in words, for example "83.3% left; 12 more like the last".
     description : str
         A full sentence, for hovering and for screen readers.
     """
@@ -80,11 +81,11 @@ class Odometer(Record, frozen=True):
         Stable name, unique within a session.
     label : str
     kind : str
-        How its figure may be used: "time-uniform" or "accumulator".  Others are shown by their name alone.
+        How its bound may be used: "time-uniform" or "accumulator".  Others are shown by name only.
     text : str
-        The figure in words, for example "mu 0.2117".
+        The bound in words, for example "mu 0.2117".
     description : str
-        A full sentence that says what the figure proves.
+        A full sentence that states what the bound proves.
     """
 
     id: str
@@ -120,10 +121,10 @@ class Mechanism(Record, frozen=True):
         Stable name, unique within a session.
     name : str
     kind : str
-        What it is in words, for example "partition".
+        The kind in words, for example "partition".
     state : str
         "open", "exhausted", "closed" or "unavailable" (its hidden noise is in another kernel, or gone).  Others are
-        shown by their name alone.
+        shown by name only.
     text : str
         Its state and its cost, in words.
     description : str
@@ -156,7 +157,7 @@ class Headline(Record, frozen=True):
 
 
 class NextStep(Record, frozen=True):
-    """Something that an analyst can do next in a session that has released nothing.
+    """A suggested next step for a session that has released nothing.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ class LogEntry(Record, frozen=True):
     budget_fraction : str
         The cost as a fraction of the whole budget, in words.
     error : str or None
-        How far off the answer may be, in words; None when there is no answer, or nothing simple to say.
+        Half-width of the interval in words; None without an answer, or if there is no single half-width.
     time : str
         ISO 8601, UTC.
     status : str
@@ -245,7 +246,7 @@ class Refusal(Record, frozen=True):
 
 
 class Explanation(Record, frozen=True):
-    """What a refusal or a warning means.
+    """The explanation of a refusal or a warning.
 
     Parameters
     ----------
@@ -270,13 +271,13 @@ class Session(Record, frozen=True):
     privacy_unit : str
         In words.
     notice : str or None
-        Why the answers must not be taken for real or for private; None when they are both.
+        Warning that the answers are not real or not private; None otherwise.
     notice_explanation : str or None
         Id of the explanation of `notice`; None when there is no notice.
     guarantee : str
         In words.
     headlines : list of Headline
-        The first is shown in place of one that is selected and absent.
+        The first replaces a selected headline that is absent.
     filter : str
         Id of the filter that is enforced.
     gauges : list of Gauge
@@ -287,7 +288,7 @@ class Session(Record, frozen=True):
     participation : str or None
         Which units take part, under individual accounting; None under worst-case accounting.
     mechanisms : list of Mechanism
-        Shown in this order, but for the open ones, which come first.
+        In display order, except that open mechanisms come first.
     spent : str
         In words.
     ledger : str
@@ -330,16 +331,16 @@ class Session(Record, frozen=True):
 
 
 class Snapshot(Record, frozen=True):
-    """Everything that one kernel process shows.
+    """The state of all sessions of one kernel process.
 
     Parameters
     ----------
     version : int
-        Of the protocol; the browser shows no other.
+        Version of the protocol; the browser displays no other.
     process_id : str
-        Opaque; another value means that the kernel process was replaced.
+        Opaque id; a different value means that the kernel process was replaced.
     seq : int
-        Grows with every message of one process.
+        Increases with every message of one process.
     time : str
         ISO 8601, UTC.
     sessions : list of Session

@@ -56,7 +56,7 @@ class TimelinePoint(Record, frozen=True):
     Parameters
     ----------
     id : int
-        Number of the request after which it was so; 0 is before the first.
+        Number of the last request before this moment; 0 is before the first request.
     spent : float
         Fraction of the budget that was spent.
     bounds : list of (float or None)

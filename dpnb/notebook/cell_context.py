@@ -1,4 +1,4 @@
-"""Where a request comes from: which notebook cell is asking, and whether somebody can see a widget."""
+"""The origin of a request: which notebook cell makes it, and whether widgets can be displayed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from contextvars import ContextVar
 from typing import Any
 
 CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""As the notebook format has it."""
+"""Cell ids as the notebook format defines them."""
 
 _widget_of: ContextVar[str | None] = ContextVar("dpnb_widget_of", default=None)
 
 
 def current_cell() -> str | None:
-    """Id of the cell that is being run, or to which the widget belongs that was just used; None if nobody can tell."""
+    """Id of the cell that is being run, or that contains the widget being used; None if unknown."""
     cell = _widget_of.get() or _running_cell()
-    # Some editors send an address in its place, with the folders of this machine: that is not for a ledger.
+    # Some editors send a URI with local folder names instead, which must not be recorded in a ledger.
     return cell if cell is not None and CELL_ID.fullmatch(cell) else None
 
 
 @contextmanager
 def in_cell(cell: str | None) -> Iterator[None]:
-    """Whatever is asked in the block, a widget of this cell asks."""
+    """Attribute requests made in the block to a widget of this cell."""
     token = _widget_of.set(cell)
     try:
         yield
@@ -35,10 +35,10 @@ def in_cell(cell: str | None) -> Iterator[None]:
 
 
 def has_live_widgets() -> bool:
-    """Whether what is displayed now will be seen where widgets live.
+    """Whether output that is displayed now can contain live widgets.
 
-    A browser or editor sends the id of the cell that it runs.  Programs that execute notebooks do not; what they keep
-    is read without a kernel, where a widget would be an empty place, so they are given the still faces.
+    A browser or editor sends the id of the cell that it runs.  Programs that execute notebooks do not; the output that
+    they save is read without a kernel, where a widget would be empty, so they are given static output.
     """
     if importlib.util.find_spec("anywidget") is None:
         return False

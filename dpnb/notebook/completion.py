@@ -1,4 +1,4 @@
-"""What may follow ``%dpnb``: completed by Tab."""
+"""Tab completion for ``%dpnb``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dpnb.notebook.magics import COMMANDS, OPTIONS
 
 
 def complete(shell: Any, event: Any) -> list[str]:
-    """The words that may stand where the cursor is; for IPython's ``complete_command`` hook.
+    """The possible completions at the cursor; for IPython's ``complete_command`` hook.
 
     Parameters
     ----------
     shell : InteractiveShell
     event : namespace
-        With the `line` so far and the `symbol` that is to be completed.
+        Has the `line` up to the cursor and the `symbol` to complete.
     """
     first, *before = event.line[: len(event.line) - len(event.symbol)].split() or [""]
     arguments = [f"{name}=" for name in (*KINDS, *OPTIONS)]
@@ -25,13 +25,13 @@ def complete(shell: Any, event: Any) -> list[str]:
     elif not before:
         choices = list(COMMANDS)
     elif before[0] == "what-if":
-        questions = [] if before[1:] else [name for name, value in shell.user_ns.items() if _is_question(name, value)]
-        choices = [*questions, *arguments]
+        queries = [] if before[1:] else [name for name, value in shell.user_ns.items() if _is_query(name, value)]
+        choices = [*queries, *arguments]
     else:
         choices = []
     used = {word.partition("=")[0] + "=" for word in before}
     return [choice for choice in choices if choice.startswith(event.symbol) and choice not in used]
 
 
-def _is_question(name: str, value: object) -> bool:
+def _is_query(name: str, value: object) -> bool:
     return isinstance(value, Query) and not name.startswith("_")

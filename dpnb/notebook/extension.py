@@ -1,4 +1,4 @@
-"""``%load_ext dpnb``: live gauges, the budget picker, the panel, the magics, and a word of explanation below errors."""
+"""``%load_ext dpnb``: live gauges, the budget picker, the panel, the magics, and explanations below errors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from dpnb.session import BaseSession, snapshot
 
 
 def load(shell: Any) -> None:
-    """Turn everything on; loading twice changes nothing."""
+    """Enable everything; loading twice has no further effect."""
     shell.register_magics(DpnbMagics)
     for command in ("%dpnb", "%%dpnb"):
         shell.set_hook("complete_command", complete, str_key=command)
     tracebacks.shorten(shell)
     if getattr(shell, "kernel", None) is None:
-        return  # a terminal: the text faces serve
+        return  # a terminal: text output suffices
     _unregister(shell)
     shell.events.register("post_run_cell", explain_error)
     formatter = shell.display_formatter.mimebundle_formatter
@@ -47,7 +47,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Turn the live faces and the magics off again."""
+    """Disable the live output and the magics."""
     registry.unsubscribe(panel.publish)
     registry.set_cell_provider(None)
     progress.show_by(None)
@@ -62,15 +62,16 @@ def unload(shell: Any) -> None:
 
 
 def explain_error(result: Any) -> None:
-    """Below an error of dpnb's, one sentence that explains its kind, with a link to it in the panel."""
+    """Display an explanation below an error of dpnb's, with a link to it in the panel."""
     error = result.error_in_exec
     if not isinstance(error, DpnbError):
         return
-    words = explanation_for(error)
-    link = explanation_link(words.id, "Show it in the panel") if cell_context.has_live_widgets() else ""
-    html = f'<div style="{STYLE}"><span style="{FAINT}">{escape(words.title)}:</span> {escape(words.text)}{link}</div>'
+    explanation = explanation_for(error)
+    link = explanation_link(explanation.id, "Show in the panel") if cell_context.has_live_widgets() else ""
+    title = f'<span style="{FAINT}">{escape(explanation.title)}:</span>'
+    html = f'<div style="{STYLE}">{title} {escape(explanation.text)}{link}</div>'
     display(  # type: ignore[no-untyped-call]
-        {"text/plain": f"{words.title}: {words.text}", "text/html": html}, raw=True
+        {"text/plain": f"{explanation.title}: {explanation.text}", "text/html": html}, raw=True
     )
 
 
@@ -82,7 +83,7 @@ def _unregister(shell: Any) -> None:
 def _gauges(session: BaseSession) -> dict[str, object] | None:
     if not cell_context.has_live_widgets():
         return None
-    from dpnb.notebook import widgets  # brings ipywidgets, so only when gauges are shown
+    from dpnb.notebook import widgets  # imports ipywidgets, so only when gauges are displayed
 
     registry.note_shown(session)
     now = snapshot.snapshot(session)

@@ -1,4 +1,4 @@
-"""``%dpnb`` and ``%%dpnb``: parse, ask the session, show."""
+"""The ``%dpnb`` and ``%%dpnb`` magics: parse the line, call the session, display the result."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dpnb.notebook import snapshots
 from dpnb.results.preview import Preview, Previews
 from dpnb.session import BaseSession
 
-NO_SESSION = "dpnb: no session in this kernel yet; make one with session = dpnb.Session(table, name=..., budget=...)"
+NO_SESSION = "dpnb: no session in this kernel yet; create one with session = dpnb.Session(table, name=..., budget=...)"
 COMMANDS = {
     "log": "every request with its cost, error and time",
-    "explain": "the promise in plain words, with the numbers of now",
-    "what-if": "what a release would cost and give, as in: %dpnb what-if visits within=0.3",
+    "explain": "the guarantee in plain words, with the current numbers",
+    "what-if": "cost and expected error of a release, as in: %dpnb what-if visits within=0.3",
 }
 WRITTEN = "%dpnb: write the target as in within=0.2 or mu=0.1"
 OPTIONS = ("confidence", "simultaneous", "final", "groups")
@@ -35,42 +35,42 @@ class DpnbMagics(Magics):
 
     @line_cell_magic
     def dpnb(self, line: str, cell: str | None = None) -> Any:
-        """How every session of this kernel stands, and shortcuts for what is asked most.
+        """The state of every session of this kernel, and shortcuts for frequent requests.
 
         ``%dpnb``
-            The gauges of every session, the one used last first.
+            The gauges of every session, most recently used first.
         ``%dpnb log``
             Every request with its cost, error and time, oldest first.
         ``%dpnb explain``
-            The promise, the filter and both odometer readings in plain words.
+            The guarantee, the filter and both kinds of odometers in plain words.
         ``%dpnb what-if within=0.3``
-            What a release of the last question would cost and give; free.  The last question is the value of the last
-            cell (``_``), or the one that is named: ``%dpnb what-if visits within=0.3 confidence=0.9``.  Without a
-            target, some shares of what is left side by side.
+            Cost and expected error of a release of the last query; free.  The last query is the value of the last cell
+            (``_``), or the query that is named: ``%dpnb what-if visits within=0.3 confidence=0.9``.  Without a target,
+            several shares of the remaining budget side by side.
         ``%%dpnb within=0.2``
-            On top of a cell: runs the cell and releases its last question with these arguments, those of
+            At the top of a cell: runs the cell and releases its last query with these arguments, those of
             ``Query.release``: one of mu, rho, epsilon, share, within; confidence, simultaneous, final, groups.  The
-            last question is the last line, or what the last line assigns.
+            last query is the value of the last line, or the value that the last line assigns.
         """
         if cell is not None:
-            written = _parsed(line)  # before the cell runs: it may charge
-            question = _question(self._run(cell), "%%dpnb: the cell's last line")
-            self._asked = question
-            return question.release(**self._evaluated(written))
+            arguments = _parsed(line)  # before the cell runs, since it may charge
+            query = _checked_query(self._run(cell), "%%dpnb: the cell's last line")
+            self._last_query = query
+            return query.release(**self._evaluated(arguments))
         command, *others = line.split(maxsplit=1) or [""]
         rest = others[0] if others else ""
         if command == "what-if":
             return self._what_if(rest)
         if command not in ("", *COMMANDS) or rest:
             known = "; ".join(f"%dpnb {name}: {words}" for name, words in COMMANDS.items())
-            print(f"dpnb: there is no %dpnb {line.strip()}; %dpnb alone shows the gauges; {known}")  # noqa: T201
+            print(f"dpnb: there is no command %dpnb {line.strip()}; %dpnb without a command shows the gauges; {known}")  # noqa: T201
             return None
         if not snapshots.live():
-            print(NO_SESSION)  # noqa: T201  (a magic talks to its user)
+            print(NO_SESSION)  # noqa: T201  (output for the user)
         for session in snapshots.live():
             try:
                 display(_shown(session, command))  # type: ignore[no-untyped-call]
-            except DpnbError as error:  # a session that cannot be read hides no other
+            except DpnbError as error:  # a session that cannot be read must not hide the others
                 print(f"dpnb session {printable(session.name)}: {error}")  # noqa: T201
         return None
 
@@ -80,41 +80,41 @@ class DpnbMagics(Magics):
 
     @property
     def _names(self) -> dict[str, Any]:
-        """What the notebook has defined."""
+        """The variables of the notebook."""
         return self._shell.user_ns  # type: ignore[no-any-return]
 
     def _what_if(self, rest: str) -> Any:
-        """A preview of a question that is named, or of the last one."""
+        """A preview of the named query, or of the last one."""
         start = next(iter(_targets(rest)), len(rest))
         name = rest[:start].strip().rstrip(",")
-        written = _parsed(rest[start:])
+        arguments = _parsed(rest[start:])
         if name:
-            self._asked = _question(self._named(name), f"%dpnb what-if: {name}")
-        elif not isinstance(self._names.get("_"), Preview | Previews) or self._asked is None:
-            self._asked = _question(self._names.get("_"), "%dpnb what-if: the value of the last cell")
-        return self._asked.preview(**self._evaluated(written))
+            self._last_query = _checked_query(self._named(name), f"%dpnb what-if: {name}")
+        elif not isinstance(self._names.get("_"), Preview | Previews) or self._last_query is None:
+            self._last_query = _checked_query(self._names.get("_"), "%dpnb what-if: the value of the last cell")
+        return self._last_query.preview(**self._evaluated(arguments))
 
-    _asked: Query | None = None
-    """The question that was asked about last: a preview of it has become the value of the last cell."""
+    _last_query: Query | None = None
+    """The query of the last request: its preview has become the value of the last cell."""
 
     def _named(self, name: str) -> object:
-        """The value of an expression; None for a name that nobody has defined."""
+        """The value of an expression; None for a name that is not defined."""
         if name.isidentifier():
             return self._names.get(name)
         try:
             return self._value(ast.parse(name, mode="eval").body)
         except SyntaxError:
-            raise RequestError(f"{WRITTEN}, after the name of a question; got {name!r}") from None
+            raise RequestError(f"{WRITTEN}, after the name of a query; got {name!r}") from None
 
-    def _evaluated(self, written: dict[str, ast.expr]) -> dict[str, Any]:
-        """Arguments with their values, which may use the notebook's names."""
-        return {name: self._value(node) for name, node in written.items()}
+    def _evaluated(self, arguments: dict[str, ast.expr]) -> dict[str, Any]:
+        """The values of arguments, which may use the variables of the notebook."""
+        return {name: self._value(node) for name, node in arguments.items()}
 
     def _value(self, node: ast.expr) -> Any:
         return eval(compile(ast.Expression(node), "<%dpnb>", "eval"), self._names)  # noqa: S307  (the user's own)
 
     def _run(self, cell: str) -> Any:
-        """Run a cell in the notebook; the value of its last line, also of one that assigns it to a name."""
+        """Run a cell in the notebook and return the value of its last line, or the value that the last line assigns."""
         tree = ast.parse(self._shell.transform_cell(cell), filename="<%%dpnb>")
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         names = self._names
@@ -136,25 +136,25 @@ def _shown(session: BaseSession, command: str) -> object:
 
 
 def _targets(line: str) -> list[int]:
-    """Where ``name=`` begins, outside brackets, texts and comparisons."""
-    found: list[int] = []
+    """Positions at which ``name=`` begins, outside brackets, strings and comparisons."""
+    positions: list[int] = []
     depth, before = 0, None
-    with suppress(tokenize.TokenError, IndentationError):  # an unclosed bracket is told by whoever parses it
+    with suppress(tokenize.TokenError, IndentationError):  # an unclosed bracket is reported by the parser
         for token in tokenize.generate_tokens(io.StringIO(line).readline):
             depth += (token.string in "([{") - (token.string in ")]}") if token.type == tokenize.OP else 0
             if token.type == tokenize.OP and token.string == "=" and not depth and before is not None:
-                found.append(before.start[1])
+                positions.append(before.start[1])
             before = token if token.type == tokenize.NAME else None
-    return found
+    return positions
 
 
 def _parsed(line: str) -> dict[str, ast.expr]:
-    """``within=0.2 confidence=0.9``, with or without commas, as the expressions of named arguments.
+    """``within=0.2 confidence=0.9``, with or without commas, parsed into keyword arguments.
 
     Raises
     ------
     RequestError
-        It is none, or names an argument that `release` has not.
+        It cannot be parsed, or names an argument that `release` does not have.
     """
     starts = [*_targets(line), len(line)]
     parts = [line[: starts[0]], *(line[a:b] for a, b in pairwise(starts))]
@@ -168,12 +168,12 @@ def _parsed(line: str) -> dict[str, ast.expr]:
     for word in call.keywords:
         if word.arg not in (*KINDS, *OPTIONS):
             known = ", ".join((*KINDS, *OPTIONS))
-            raise RequestError(f"%dpnb: there is no argument {word.arg!r}; give one of {known}")
+            raise RequestError(f"%dpnb: there is no argument {word.arg!r}; use one of {known}")
     return {str(word.arg): word.value for word in call.keywords}
 
 
-def _question(value: object, what: str) -> Query:
+def _checked_query(value: object, what: str) -> Query:
     if isinstance(value, Query):
         return value
     kind = "nothing" if value is None else f"a {type(value).__name__}"
-    raise RequestError(f"{what} must be a question, such as hie['mdvis'].mean(); it is {kind}")
+    raise RequestError(f"{what} must be a query, such as hie['mdvis'].mean(); it is {kind}")

@@ -1,7 +1,7 @@
-"""Kernel end of JupyterLab's side panel: tells the browser, at most ten times a second, how every session stands.
+"""Kernel end of the JupyterLab panel: sends the state of every session to the browser, at most ten times a second.
 
-One comm for each kernel process, opened silently: the browser listens to its broadcasts and opens nothing itself, so
-that any number of tabs and notebooks on one kernel see the same.  Outside a Jupyter kernel all of this does nothing.
+One comm for each kernel process, opened silently: the browser listens to its broadcasts and opens none itself, so
+that any number of tabs and notebooks on one kernel show the same state.  Outside a Jupyter kernel it has no effect.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dpnb.render.explanations import EXPLANATIONS
 from dpnb.threads import ThreadTask
 
 Sessions = list[Session]
-"""The most recently used first."""
+"""Snapshots of sessions, most recently used first."""
 
 Log = Callable[[str, int, int], tuple[int, list[LogEntry]]]
-"""Of a session, by its id, and of a number of rows to leave out: how many rows there are, and the next ones."""
+"""From the id of a session, a number of rows to skip and a maximum: the total number of rows, and the next rows."""
 
 Send = Callable[[dict[str, object]], None]
 
 EXPLAINED = [Explanation(**explained._asdict()) for explained in EXPLANATIONS]
 
 LOG_ROWS = 500
-"""In one message of a whole log."""
+"""Number of rows in one message of a whole log."""
 
 INTERVAL = 0.1
 """Seconds between two messages.  The server drops a kernel's messages, the last one too, above 1000 a second."""
@@ -44,14 +44,14 @@ _log = logging.getLogger("dpnb")
 
 
 class Panel:
-    """Throttled broadcasts of a snapshot, the last change always included.
+    """Throttled broadcasts of a snapshot that always include the last change.
 
-    Safe to use from any thread, and no lock is held while a snapshot is taken or sent: a caller may hold its own.
+    Thread-safe; no lock is held while a snapshot is taken or sent, so that a caller may hold its own.
 
     Parameters
     ----------
     open_channel
-        Opens the way to the browser, given what to call when the browser asks; None where there is none.
+        Opens the channel to the browser, given the function that handles its messages; returns None without a kernel.
     interval : float
         Seconds between two messages, > 0.
     """
@@ -68,7 +68,7 @@ class Panel:
         self._snapshot: Callable[[], Sessions] | None = None
         self._log: Log | None = None
         self._listeners: list[Callable[[Sessions], None]] = []
-        self._lock = threading.Lock()  # for what follows
+        self._lock = threading.Lock()  # for the fields below
         self._last = -interval
         self._is_flushing = False
         self._is_dirty = False
@@ -77,14 +77,14 @@ class Panel:
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def install(self, snapshot: Callable[[], Sessions], log: Log | None = None) -> None:
-        """Tell the browser what `snapshot` returns, now and after every `publish`.
+        """Send the result of `snapshot` to the browser, now and after every `publish`.
 
         Parameters
         ----------
         snapshot
-            Returns the sessions; called from any thread, so it must not need a certain one.
+            Returns the sessions; called from any thread.
         log : callable, optional
-            Returns rows of a session's whole log, which a snapshot does not hold.
+            Returns rows of the whole log of a session, which a snapshot does not contain.
         """
         self._snapshot, self._log = snapshot, log
         if self._send is None:
@@ -93,12 +93,12 @@ class Panel:
         self.publish()
 
     def on_flush(self, listener: Callable[[Sessions], None]) -> None:
-        """Call `listener` with every snapshot that is sent; a second registration of the same one changes nothing."""
+        """Call `listener` with every snapshot that is sent; registering it again has no effect."""
         if listener not in self._listeners:
             self._listeners.append(listener)
 
     def publish(self) -> None:
-        """Say that something changed; the browser learns it at once, or one interval after the last message."""
+        """Announce a change; it is sent at once, or one interval after the last message."""
         if not self._is_live():
             return
         if self._take_turn():
@@ -109,7 +109,7 @@ class Panel:
             self._wake.put(None)
 
     def flush(self) -> None:
-        """Send the state without waiting.  If another thread is just doing so, it sends once more before it stops."""
+        """Send the state without waiting.  If another thread is sending, it sends once more before it stops."""
         if not self._is_live():
             return
         is_ours = False
@@ -121,14 +121,14 @@ class Panel:
                 is_ours = self._is_flushing = True
             while (seq := self._next()) is not None:
                 self._send_once(seq)
-        except BaseException:  # an interrupt, say: the next caller must not wait for us for ever
+        except BaseException:  # for example an interrupt: the next caller must not wait forever
             if is_ours:
                 with self._lock:
                     self._is_flushing = False
             raise
 
     def _answer(self, message: object) -> None:
-        """Broadcast what a browser requested; a message that is no request is ignored."""
+        """Broadcast what a browser requested; other messages are ignored."""
         try:
             request = msgspec.convert(message, PanelRequest)
         except msgspec.ValidationError:
@@ -147,7 +147,7 @@ class Panel:
             try:
                 total, rows = self._log(session, start, LOG_ROWS)
             except DpnbError:
-                total, rows = 0, []  # the snapshot says why
+                total, rows = 0, []  # the snapshot shows the reason
             chunk = LogChunk(VERSION, self._process_id, session, start, total, rows)
             self._send({"dpnb_log": msgspec.to_builtins(chunk)})
             start += len(rows)
@@ -155,13 +155,13 @@ class Panel:
                 return
 
     def _is_live(self) -> bool:
-        # A forked child shares its parent's sockets and must not write to them.
+        # A forked child shares the sockets of its parent and must not write to them.
         return self._send is not None and os.getpid() == self._pid
 
     def _next(self) -> int | None:
-        """Number of the next message; None, and the flush is over, when nothing changed since the last one.
+        """Number of the next message; None, which ends the flush, if nothing has changed since the last one.
 
-        The number is given before the snapshot is taken: then of two messages the later number has the later state.
+        The number is assigned before the snapshot is taken, so that the later of two numbers has the later state.
         """
         with self._lock:
             if not self._is_dirty:
@@ -173,7 +173,7 @@ class Panel:
             return self._seq
 
     def _send_once(self, seq: int) -> None:
-        """Take a snapshot, send it, and let the widgets follow."""
+        """Take a snapshot, send it, and update the widgets."""
         if self._send is None or self._snapshot is None:
             return
         try:
@@ -182,13 +182,13 @@ class Panel:
             snapshot = Snapshot(VERSION, self._process_id, seq, now, sessions, EXPLAINED)
             self._send({"dpnb": msgspec.to_builtins(snapshot)})
         except Exception as error:  # noqa: BLE001
-            # A release that was paid for must not fail because it could not be shown.
+            # A release that was charged must not fail because it could not be displayed.
             _log.error("dpnb could not bring the gauges up to date (%s)", type(error).__name__)
             return
         for listener in list(self._listeners):
             try:
                 listener(sessions)
-            except Exception as error:  # noqa: BLE001  (likewise; and one widget's trouble is not the next one's)
+            except Exception as error:  # noqa: BLE001  (likewise; and one widget must not affect the next)
                 _log.error("dpnb could not bring a widget up to date (%s)", type(error).__name__)
 
     def _take_turn(self) -> bool:
@@ -198,11 +198,11 @@ class Panel:
             if now < self._last + self._interval:
                 return False
             self._last = now
-            self._is_late = False  # before the snapshot: what is published during it asks for another
+            self._is_late = False  # before the snapshot: a change published during it requires another one
             return True
 
     def _start_worker(self) -> None:
-        # One thread for good: a kernel keeps a socket for every thread that ever sent something.
+        # A single permanent thread, since a kernel keeps a socket for every thread that has sent a message.
         with self._lock:
             if self._worker is None:
                 worker = ThreadTask(self._flush_late)
@@ -210,7 +210,7 @@ class Panel:
                 self._worker = worker
 
     def _flush_late(self) -> None:
-        """Send, one interval after the last message, whatever came too early for a message of its own."""
+        """Send changes that came too early for a separate message, one interval after the last message."""
         while True:
             self._wake.get()
             time.sleep(max(0.0, self._last + self._interval - time.monotonic()))
@@ -225,7 +225,7 @@ def _open_comm(answer: Callable[[object], None]) -> Send | None:
         return None
     import comm
 
-    # Not primary: it sends no comm_open, which a browser without the extension would answer with an error.
+    # Not primary: a primary comm sends comm_open, to which a browser without the extension responds with an error.
     channel = comm.create_comm(target_name=TARGET, primary=False)
     comm.get_comm_manager().register_comm(channel)
 

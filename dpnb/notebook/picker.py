@@ -1,7 +1,7 @@
-"""The budget picker: a question as a cell's last expression, with a slider over what it may cost.
+"""The budget picker: a query as the last expression of a cell, with a slider for its cost.
 
-The browser only looks up what `make_state` worked out.  What costs anything, the button, is done here, through the
-question's own `release`.  Import this module only when a picker is first shown: it brings ipywidgets with it.
+The browser only looks up values that `make_state` computed.  The release behind the button is made here, through
+`Query.release`.  Import this module only when a picker is first displayed, since it imports ipywidgets.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from dpnb.errors import DpnbError, RequestError
 from dpnb.notebook import cell_context, panel, picker_state, progress_line, widgets
 from dpnb.render.page import with_timestamp
 
-BEST = ".best gives all that is known by now, free; it changes when more becomes known"
+BEST = ".best returns the current best answer at no cost; it changes when more is released"
 
 _shown: weakref.WeakSet[Picker] = weakref.WeakSet()
 
 
 class Picker(anywidget.AnyWidget):
-    """The picker of one question.
+    """The picker of one query.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class Picker(anywidget.AnyWidget):
     state : dict
         A `PickerState` of the protocol as JSON.
     is_stale : bool
-        The budget has changed since; the browser asks for the state anew when somebody looks.
+        Whether the budget has changed since the state was computed; the browser then requests it again when visible.
     progress : str
-        What a release that lasts is doing, and for how long; empty for nothing.
+        What a long release is doing, and for how long; empty when idle.
     """
 
     _esm = widgets.asset("picker.js")
@@ -61,14 +61,14 @@ class Picker(anywidget.AnyWidget):
         self._lock = threading.RLock()
         shown = picker_state.make_state(query)
         if shown.answer is not None:
-            # After a restart, running all cells again shows the answer where there was one.
+            # After a restart, running all cells shows the recorded answer.
             shown = msgspec.structs.replace(shown, phase="answered", code_hint=BEST)
         self._shown = shown
         super().__init__(state=msgspec.to_builtins(shown))
         self.on_msg(self._on_message)
 
     def show(self) -> None:
-        """Display it below the cell that is being run, so that it can be replaced by its answer there."""
+        """Display the picker below the cell that is being run, where its answer can replace it."""
         _shown.add(self)
         panel.on_flush(_follow)
         self._display = display(  # type: ignore[no-untyped-call]
@@ -80,50 +80,50 @@ class Picker(anywidget.AnyWidget):
         self.is_stale = self.is_stale or _count(self._query) != self._seen
 
     def _bundle(self, answer: RenderedAnswer | None = None) -> dict[str, object]:
-        """Live where widgets run; elsewhere the answer, or before it the preview."""
+        """The live widget, and for other front ends the answer, or the preview before the first answer."""
         live = widgets.live(self, "picker")
         if answer is None:
             return {**live, **picker_state.static_output(self._query)}
         return {**live, "text/plain": answer.text, "text/html": with_timestamp(answer.html)}
 
     def _on_message(self, _: Picker, content: object, __: object) -> None:
-        # Two messages may be handled by two threads, and the later one must find what the earlier one left.
-        with self._lock, cell_context.in_cell(self._cell), progress_line.shown_by(lambda: self._tell):
+        # Two threads may handle two messages, and the later one must see the result of the earlier one.
+        with self._lock, cell_context.in_cell(self._cell), progress_line.shown_by(lambda: self._show_progress):
             match _request(content):
                 case Refresh():
                     self._renew()
                 case Release(target=target, id=request):
                     self._release(target, request)
 
-    def _tell(self, text: str, done: bool) -> None:
+    def _show_progress(self, text: str, done: bool) -> None:
         self.progress = "" if done else text
 
     def _release(self, target: dict[str, Any], request: str) -> None:
-        """Release with the target of an option, and let the answer take the picker's place."""
+        """Release with the target of an option, and replace the picker by the answer."""
         try:
             answer = self._query.release(**_arguments(target))
         except DpnbError as error:
             self._renew(refusal=picker_state.refusal_state(error), completed_request=request)
             return
-        except BaseException:  # an interrupt after the charge, say: what is paid must show
+        except BaseException:  # for example an interrupt after the charge: the charge must be visible
             self._renew(completed_request=request)
             raise
         shown = picker_state.rendered(answer)
         if self._display is not None:
-            # For whoever opens the notebook without a kernel.  The page then draws the picker anew, so this comes
-            # first: once the answer is there, nothing takes it away under the reader's hands.
+            # For readers who open the notebook without a kernel.  It makes the page draw the picker again, so this
+            # comes first: an answer that is displayed must not be replaced.
             self._display.update(self._bundle(shown), raw=True)  # type: ignore[no-untyped-call]
         self._renew(
             phase="answered",
             answer=shown,
-            code_hint=f".release({_code(target)}) gives this very answer again, free",
+            code_hint=f".release({_code(target)}) returns this answer again at no cost",
             completed_request=request,
         )
 
     def _renew(self, **changes: Any) -> None:
-        """Work the state out again; an answer that was given here stays the one that is shown."""
+        """Compute the state again; an answer that was released here stays displayed."""
         kept = ("phase", "answer", "code_hint") if self._shown.phase == "answered" else ("phase",)
-        self.is_stale = False  # before looking: what is charged meanwhile makes it stale again
+        self.is_stale = False  # before reading: a concurrent charge makes it stale again
         self._seen = _count(self._query)
         kept_fields = {name: getattr(self._shown, name) for name in kept}
         self._shown = msgspec.structs.replace(picker_state.make_state(self._query), **{**kept_fields, **changes})
@@ -131,19 +131,19 @@ class Picker(anywidget.AnyWidget):
 
 
 def show(query: Query) -> None:
-    """Display a question's picker below the cell that is being run."""
+    """Display the picker of a query below the cell that is being run."""
     Picker(query).show()
 
 
 def _count(query: Query) -> int | None:
-    """How many requests there are; None while the ledger cannot be read, which whoever uses it is told."""
+    """Number of requests; None while the ledger cannot be read, which any use of the picker reports."""
     with suppress(DpnbError):
         return query.runner.account.ledger.count
     return None
 
 
 def _request(content: object) -> PickerRequest | None:
-    """What a page requests; None for any other message."""
+    """The request in a message; None for any other message."""
     with suppress(msgspec.ValidationError):
         request: PickerRequest = msgspec.convert(content, PickerRequest)
         return request
@@ -151,12 +151,12 @@ def _request(content: object) -> PickerRequest | None:
 
 
 def _arguments(target: dict[str, Any]) -> dict[str, Any]:
-    """What a page asks for: one target of those that the options have.
+    """The requested target, which must be one that options can have.
 
     Raises
     ------
     RequestError, InvalidValueError
-        It is another one.
+        It is a different target.
     """
     match target:
         case {"mu": str(amount), **others} if not others:
@@ -167,7 +167,7 @@ def _arguments(target: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(text: str) -> Fraction:
-    """A decimal, or a fraction as the ledger writes it."""
+    """A number from a decimal, or from a fraction as in the ledger."""
     try:
         return from_text(text) if "/" in text else exact(float(text))
     except ValueError:

@@ -1,7 +1,7 @@
-"""What the budget picker shows: for each budget that its slider can be put on, what a release would cost and give.
+"""The state of the budget picker: cost and expected error of a release, for each position of its slider.
 
-All of it is worked out here, in advance: the browser looks up and shows, so that the slider answers at once, also while
-the kernel is busy.  Made of previews, which are free.
+All of it is computed here in advance, so that the slider responds at once, also while the kernel is busy.  It uses
+previews, which are free.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ from dpnb.results.preview import Preview
 
 STEPS = 40
 MANY = 1000
-"""Groups; with more of them there are fewer steps, since each is a preview of them all."""
+"""With more groups than this there are fewer steps, since each step is a preview of all groups."""
 DECADES = 2
-"""The least budget on the slider is this many powers of ten below all that is left."""
+"""The smallest budget on the slider is this many powers of ten below the remaining budget."""
 
 PRESETS = (
     ("glance", "A first glance", 0.01),
     ("talk", "A figure for a talk", 0.05),
     ("print", "A figure for print", 0.2),
 )
-"""Name, label, and the share of what is left that it takes at most."""
+"""Name, label, and the largest fraction of the remaining budget that the preset uses."""
 
 ALL = "1"
 
 
 def make_state(query: Query) -> PickerState:
-    """What the picker of a query shows before anybody has used it."""
+    """The state of the picker of a query before it is used."""
     try:
         best = query.best
         unanswered = [_unanswered(target) for target in query.unanswered if set(target) <= {"mu", "share"}]
-    except DpnbError as error:  # of the ledger: it cannot be read
+    except DpnbError as error:  # the ledger cannot be read
         return _state(query, None, [], refusal=refusal_state(error))
     try:
         steps = _steps(query, best)
@@ -75,7 +75,7 @@ def make_state(query: Query) -> PickerState:
 
 
 def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fields: Any) -> PickerState:
-    """A state with the current answer, and by default without any option."""
+    """A state with the current answer, by default without options."""
     state: dict[str, Any] = {
         "version": VERSION,
         "phase": "choosing",
@@ -97,60 +97,60 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
 
 
 def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
-    """The presets that some option is cheap enough for."""
-    whole, of_what = query.runner.account.filter.headroom, "what is left"
-    if _goes_on(query):
-        whole, of_what = 1.0, "one person's whole budget"
+    """The presets for which at least one option is cheap enough."""
+    whole, whole_text = query.runner.account.filter.headroom, "what is left"
+    if _continues(query):
+        whole, whole_text = 1.0, "one unit's whole budget"
     for name, label, share in PRESETS:
-        most = share * whole
-        at = max((place for place, (_, step) in enumerate(steps) if step.cost_fraction <= most), default=None)
-        if at is not None:
-            yield Preset(id=name, label=label, meaning=f"at most {percent(share)} of {of_what}", option=at)
+        limit = share * whole
+        option = max((index for index, (_, step) in enumerate(steps) if step.cost_fraction <= limit), default=None)
+        if option is not None:
+            yield Preset(id=name, label=label, meaning=f"at most {percent(share)} of {whole_text}", option=option)
 
 
 Step = tuple[dict[str, str], Preview]
-"""The target that is sent back for an option, and what it would cost and give."""
+"""The target that is sent back for an option, and its preview."""
 
 
 def _steps(query: Query, best: Answer | None) -> list[Step]:
-    """From the cheapest that narrows what is known to all that is left.
+    """From the cheapest target that narrows an interval to the whole remaining budget.
 
     Raises
     ------
     DpnbError
-        There is none.
+        There is no such target.
     """
     last = {"share": ALL}
-    if _goes_on(query):  # up to all that one unit ever had, and nothing is combined with what is known
+    if _continues(query):  # up to the whole budget of a unit; earlier observations are not combined
         last, best = {"mu": repr(decimal_sqrt_down(query.runner.account.budget.loss.mu_squared))}, None
     whole = _preview(query, **last)
     if not whole.fits:
-        raise BudgetExceeded(f"{query.description}: what is left cannot hold it, however little is asked for")
+        raise BudgetExceeded(f"{query.description}: the remaining budget is too small for any release")
     if not whole.narrows_interval:
-        raise BudgetExceeded(f"{query.description}: all that is left would not narrow its intervals")
+        raise BudgetExceeded(f"{query.description}: even the whole remaining budget would not narrow its intervals")
     steps: list[Step] = [({"mu": repr(mu)}, _preview(query, mu=mu)) for mu in _amounts(best, whole)]
-    offered = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows_interval)
-    return [*offered, (last, whole)]
+    options = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows_interval)
+    return [*options, (last, whole)]
 
 
-def _goes_on(query: Query) -> bool:
-    """Whether questions are answered although nothing is left in the worst case."""
+def _continues(query: Query) -> bool:
+    """Whether queries are answered although no budget remains in the worst case."""
     return query.runner.account.individual and not query.runner.account.filter.headroom
 
 
 def refusal_state(error: DpnbError) -> PickerRefusal:
-    """A refusal, to be shown in the picker."""
-    words = explanation_for(error)
-    return PickerRefusal(title=words.title, message=str(error), explanation=words.id, text=words.text)
+    """A refusal as displayed in the picker."""
+    explained = explanation_for(error)
+    return PickerRefusal(title=explained.title, message=str(error), explanation=explained.id, text=explained.text)
 
 
 def rendered(answer: Answer) -> RenderedAnswer:
-    """An answer, to be shown in the picker's place."""
+    """An answer as displayed in place of the picker."""
     return RenderedAnswer(html=estimates_html(answer), text=estimates_text(answer))
 
 
 def static_output(query: Query) -> dict[str, object]:
-    """A question where nobody can use a slider."""
+    """A query as static output, without a slider."""
     return {"text/plain": pretty(query), "text/html": query._repr_html_()}  # type: ignore[no-untyped-call]
 
 
@@ -161,43 +161,43 @@ def _unanswered(target: dict[str, Fraction]) -> Unanswered:
 
 
 def _preview(query: Query, **target: Any) -> Preview:
-    found = query.preview(**target)
-    if not isinstance(found, Preview):  # a single target has a single preview; the type checker does not know
-        raise TypeError(type(found).__name__)
-    return found
+    preview = query.preview(**target)
+    if not isinstance(preview, Preview):  # for the type checker: a single target has a single preview
+        raise TypeError(type(preview).__name__)
+    return preview
 
 
 def _facts(preview: Preview) -> list[str]:
-    """What is true of every budget."""
+    """Facts that hold for every option."""
     facts = [f"One privacy unit: {preview.contribution}."]
-    if preview.assumption and not preview.cost.delta:  # what a discovery rests on differs from budget to budget
-        facts.append(f"The expected error rests on {preview.assumption}.")
+    if preview.assumption and not preview.cost.delta:  # the assumption of a discovery differs between options
+        facts.append(f"The expected error is computed from {preview.assumption}.")
     if preview.refinement_note:
         facts.append(f"Refining later: {preview.refinement_note}.")
     return facts
 
 
 def _amounts(best: Answer | None, whole: Preview) -> list[float]:
-    """Targets that add from a hundredth of what is left to nearly all of it: even on a log scale, in short numbers."""
+    """Targets that add from a hundredth of the remaining budget to nearly all of it: log-spaced, in short numbers."""
     known = 0.0 if best is None else best.total_loss.mu
-    most = math.sqrt(float(whole.cost.mu_squared))
-    if not most:
-        return []  # less than a double can hold
+    max_mu = math.sqrt(float(whole.cost.mu_squared))
+    if not max_mu:
+        return []  # below the range of doubles
     steps = STEPS if len(whole.keys) <= MANY else STEPS // 4
-    added = most * np.logspace(-DECADES, 0, steps, endpoint=False)
+    added = max_mu * np.logspace(-DECADES, 0, steps, endpoint=False)
     totals = sorted({_short(math.hypot(known, extra), known) for extra in added.tolist()})
     return [total for total in totals if total > known]
 
 
 def _short(number: float, known: float) -> float:
-    """Rounded down, to two digits of what it is above what is known."""
+    """Rounded down, to two significant digits of the difference from `known`."""
     above = max(number - known, number * 1e-14)
     unit = Decimal(1).scaleb(math.floor(math.log10(above)) - 1)
     return float(Decimal(repr(number)).quantize(unit, ROUND_FLOOR))
 
 
 def _option(target: dict[str, str], preview: Preview, best: Answer | None) -> Option:
-    error = f"unknown: it rests on {preview.assumption or 'what nobody can know beforehand'}"
+    error = f"unknown: it depends on {preview.assumption or 'a quantity that has not been released'}"
     if preview.half_widths is not None:
         error = describe_expected_error(preview)
     return Option(
@@ -219,12 +219,12 @@ def _finite(number: float) -> float | None:
 
 
 def _relative(preview: Preview, best: Answer | None) -> str | None:
-    """The expected error as a share of what is known by now, of the group where it is the largest."""
+    """The expected error relative to the current answer, for the group where it is largest."""
     if best is None or preview.half_widths is None or preview.error_unit == RANK:
         return None
     with np.errstate(all="ignore"):
-        shares = preview.half_widths / np.abs(best.arrays.value)
-    told = shares[np.isfinite(shares)]
-    if not told.size:
+        ratios = preview.half_widths / np.abs(best.arrays.value)
+    finite = ratios[np.isfinite(ratios)]
+    if not finite.size:
         return None
-    return f"{'at most ' if told.size > 1 else ''}{100 * told.max():.2g}% of the answer known by now"
+    return f"{'at most ' if finite.size > 1 else ''}{100 * finite.max():.2g}% of the current answer"

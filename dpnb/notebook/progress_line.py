@@ -1,4 +1,4 @@
-"""A line in the cell that says what long work is doing, brought up to date in its place."""
+"""A line in the cell that shows the progress of a long operation, updated in place."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _own: ContextVar[Callable[[], Tell] | None] = ContextVar("dpnb_own_line", defaul
 
 
 def begin() -> Tell:
-    """A new line: below the cell that is being run, or where the widget that is asking shows its own."""
+    """A new line: below the cell that is being run, or in the widget that makes the request."""
     own = _own.get()
     return ProgressLine() if own is None else own()
 
 
 @contextmanager
 def shown_by(own: Callable[[], Tell]) -> Iterator[None]:
-    """Whatever works in the block, a widget shows; what a widget's message displays goes below no cell."""
+    """Show the progress of operations in the block in a widget, since output of its messages has no cell."""
     token = _own.set(own)
     try:
         yield
@@ -33,14 +33,14 @@ def shown_by(own: Callable[[], Tell]) -> Iterator[None]:
 
 
 class ProgressLine:
-    """One line, shown when it is first told something; of an empty text nothing is seen."""
+    """One line, displayed with its first text; an empty text hides it."""
 
     def __init__(self) -> None:
         self._handle: Any = None
 
     def __call__(self, text: str, done: bool) -> None:
         """Show a text in place of the one before."""
-        del done  # the last one stays as it is
+        del done  # the last text stays displayed
         html = f'<div style="{STYLE}">{escape(text)}</div>' if text else ""
         shown = {"text/plain": text, "text/html": html}
         if self._handle is not None:

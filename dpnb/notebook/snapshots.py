@@ -13,29 +13,29 @@ def live() -> list[BaseSession]:
     return [session for session in registry.sessions() if isinstance(session, BaseSession)]
 
 
-def log(session_id: str, start: int, most: int) -> tuple[int, list[protocol.LogEntry]]:
-    """How many requests a session's ledger holds, and some of them, oldest first.
+def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.LogEntry]]:
+    """The number of requests in a session's ledger, and some of them, oldest first.
 
     Parameters
     ----------
     session_id : str
-        As in its snapshot.
+        Id of the session, as in its snapshot.
     start : int
-        How many to leave out.
-    most : int
-        How many to return at most.
+        Number of requests to skip.
+    max_rows : int
+        Number of requests to return at most.
     """
     for session in live():
         if session.id == session_id:
             requests = session._core.releases.log
             total = requests.count
-            lines = requests.named(requests.ids[start : start + most])
+            lines = requests.named(requests.ids[start : start + max_rows])
             return total, [snapshot.log_entry(line) for line in lines]
     return 0, []
 
 
 def sessions() -> list[protocol.Session]:
-    """One snapshot a session, most recently used first; one that cannot be read hides no other."""
+    """One snapshot for each session, most recently used first; an unreadable session does not hide the others."""
     return [_snapshot(session) for session in live()]
 
 

@@ -1,6 +1,6 @@
-"""An error of dpnb's, raised on purpose, points at the notebook's own line, and says nothing of the lines inside dpnb.
+"""Short tracebacks: an error that dpnb raises deliberately shows the lines of the notebook, not those inside dpnb.
 
-A refusal is an everyday event for an analyst, and its message says all there is to say.  ``%debug`` still goes in.
+Refusals are common, and their message is complete.  ``%debug`` still enters dpnb's frames.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dpnb.errors import DpnbError
 
 _OURS = str(Path(__file__).parents[1]) + os.sep
 HOOK = "_render_traceback_"
-"""What IPython calls on an error that knows how to show itself."""
+"""The method that IPython calls on an error with a custom traceback."""
 
 
 def shorten(shell: Any) -> None:
-    """Show errors of dpnb's shortly from now on."""
+    """Show short tracebacks for errors of dpnb."""
 
     def render(error: DpnbError) -> list[str]:
         shown = _outside(error.__traceback__)
@@ -30,13 +30,13 @@ def shorten(shell: Any) -> None:
 
 
 def lengthen() -> None:
-    """Show them with all their lines again."""
+    """Show full tracebacks again."""
     if HOOK in vars(DpnbError):
         delattr(DpnbError, HOOK)
 
 
 def _outside(traceback: TracebackType | None) -> TracebackType | None:
-    """The frames before the first of dpnb's own."""
+    """The frames before the first frame inside dpnb."""
     if traceback is None or traceback.tb_frame.f_code.co_filename.startswith(_OURS):
         return None
     return TracebackType(_outside(traceback.tb_next), traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)

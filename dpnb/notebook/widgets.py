@@ -1,6 +1,6 @@
 """Live gauges below a cell: an anywidget that shows one session and follows the panel's broadcasts.
 
-Import this module only when gauges are first shown: it brings ipywidgets with it.
+Import this module only when gauges are first displayed, since it imports ipywidgets.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NOT_BUILT = """
 export default {
   render({ el }) {
     el.textContent =
-      "This cannot move: dpnb was installed without its JavaScript. Install it again with pip install .";
+      "Not interactive: dpnb was installed without its JavaScript. Install it again with pip install .";
   }
 };
 """
 
 
 def asset(name: str) -> Path | str:
-    """A file that the TypeScript build made, or what stands in for it in a checkout that was not built."""
+    """A file of the TypeScript build, or a placeholder in a checkout that was not built."""
     path = _STATIC / name
     return path if path.is_file() else _NOT_BUILT if path.suffix == ".js" else ""
 
@@ -38,7 +38,7 @@ class Gauges(anywidget.AnyWidget):
     Parameters
     ----------
     state : dict
-        A `Session` of the protocol as JSON.  Its log is left to the panel.
+        A `Session` of the protocol as JSON.  Its log is empty, since only the panel shows it.
     """
 
     _esm = asset("gauges.js")
@@ -47,17 +47,17 @@ class Gauges(anywidget.AnyWidget):
 
 
 LIVE = "application/vnd.dpnb.widget+json"
-"""What dpnb's Lab extension shows by itself: the widget's view while its kernel lives, else the page's HTML.
+"""MIME type for dpnb's Lab extension: it shows the widget while its kernel is alive, and otherwise the HTML output.
 
-JupyterLab's own view of a widget shows an error where the kernel is gone.  Other front ends pass over this type.
+JupyterLab's own widget view shows an error if the kernel is gone.  Other front ends ignore this type.
 """
 
 _shown: dict[str, Gauges] = {}
-"""The one widget of every session that was ever displayed; each display of it is a view of the same state."""
+"""The widget of each displayed session; every display of it is a view of the same state."""
 
 
 def gauges(session: Session) -> Gauges:
-    """Return the live gauges of a session, brought up to date; they follow every flush of the panel from then on."""
+    """Return the updated live gauges of a session; every flush of the panel updates them."""
     key = session.id
     widget = _shown.get(key)
     if widget is None or widget.comm is None:  # never shown, or closed by the user
@@ -69,13 +69,13 @@ def gauges(session: Session) -> Gauges:
 
 
 def mimebundle(session: Session, *, text: str, html: str) -> dict[str, object]:
-    """Every face of a session's gauges: live where widgets run, and static where they do not.
+    """A session's gauges in every MIME type: live for widgets, and static.
 
     Parameters
     ----------
     session : Session
     text, html : str
-        What a terminal, and a notebook that is opened without a kernel, show instead.
+        Static output for a terminal, and for a notebook opened without a kernel.
 
     Returns
     -------
@@ -86,13 +86,13 @@ def mimebundle(session: Session, *, text: str, html: str) -> dict[str, object]:
 
 
 def live(widget: anywidget.AnyWidget, view: str) -> dict[str, object]:
-    """The live faces of a widget: of dpnb's Lab extension, where it goes by `view`, and of every other front end."""
+    """The live MIME types of a widget: for dpnb's Lab extension, which selects by `view`, and for other front ends."""
     bundle = widget._repr_mimebundle_()
     return {} if bundle is None else {**bundle[0], LIVE: {"model_id": widget.model_id, "view": view}}
 
 
 def _follow(sessions: list[Session]) -> None:
-    """Bring every shown widget to the state that the panel was just sent."""
+    """Update every displayed widget with the state that was just sent to the panel."""
     for session in sessions:
         widget = _shown.get(session.id)
         if widget is not None and widget.comm is not None:

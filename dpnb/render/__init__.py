@@ -1,15 +1,15 @@
-"""From values to text and HTML: pure functions, registered for `to_text` and `to_html` of `dpnb.results.display`.
+"""Rendering of values as text and HTML: functions registered for `to_text` and `to_html` of `dpnb.results.display`.
 
-``numbers``      estimates, costs and shares as text
+``numbers``      estimates, costs and fractions as text
 ``tables``       tables and lists of facts
-``page``         styles, notices, links and times of all HTML
+``page``         styles, notices, links and timestamps of all HTML output
 ``labels``       the numbers of an answer with their labels
-``answers``      answers and what is computed from them
-``history``      the looks at a question, one after the other
-``previews``     what a release would cost and give
-``thresholds``   what an above-threshold mechanism says
+``answers``      answers and estimates computed from them
+``history``      the answers after each observation of a query
+``previews``     cost and expected error of a release
+``thresholds``   results of above-threshold mechanisms
 ``facts``        explanations
-``explanations`` one sentence for each refusal and warning
+``explanations`` one explanation for each refusal and warning
 ``sessions``     a session's state
 """
 

@@ -1,4 +1,4 @@
-"""Answers and figures computed from them, as text and as HTML."""
+"""Answers and estimates computed from them, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def estimates_text(figures: Estimates) -> str:
 
 @to_html.register
 def estimates_html(figures: Estimates, between: str = "") -> str:
-    """Estimates for a notebook, with something more between the table and the footer."""
+    """Estimates for a notebook, with optional HTML between the table and the footer."""
     body = _body(figures)
     pictures = []
-    # Statistics of different units have no common scale.
+    # Statistics in different units have no common scale.
     if not figures.is_scalar and (not figures.outputs or figures.outputs[0] == "quantile"):
         picture = _IntervalBars(figures)
         pictures = [picture.bar(index) for index in range(len(body))]
@@ -52,19 +52,19 @@ def estimates_html(figures: Estimates, between: str = "") -> str:
 
 @to_html.register
 def answer_html(answer: Answer) -> str:
-    """An answer for a notebook; of one number that was refined also how it narrowed."""
+    """An answer for a notebook; for a refined number also a chart of how its interval narrowed."""
     fan = ""
     if answer.is_scalar and answer.n_observations > 1:
-        with suppress(DpnbError):  # an answer that was given stays one when its ledger is gone
+        with suppress(DpnbError):  # the answer is shown even if its ledger is gone
             fan = fan_html(answer.history)
     return estimates_html(answer, fan)
 
 
 @singledispatch
 def footer(figures: Estimates) -> list[str]:
-    """What is said below the numbers."""
+    """The remarks below the numbers."""
     parts = (
-        [] if figures.is_scalar else ["all intervals at once" if figures.simultaneous else "each interval by itself"]
+        [] if figures.is_scalar else ["all intervals at once" if figures.simultaneous else "each interval separately"]
     )
     return [*parts, *(text for _, text in figures.warnings)]
 
@@ -72,18 +72,21 @@ def footer(figures: Estimates) -> list[str]:
 @footer.register
 def _answer_footer(answer: Answer) -> list[str]:
     """Cost and provenance."""
-    most = "at most " if answer.worst_case and answer.cost else ""
-    parts = [f"cost {most}{format_cost(answer.cost, answer.cost_fraction)}", f"asked {format_time(answer.time)} UTC"]
+    bound = "at most " if answer.worst_case and answer.cost else ""
+    parts = [
+        f"cost {bound}{format_cost(answer.cost, answer.cost_fraction)}",
+        f"requested {format_time(answer.time)} UTC",
+    ]
     if answer.n_observations > 1:
-        parts.append(f"{answer.n_observations} looks combined")
+        parts.append(f"{answer.n_observations} observations combined")
     return [*parts, *footer.dispatch(Estimates)(answer)]
 
 
 @footer.register
 def _fit_footer(fitted: FitResult) -> list[str]:
-    """How they came about, and what the intervals cover."""
-    covered = NO_INTERVAL if np.isnan(fitted.arrays.low).all() else COVERS
-    return [*fitted.notes, covered, *([NOISY] if fitted.is_noisy else []), *footer.dispatch(Estimates)(fitted)]
+    """How the coefficients were computed, and what the intervals cover."""
+    coverage = NO_INTERVAL if np.isnan(fitted.arrays.low).all() else COVERS
+    return [*fitted.notes, coverage, *([NOISY] if fitted.is_noisy else []), *footer.dispatch(Estimates)(fitted)]
 
 
 def _footer_html(figures: Estimates) -> str:
@@ -94,7 +97,7 @@ def _footer_html(figures: Estimates) -> str:
 
 
 def _wide(figures: Estimates) -> bool:
-    """Whether several statistics of groups are shown side by side, a row for each group."""
+    """Whether several statistics are shown side by side, with one row for each group."""
     return bool(figures.names and figures.outputs and figures.outputs[0] == "statistic")
 
 
@@ -105,7 +108,7 @@ def _head(figures: Estimates) -> list[str]:
 
 
 def _body(figures: Estimates) -> list[list[str]]:
-    """The cells of the table below its head."""
+    """The rows of the table below its header."""
     rows = rows_of(figures)
     if not _wide(figures) or not figures.outputs:
         return [[*key, value, interval] for key, value, interval in rows]
@@ -125,9 +128,9 @@ class _IntervalBars:
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
 
-    def bar(self, place: int) -> str:
-        low, high = self._at(self._lower[place]), self._at(self._upper[place])
-        value = self._value[place]
+    def bar(self, index: int) -> str:
+        low, high = self._at(self._lower[index]), self._at(self._upper[index])
+        value = self._value[index]
         dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
         return (
             f'<svg width="{PICTURE_WIDTH}" height="16" aria-hidden="true"><line x1="{low:.1f}" x2="{high:.1f}" y1="8" '
@@ -136,5 +139,5 @@ class _IntervalBars:
 
     def _at(self, value: float) -> float:
         width = self._high - self._low or 1.0
-        place = min(max((value - self._low) / width, 0.0), 1.0) if math.isfinite(value) else float(value > 0)
-        return 5 + place * (PICTURE_WIDTH - 10)
+        position = min(max((value - self._low) / width, 0.0), 1.0) if math.isfinite(value) else float(value > 0)
+        return 5 + position * (PICTURE_WIDTH - 10)

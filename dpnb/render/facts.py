@@ -8,7 +8,7 @@ from dpnb.results.display import to_html, to_text
 from dpnb.results.explanation import Explanation
 
 WIDTH = 90
-"""Characters of a fact's text in one line of a terminal."""
+"""Characters in one line of a fact's text in a terminal."""
 
 
 @to_text.register

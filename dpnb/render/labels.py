@@ -1,4 +1,4 @@
-"""The numbers of an answer with their labels, in the digits that the noise leaves: for tables, fans and pictures."""
+"""The numbers of an answer with their labels, rounded to significant digits: for tables and figures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dpnb.results.table import Estimates
 
 
 def interval_name(figures: Estimates) -> str:
-    """Heading of the intervals."""
+    """Heading of the column of intervals."""
     return f"{percent(figures.confidence)} interval"
 
 
 def rows_of(figures: Estimates) -> list[tuple[list[str], str, str]]:
-    """Labels, estimate and interval of each number."""
+    """Labels, estimate and interval of each number, as text."""
     labels = figures.outputs[1] if figures.outputs else (None,)
     names = [
         [*map(str, key), *([] if label is None else [label_text(label)])] for key in figures.keys for label in labels

@@ -1,4 +1,4 @@
-"""Numbers as text: estimates in the digits that their noise leaves, costs and shares rounded in the safe direction."""
+"""Numbers as text: estimates to the digits that the noise leaves significant, costs rounded in the safe direction."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ EXACT = Context(prec=400)
 
 
 def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """A number with as many digits as its error leaves meaningful (two of the error's).
+    """A number rounded to two significant digits of its error.
 
     Parameters
     ----------
     value, error : float
     rounding : str
-        A mode of :mod:`decimal`.  To the nearest for an estimate; ends of intervals are rounded outward and half-widths
-        up, so that no interval looks narrower than it is.
+        A rounding mode of :mod:`decimal`: to nearest for an estimate; ends of intervals are rounded outward and
+        half-widths up, so that no interval looks narrower than it is.
     """
     if math.isnan(value):
         return "unknown"
@@ -37,74 +37,74 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
 
 
 def number_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
-    """An estimate and its interval, with the digits that the interval leaves meaningful."""
-    error = (float(high) - float(low)) / 2  # beyond the range of doubles infinite, without a word of numpy's
+    """An estimate and its interval, rounded to two significant digits of the half-width."""
+    error = (float(high) - float(low)) / 2  # Python floats: infinite beyond their range, without a numpy warning
     return format_number(
         value, error
     ), f"{format_number(low, error, ROUND_FLOOR)} to {format_number(high, error, ROUND_CEILING)}"
 
 
 def format_mu_up(loss: GDP) -> str:
-    """A loss in four digits, rounded up: for what was spent or asked."""
+    """A loss to four digits, rounded up: for losses that were charged or requested."""
     return display_up(loss.mu)
 
 
 def format_cost_up(loss: Loss) -> str:
-    """A cost in mu, and in delta if it has one; another kind of loss in its own terms."""
+    """A cost in mu, and in delta if it has one; another kind of loss in its own parameters."""
     if not isinstance(loss, GDP):
         return loss.format(up=True).replace("=", " ")
     return f"mu {format_mu_up(loss)}" + (f" and delta {display_up(decimal_up(loss.delta))}" if loss.delta else "")
 
 
 def format_cost(cost: GDP, share: float) -> str:
-    """A cost in words."""
+    """A cost as text, with its percentage of the budget."""
     if not cost.mu_squared:
-        return "free (known well enough already)"
+        return "free (already known at this target)"
     return f"{format_cost_up(cost)}, {format_percent_up(share)} of the budget"
 
 
 def format_percent_up(share: float) -> str:
-    """A share as a percentage, rounded up, so that no cost looks smaller than it is."""
+    """A fraction as a percentage, rounded up, so that no cost looks smaller than it is."""
     if math.isinf(share):
-        return "more than all"
+        return "more than 100%"
     return percent_up(share)
 
 
 def format_percent_down(share: float) -> str:
-    """A share as a percentage, rounded down, so that it never promises more than there is."""
+    """A fraction as a percentage, rounded down, so that it never shows more than remains."""
     return percent_down(share)
 
 
 def percent(share: float) -> str:
-    """A confidence as a percentage without trailing zeros, rounded down: no interval claims more than it has."""
-    sure = Decimal(float.__repr__(float(share)))
-    places = max(4, -(1 - sure).adjusted())  # also those of 99.99999%
-    return f"{(100 * sure).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR).normalize():f}%"
+    """A confidence as a percentage without trailing zeros, rounded down, so that it is not overstated."""
+    confidence = Decimal(float.__repr__(float(share)))
+    places = max(4, -(1 - confidence).adjusted())  # so that 99.99999% is exact
+    return f"{(100 * confidence).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR).normalize():f}%"
 
 
 def format_time(time: str) -> str:
-    """A point in time of the ledger, to the minute."""
+    """A timestamp of the ledger, to the minute."""
     return time[:16].replace("T", " ")
 
 
 def label_text(label: object) -> str:
-    """The label of one of several numbers."""
+    """The label of one output as text."""
     return f"{label:g}" if isinstance(label, float) else str(label)
 
 
 def describe_error(
     errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float, unit: str | None = None
 ) -> str:
-    """Half-widths of intervals in few words: of the worst group, or of each statistic.
+    """A short description of half-widths: of the worst group, or of each statistic.
 
     Parameters
     ----------
     errors : float64 array, shape (groups, outputs)
     outputs : (str, tuple) or None
-        As in an answer.
+        Name and labels of the outputs, as in an answer.
     confidence : float
     unit : str, optional
-        Of the errors, if it is not the answer's.
+        Unit of the errors, if it differs from the answer's.
     """
     level = f" at {percent(confidence)}"
     if outputs and outputs[0] == "statistic":
@@ -119,6 +119,6 @@ def describe_error(
 
 
 def _worst(errors: Cells) -> str:
-    """The largest of some half-widths that is known."""
+    """The largest finite half-width."""
     error = float(max(errors[np.isfinite(errors)], default=math.nan))
     return "unknown" if math.isnan(error) else f"± {format_number(error, error, ROUND_CEILING)}"

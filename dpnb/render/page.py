@@ -1,4 +1,4 @@
-"""What all HTML outputs share: styles, notices, links to explanations, and the time at which they were true."""
+"""Elements of all HTML outputs: styles, notices, links to explanations, and timestamps."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def notice_html(notice: str | None) -> str:
 
 
 def title_html(words: str, status: str = "") -> str:
-    """What a value is of, and in fainter letters what it is."""
+    """A title, with the status of the value in a fainter colour."""
     faint = f' <span style="{FAINT}">{escape(status)}</span>' if status else ""
     return f"<div><b>{escape(words)}</b>{faint}</div>"
 
 
 def explanation_link(explanation: str, words: str = "Why?") -> str:
-    """Link to an explanation by its id; the front end that shows explanations follows it."""
+    """Link to an explanation by its id; the Lab extension opens it in the panel."""
     return f' <a href="#dpnb-explain-{explanation}">{words}</a>'
 
 
 def as_of_now() -> str:
-    """When a static output was true."""
+    """The current time, as a timestamp for static output."""
     return datetime.now(UTC).strftime("as of %Y-%m-%d %H:%M:%S UTC")
 
 
 def with_timestamp(html: str) -> str:
-    """With the time at which it was true."""
+    """HTML followed by the current time."""
     return f'{html}<div style="{STYLE};{FAINT}">{as_of_now()}</div>'

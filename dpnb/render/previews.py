@@ -11,7 +11,7 @@ from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
 from dpnb.results.preview import Preview, Previews
 
-COLUMNS = ("asked", "cost", "expected error", "headroom after")
+COLUMNS = ("request", "cost", "expected error", "headroom after")
 
 
 @to_text.register
@@ -25,7 +25,7 @@ def preview_text(preview: Preview) -> str:
 def preview_html(preview: Preview) -> str:
     """The preview for a notebook."""
     title = title_html(preview.description, "not released")
-    return boxed(preview.notice, title, facts_html(_facts(preview), _whys(preview)))
+    return boxed(preview.notice, title, facts_html(_facts(preview), _links(preview)))
 
 
 @to_text.register
@@ -41,20 +41,20 @@ def previews_html(previews: Previews) -> str:
     """Several previews for a notebook."""
     first = previews.previews[0]
     rows = [
-        [escape(text) + _whys(preview).get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
+        [escape(text) + _links(preview).get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
         for preview in previews.previews
     ]
     return boxed(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows))
 
 
 def describe_expected_error(preview: Preview) -> str:
-    """The errors to expect in few words: of the worst group, or of each statistic; and what that assumes."""
+    """A short description of the expected errors: of the worst group, or of each statistic; and their assumption."""
     if preview.half_widths is None:
         return "unknown"
     words = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
     if not preview.narrows_interval and preview.current_half_widths is not None:
         known = describe_error(preview.current_half_widths, preview.outputs, preview.confidence, preview.error_unit)
-        words += f", no narrower than known already ({known})"
+        words += f", no narrower than the current interval ({known})"
     return words + (
         f", assumed that {preview.assumed_description}" if preview.assumed_description and words != "unknown" else ""
     )
@@ -65,8 +65,8 @@ def _row(preview: Preview) -> tuple[str, ...]:
     return preview.request, format_cost(preview.cost, preview.cost_fraction), describe_expected_error(preview), after
 
 
-def _whys(preview: Preview) -> dict[str, str]:
-    """Links to explanations, by the fact or column that they explain."""
+def _links(preview: Preview) -> dict[str, str]:
+    """Links to explanations, keyed by the fact or column that they explain."""
     return {
         **(
             {"expected error": explanation_link("error-estimate-unavailable")}
@@ -74,7 +74,7 @@ def _whys(preview: Preview) -> dict[str, str]:
             else {}
         ),
         **({} if preview.fits else {"headroom after": explanation_link("budget-exceeded")}),
-        **({"takes part": explanation_link("excluded-units")} if preview.participation else {}),
+        **({"participation": explanation_link("excluded-units")} if preview.participation else {}),
     }
 
 
@@ -84,10 +84,10 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         ("expected error", describe_expected_error(preview)),
     ]
     if preview.assumption:
-        facts.append(("this rests on", preview.assumption))
+        facts.append(("computed from", preview.assumption))
     facts.append(("contribution", preview.contribution))
     if preview.participation:
-        facts.append(("takes part", preview.participation))
+        facts.append(("participation", preview.participation))
     if preview.fits:
         facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
         if preview.max_repetitions is not None and not preview.participation:

@@ -1,4 +1,4 @@
-"""A session's state where nothing moves: as text in a terminal, and as HTML in closed notebooks and exports."""
+"""Static rendering of a session's state: text for a terminal, and HTML for closed notebooks and exports."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dpnb.render.page import FAINT, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
-EACH_FILTER = "Same promise, each filter"
+EACH_FILTER = "Same guarantee, each filter"
 MECHANISMS = "Interactive mechanisms"
 READINGS: dict[OdometerKind, str] = {
-    "time-uniform": "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand",
-    "accumulator": "inside every budget fixed beforehand that is at least this",
+    "time-uniform": "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance",
+    "accumulator": "within every budget of at least this that was fixed in advance",
 }
 
 
 def render_text(state: Session) -> str:
-    """A session's state for a terminal; what other analysts wrote into the ledger does not move its cursor."""
+    """A session's state for a terminal; control characters from the ledger are escaped."""
     return "\n".join(map(printable, _lines(state)))
 
 
@@ -35,14 +35,14 @@ def _lines(state: Session) -> list[str]:
     if state.participation:
         lines += textwrap.wrap(state.participation, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
     if state.next_steps:
-        return [*lines, "  Nothing was asked yet.  What to do next:", *_steps(state)]
+        return [*lines, "  No query has been released yet.  What to do next:", *_steps(state)]
     lines.append(f"  {EACH_FILTER}:")
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
     for reading, note in READINGS.items():
-        if not _read(state, reading):
-            continue  # none of this reading can count what was released
+        if not _odometers(state, reading):
+            continue  # no odometer of this kind supports the released losses
         lines.append(f"  Odometers, {reading}: {note}")
-        lines += [f"    {name:<23}{words}" for name, words in _read(state, reading)]
+        lines += [f"    {name:<23}{words}" for name, words in _odometers(state, reading)]
     if state.mechanisms:
         lines.append(f"  {MECHANISMS}:")
         lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
@@ -57,23 +57,23 @@ def _steps(state: Session) -> list[str]:
 
 
 def render_html(state: Session) -> str:
-    """A session's state as a still picture, dated, for closed notebooks and exports."""
+    """A session's state as static HTML with a timestamp, for closed notebooks and exports."""
     meters = "".join(_meter(gauge) for gauge in state.gauges)
     return (
         f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
-        f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{meters}{_who(state)}{_next(state)}'
+        f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{meters}{_participation(state)}{_next(state)}'
         f"{_lists(state)}"
         f'<div style="{FAINT}">{escape(state.spent)}; {as_of_now()}</div></div>'
     )
 
 
-def _who(state: Session) -> str:
-    """Who takes part, where that is not everybody in everything."""
+def _participation(state: Session) -> str:
+    """Which units take part, under individual accounting."""
     return f"<div>{escape(state.participation)}</div>" if state.participation else ""
 
 
 def _next(state: Session) -> str:
-    """What to do first, until something was asked."""
+    """What to do first, until a query has been released."""
     items = "".join(f"<li>{escape(step.text)} <code>{escape(step.code)}</code></li>" for step in state.next_steps)
     return f"<div>What to do next:</div><ul>{items}</ul>" if items else ""
 
@@ -91,22 +91,22 @@ def _meter(gauge: Gauge) -> str:
 
 
 def _lists(state: Session) -> str:
-    """The filters and the odometers, folded away."""
-    folds = [(EACH_FILTER, _filters(state))]
+    """The filters, the odometers and the mechanisms, collapsed."""
+    sections = [(EACH_FILTER, _filters(state))]
     for reading, note in READINGS.items():
-        if _read(state, reading):
-            folds.append((f"Odometers, {reading}: {note}", _read(state, reading)))
+        if _odometers(state, reading):
+            sections.append((f"Odometers, {reading}: {note}", _odometers(state, reading)))
     if state.mechanisms:
-        folds.append((MECHANISMS, _mechanisms(state)))
-    return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in folds)
+        sections.append((MECHANISMS, _mechanisms(state)))
+    return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in sections)
 
 
 def _filters(state: Session) -> list[tuple[str, str]]:
     return [(line.label + (" (enforced)" if line.enforced else ""), line.text) for line in state.filters]
 
 
-def _read(state: Session, reading: OdometerKind) -> list[tuple[str, str]]:
-    """The odometers of a reading in words; while they pause, one sentence for all of them."""
+def _odometers(state: Session, reading: OdometerKind) -> list[tuple[str, str]]:
+    """The odometers of one kind; while they pause, one sentence for all of them."""
     lines = [line for line in state.odometers if line.kind == reading]
     if lines and reading == "time-uniform" and state.odometers_paused:
         return [("paused", state.odometers_paused)]

@@ -14,7 +14,7 @@ LEFT = "text-align:left"
 
 
 def table_text(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), indent: str = "") -> list[str]:
-    """Lines whose columns are aligned: to the right, but for the columns whose indices are in `left`."""
+    """Lines with aligned columns: to the right, except the columns whose indices are in `left`."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -35,7 +35,7 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], pictures: Seq
     rows : sequence of sequence of str
         HTML of each cell.
     pictures : sequence of str, optional
-        HTML of one more cell a row.
+        HTML of one additional cell for each row.
     """
     heads = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in head) + ("<th></th>" if pictures else "")
     body = ""
@@ -46,7 +46,7 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], pictures: Seq
 
 
 def facts_text(facts: Sequence[tuple[str, str]], begin: int, width: int = 0, indent: str = "") -> list[str]:
-    """Names and texts.
+    """Lines of names and texts.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def facts_text(facts: Sequence[tuple[str, str]], begin: int, width: int = 0, ind
     begin : int
         The column in which the texts begin.
     width : int, optional
-        Of the texts, which are wrapped to it; not wrapped if left out.
+        Width to which the texts are wrapped; not wrapped by default.
     indent : str
-        Before the names.
+        Indentation of the names.
     """
     lines = []
     for name, text in facts:
@@ -66,7 +66,7 @@ def facts_text(facts: Sequence[tuple[str, str]], begin: int, width: int = 0, ind
 
 
 def facts_html(facts: Sequence[tuple[str, str]], links: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Names and texts as a table; `links` are put behind the texts of some names."""
+    """Names and texts as a table; `links` are appended to the texts of some names."""
     rows = "".join(
         f'<tr><td style="{LEFT};{FAINT};white-space:nowrap;vertical-align:top">{escape(name)}</td>'
         f'<td style="{LEFT}">{escape(text)}{links.get(name, "")}</td></tr>'

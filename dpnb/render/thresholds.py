@@ -10,19 +10,19 @@ from dpnb.results.threshold import ThresholdResult
 
 
 @to_text.register
-def crossing_text(crossing: ThresholdResult) -> str:
+def result_text(result: ThresholdResult) -> str:
     """A result for a terminal."""
-    return noticed(crossing.notice, [_sentence(crossing)])
+    return noticed(result.notice, [_sentence(result)])
 
 
 @to_html.register
-def crossing_html(crossing: ThresholdResult) -> str:
+def result_html(result: ThresholdResult) -> str:
     """A result for a notebook."""
-    return boxed(crossing.notice, escape(_sentence(crossing)))
+    return boxed(result.notice, escape(_sentence(result)))
 
 
-def _sentence(crossing: ThresholdResult) -> str:
-    text = f"{crossing.description}: {'above' if crossing.above else 'below'} {crossing.threshold:g}"
-    if crossing.value is not None and crossing.half_width is not None:
-        text += f"; about {crossing.value:.4g} ± {crossing.half_width:.2g} ({crossing.confidence:.0%})"
+def _sentence(result: ThresholdResult) -> str:
+    text = f"{result.description}: {'above' if result.above else 'below'} {result.threshold:g}"
+    if result.value is not None and result.half_width is not None:
+        text += f"; about {result.value:.4g} ± {result.half_width:.2g} ({result.confidence:.0%})"
     return text

@@ -7,12 +7,12 @@ clipped to the range of the quantity.  That assumes independent noise, so operan
 refused.  It is approximate: in all simulations a nominal 95% covers at least 93%, or 92% for sums of discovered groups
 near the threshold (tests/statistical/test_arithmetic.py and test_discovered.py).
 
-An analyst who refines one operand because of the other chooses when to stop, so the interval of a first observation
-is no longer one at a fixed time.  As soon as an operand has more than one observation, all operands therefore enter with
+An analyst who refines one operand because of the other chooses when to stop, so the interval of a first observation is
+no longer one at a fixed time.  As soon as an operand has more than one observation, all operands therefore enter with
 the half-width that holds for all observations at once (`anytime`).  There is no proof that square-and-add of such
-half-widths holds for all observations at once too: the limits of each operand do, and the combination is simulated, with
-analysts who know the true value and refine until the result misses it (test_arithmetic.py): of differences and ratios of
-two refined answers fewer than 7.7% are missed for a nominal 5%, and where one of the two cannot be refined
+half-widths holds for all observations at once too: the limits of each operand do, and the combination is simulated,
+with analysts who know the true value and refine until the result misses it (test_arithmetic.py): of differences and
+ratios of two refined answers fewer than 7.7% are missed for a nominal 5%, and where one of the two cannot be refined
 (``final=True``, or a discovered group) about 6% of differences and sums.
 """
 
@@ -49,7 +49,7 @@ def difference(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
 
 
 def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
-    """The roots phi of |x - phi y| = the square-and-add distance of the two; unbounded where the interval of y contains 0."""
+    """The roots phi of |x - phi y| = the square-and-add distance; unbounded where the interval of y contains 0."""
     with np.errstate(all="ignore"):
         (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
         reach = np.maximum(y - y_low, y_high - y)

@@ -1,4 +1,4 @@
-"""What a release would cost and give.  Free: made of schema, plan, budget and released values only."""
+"""Cost and expected error of a release.  Free: computed from schema, plan, budget and released values only."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Preview(Displayed):
-    """The price of a target.
+    """Cost and expected error of one target.
 
     Parameters
     ----------
     description : str
-        The question.
+        The query in words.
     request : str
         The target as it was written.
     total_loss : GDP
-        How well the question would be known.
+        The loss of the query after the release, with all its observations.
     cost : GDP
-        What the release would be charged; less than `total_loss` when the question is known in part.
+        The charge of the release; less than `total_loss` if the query has earlier observations.
     cost_fraction : float
-        The same as a share of the whole budget, rounded up; above 1 for what no fresh budget would cover.
+        The cost as a fraction of the whole budget, rounded up; above 1 if the whole budget would not cover it.
     confidence : float
     half_widths : float64 array or None
-        Half-widths of the intervals to expect, shape (groups, outputs); None where they hang on what nobody has
-        released.
+        Expected half-widths of the intervals, shape (groups, outputs); None where they depend on a quantity that has
+        not been released.
     error_unit : str or None
-        Unit of the errors: the answer's, but for quantiles rows of rank; None for plain numbers.
+        Unit of the errors: that of the answer, except rows of rank for quantiles; None for numbers without a unit.
     names, keys, outputs
-        What the groups and outputs are called, as in the answer.
+        Names and labels of the groups and outputs, as in the answer.
     headroom_after : float
-        Share of the budget that would be left, rounded down; 0 when it does not fit.
+        Fraction of the budget that would remain, rounded down; 0 if the release does not fit.
     fits : bool
-        Whether the filter would admit it now.
+        Whether the filter would admit the release now.
     max_mu : float or None
         The largest mu that would fit, rounded down, 0 if none; None if the target itself fits.
-    max_repetitions : int
-        How many questions at this cost the filter would still admit.
+    max_repetitions : int or None
+        How many queries at this cost the filter would admit.
     contribution : str
         What one privacy unit can change, in words.
     refinement_note : str or None
-        What refining this answer later would cost, if that is more than asking at the finer level at once.
+        What refining this answer later would cost, if that is more than requesting the smaller error at once.
     assumption : str or None
-        What the expected errors rest on.
+        The public or released quantities from which the expected errors are computed.
     assumed_description : str or None
-        What they assume that is neither released nor public, as the words after "assumed that"; shown beside them.
+        What the expected errors assume that is neither released nor public, as a clause; shown next to them.
     current_half_widths : float64 array or None
-        Half-widths known by now, of the same shape as `half_widths`; None where nothing is known or combined.
+        Current half-widths, of the same shape as `half_widths`; None without earlier observations to combine with.
     notice : str or None
-        Says loudly if the session is not real or not private.
+        Warning that the session is a rehearsal or not private.
     participation : str or None
-        Who would take part, where each unit has a budget of its own.
+        Which units would be counted, under individual accounting.
     """
 
     description: str
@@ -89,9 +89,9 @@ class Preview(Displayed):
 
     @property
     def narrows_interval(self) -> bool:
-        """Whether any interval is expected to be narrower than what is known by now.
+        """Whether any interval is expected to become narrower than it is now.
 
-        A further look has to share its error probability with the first, so a small one costs and narrows nothing.
+        A further observation shares its error probability with the first, so a small one costs without narrowing any.
         """
         if self.half_widths is None or self.current_half_widths is None or not self.cost.mu_squared:
             return True
@@ -99,14 +99,14 @@ class Preview(Displayed):
 
     @property
     def expected_error(self) -> float | None:
-        """Half-width of the interval to expect, of the worst group; None where nobody can know, or for mixed units."""
+        """Expected half-width of the interval of the worst group; None if it is unknown, or for mixed units."""
         if self.half_widths is None or (self.outputs and self.outputs[0] == "statistic"):
             return None
         return float(np.max(self.half_widths))
 
     @property
     def expected_errors(self) -> pd.Series | None:
-        """The same of each group and output; None where nobody can know."""
+        """Expected half-width for each group and output; None if unknown."""
         import pandas as pd  # imported when first used
 
         if self.half_widths is None:
@@ -122,12 +122,12 @@ class Preview(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class Previews(Displayed):
-    """The prices of several targets side by side.
+    """Cost and expected error of several targets side by side.
 
     Parameters
     ----------
     previews : tuple of Preview
-        Of one question.
+        Previews of one query, one for each target.
     """
 
     previews: tuple[Preview, ...]
@@ -135,8 +135,8 @@ class Previews(Displayed):
     def __len__(self) -> int:
         return len(self.previews)
 
-    def __getitem__(self, place: int) -> Preview:
-        return self.previews[place]
+    def __getitem__(self, index: int) -> Preview:
+        return self.previews[index]
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each target: cost, expected error (of the worst group), headroom after, and whether it fits."""

@@ -1,4 +1,4 @@
-"""Numbers with intervals, by group: what an answer shows, and what arithmetic between answers gives.
+"""Numbers with intervals, by group: the content of an answer, and the result of arithmetic between answers.
 
 Arithmetic between answers is post-processing and free; see `dpnb.results.arithmetic` for its intervals.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MeasurementIds = tuple[frozenset[tuple[int, int]], ...]
-"""For each group which measurements it rests on: row of the ledger, and cell."""
+"""For each group the measurements that it is computed from: row of the ledger, and cell."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -32,30 +32,30 @@ class Estimates(Displayed):
     Parameters
     ----------
     description : str
-        What they are of.
+        The estimated quantity in words.
     names : tuple of str
-        Of the levels of groups; empty without groups.
+        Names of the group levels; empty without groups.
     keys : tuple of tuple
-        Of the groups, one value a level; one empty key without groups.
+        Keys of the groups, with one value for each level; one empty key without groups.
     outputs : (str, tuple) or None
-        Name and labels of several numbers a group.
-    arrays : Estimate
-        Arrays of shape (groups, outputs).
+        Name and labels of the numbers of each group, if there are several.
+    arrays : IntervalArrays
+        Estimates, limits and noise scales, each of shape (groups, outputs).
     confidence : float
     simultaneous : bool
-        Whether all intervals hold at once with that confidence, or each by itself.
+        Whether all intervals hold at once with that confidence, or each one separately.
     notice : str or None
-        Says loudly if the answer is not real or not private.
+        Warning that the answer is from a rehearsal or not private.
     population : str or None
-        Whom it is about, if that may not be everybody.
+        Which units are counted, if some may be excluded.
     condition : str or None
         The condition under which its intervals hold, if any.
     measurement_ids : tuple of frozenset
-        For each group, the measurements that it rests on.
-    anytime_arrays : Estimate or None
-        The same with intervals that hold for all looks at once; None where `arrays` has these.
+        For each group, the measurements that it is computed from.
+    anytime_arrays : IntervalArrays or None
+        Like `arrays`, with intervals that hold for all observations at once; None if `arrays` has such intervals.
     is_refined : bool
-        Whether anything in it was looked at more than once.
+        Whether any number combines more than one observation.
     """
 
     description: str
@@ -72,13 +72,13 @@ class Estimates(Displayed):
     anytime_arrays: IntervalArrays | None = field(default=None, repr=False)
     is_refined: bool = False
 
-    __array_ufunc__ = None  # numpy's arrays leave arithmetic with an answer to the answer
+    __array_ufunc__ = None  # so that numpy arrays defer arithmetic to this class
 
     # --- reading -----------------------------------------------------------------------------------------------
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is one number."""
+        """Whether there is a single number."""
         return not self.names and self.outputs is None
 
     @property
@@ -88,12 +88,12 @@ class Estimates(Displayed):
 
     @property
     def noise_scale(self) -> float | pd.Series | pd.DataFrame:
-        """Standard deviation of the noise, in the estimate's units and shape; approximate where it is not linear."""
+        """Standard deviation of the noise, in the estimate's units and shape; approximate for non-linear estimates."""
         return self._shaped("noise_scale")  # type: ignore[no-any-return]
 
     @property
     def interval(self) -> tuple[float, float] | pd.DataFrame:
-        """``(low, high)``, or a pandas DataFrame with these columns."""
+        """``(low, high)`` of a single number, otherwise a pandas DataFrame with these columns."""
         if self.is_scalar:
             return float(self.arrays.low[0, 0]), float(self.arrays.high[0, 0])
         return self.to_pandas()[["low", "high"]]
@@ -129,28 +129,28 @@ class Estimates(Displayed):
 
     def __float__(self) -> float:
         if not self.is_scalar:
-            raise RequestError(f"{self.description}: is not one number; use .estimate, or pick one by [key]")
+            raise RequestError(f"{self.description}: is not a single number; use .estimate, or select one by [key]")
         return float(self.arrays.value[0, 0])
 
     def __round__(self, digits: int = 0) -> Any:
         return round(float(self), digits) if self.is_scalar else self.estimate.round(digits)  # type: ignore[union-attr]
 
     def __getitem__(self, key: Any) -> Estimates:
-        """One of several statistics by its name, or one group by its key (a tuple for several levels)."""
+        """One statistic by its name, or one group by its key (a tuple for several levels)."""
         wanted = plain(key)
         if not isinstance(wanted, bool | int | float | str | tuple):
             raise RequestError(
                 f"[{type(key).__name__}]: takes the name of a statistic or the key of a group; use .to_pandas()"
             )
         if self.outputs is not None and not isinstance(wanted, tuple) and wanted in self.outputs[1]:
-            at = self.outputs[1].index(wanted)
-            return self._part(f"{wanted} of {self.description}", slice(None), slice(at, at + 1), outputs=None)
+            index = self.outputs[1].index(wanted)
+            return self._part(f"{wanted} of {self.description}", slice(None), slice(index, index + 1), outputs=None)
         group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
         if self.names and group in self.keys:
-            place = self.keys.index(group)
-            said = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
+            index = self.keys.index(group)
+            labels = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
             words = self.description.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
-            return self._part(f"{words}, {said}", slice(place, place + 1), slice(None), names=(), keys=((),))
+            return self._part(f"{words}, {labels}", slice(index, index + 1), slice(None), names=(), keys=((),))
         known = [
             *(self.outputs[1] if self.outputs else ()),
             *(key if len(key) > 1 else key[0] for key in self.keys if key),
@@ -194,7 +194,7 @@ class Estimates(Displayed):
 
     def __mul__(self, other: object) -> Estimates:
         if isinstance(other, Estimates):
-            raise RequestError("*: answers are multiplied by numbers only; ask for the product of columns instead")
+            raise RequestError("*: answers are multiplied by numbers only; query the product of columns instead")
         return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
 
     __rmul__ = __mul__
@@ -206,7 +206,7 @@ class Estimates(Displayed):
         return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
 
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Self:
-        with np.errstate(all="ignore"):  # beyond the range of doubles a number is infinite or unknown
+        with np.errstate(all="ignore"):  # a number beyond the range of doubles is infinite or unknown
             anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
             return replace(self, arrays=function(self.arrays), anytime_arrays=anytime)
 
@@ -219,11 +219,11 @@ class Estimates(Displayed):
                 raise RequestError(f"{operator}: an answer is combined with another answer or a number; got {other!r}")
             if operator == "/" and not number:
                 raise RequestError("/: an answer cannot be divided by 0")
-            sure = np.full((1, 1), float(number))
+            exact = np.full((1, 1), float(number))
             words = f"[{self.description}] {operator} {number:g}"
-            constant = IntervalArrays(sure, sure, sure, np.zeros((1, 1)))
+            constant = IntervalArrays(exact, exact, exact, np.zeros((1, 1)))
             whole = self._part(words, slice(None), slice(None))
-            if operator in "+-":  # only shifted, and limits that were cut stay cut
+            if operator in "+-":  # only shifted: clipped limits stay clipped
                 shift = float(number) if operator == "+" else -float(number)
                 return whole._mapped(lambda cells: cells.moved(shift=shift))
             if operator == "/":
@@ -231,18 +231,19 @@ class Estimates(Displayed):
             return whole._mapped(lambda cells: combine(cells, constant))
         if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
-                f"{operator}: both answers must have the same groups, or one of them be a single number; got "
-                f"{self.description} and {other.description}; pick one group by [key]"
+                f"{operator}: both answers must have the same groups, or one of them must be a single number; got "
+                f"{self.description} and {other.description}; select one group by [key]"
             )
         if other.confidence != self.confidence:
             raise RequestError(
-                f"{operator}: both answers must have one confidence; got {self.confidence:g} and {other.confidence:g}"
+                f"{operator}: both answers must have the same confidence; got {self.confidence:g} and "
+                f"{other.confidence:g}"
             )
         theirs = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
         if any(mine & yours for mine, yours in zip(self.measurement_ids, theirs, strict=True)):
             raise RequestError(
                 f"{operator}: {self.description} and {other.description} use the same noise, so their errors are not "
-                "independent; ask for it as one question, such as .proportions() of an answer or .ratio() of columns"
+                "independent; request it as one query, such as .proportions() of an answer or .ratio() of columns"
             )
         together = tuple(mine | yours for mine, yours in zip(self.measurement_ids, theirs, strict=True))
         whole = self._part(f"[{self.description}] {operator} [{other.description}]", slice(None), slice(None))
@@ -267,12 +268,12 @@ class Estimates(Displayed):
         Parameters
         ----------
         history : bool
-            What was known after each look, instead of what is known now; for released answers only.
+            Plot the answers after each observation instead of the current one; for released answers only.
 
         Raises
         ------
         RequestError
-            plotly is missing, or there is no history.
+            plotly is not installed, or there is no history.
         """
         if not isinstance(history, bool | np.bool_):
             raise RequestError(f"history: must be True or False; got {history!r}")
@@ -280,15 +281,16 @@ class Estimates(Displayed):
 
     @property
     def history(self) -> Any:
-        """What was known after each look; only a released answer can tell.
+        """The answers after each observation; only a released answer has a history.
 
         Raises
         ------
         RequestError
+            These estimates are not a released answer.
         """
         raise RequestError(
-            f"history: belongs to an answer, and {self.description} was computed from answers or is part of one; "
-            "take the .history of the answers that it was made from"
+            f"history: belongs to a released answer, but {self.description} was computed from answers or is part "
+            "of one; use the .history of those answers"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -303,19 +305,19 @@ class Estimates(Displayed):
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        """What an analyst may wonder about: the id of its explanation, and the text."""
-        found = []
+        """What may surprise an analyst: the id of its explanation, and the text."""
+        warnings = []
         if np.isnan(self.arrays.value).any():
-            found.append(("unknown", "unknown: drowned by the noise, or not defined"))
+            warnings.append(("unknown", "unknown: the noise is too large, or it is not defined"))
         with np.errstate(invalid="ignore"):
             outside = (self.arrays.value < self.arrays.low) | (self.arrays.value > self.arrays.high)
         if outside.any():
-            found.append(("outside", "an estimate outside its interval is noise: the truth cannot be there"))
+            warnings.append(("outside", "an estimate outside its interval is due to noise: it is not a possible value"))
         if self.condition is not None:
-            found.append(("named", f"intervals {self.condition}"))
+            warnings.append(("named", f"intervals {self.condition}"))
         if self.population is not None:
-            found.append(("excluded-units", self.population))
-        return found
+            warnings.append(("excluded-units", self.population))
+        return warnings
 
 
 _ARRAYS = ("value", "low", "high", "noise_scale")

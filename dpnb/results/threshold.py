@@ -1,4 +1,4 @@
-"""What an above-threshold mechanism says of one question."""
+"""The result of one query to an above-threshold mechanism."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class ThresholdResult(Displayed):
     Parameters
     ----------
     description : str
-        The question.
+        The query in words.
     threshold : float
     above : bool
     value : float or None
-        A noisy value, where the mechanism gives one.
+        A noisy value, if the mechanism returns one (`return_values`).
     half_width : float or None
-        Of the value's interval.
+        Half-width of the value's interval.
     confidence : float
-        Of the interval.
+        Confidence of the interval.
     notice : str or None
-        Says loudly if the answer is not real or not private.
+        Warning that the answer is from a rehearsal or not private.
     """
 
     description: str
@@ -36,7 +36,7 @@ class ThresholdResult(Displayed):
     notice: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether it is above."""
+        """Whether the count or sum is above the threshold."""
         return self.above
 
     @property

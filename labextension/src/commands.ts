@@ -57,7 +57,7 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
   });
   addCommand(app, palette, COMMANDS.exportLog, {
     label: 'Export the Log of Releases as CSV',
-    caption: 'Download every line of the ledger of the dpnb session that was used last',
+    caption: 'Download every line of the ledger of the most recently used dpnb session',
     execute: async () => {
       const session = newestSession(model.view);
       if (session) {
@@ -69,7 +69,7 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
   });
   addCommand(app, palette, COMMANDS.goToLast, {
     label: 'Go to the Cell of the Last Release',
-    caption: 'Show the notebook cell that asked the last question of the dpnb session that was used last',
+    caption: 'Show the notebook cell of the last release of the most recently used dpnb session',
     execute: async () => {
       const cell = newestSession(model.view)?.log[0]?.cell_id ?? null;
       if (cell === null || !(await notebooks.goToCell(model.kernelId, cell))) {
@@ -79,7 +79,7 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
   });
   addCommand(app, palette, COMMANDS.explain, {
     label: 'Explain Refusals and Warnings',
-    caption: 'Open the side panel at one sentence for everything that was refused or warned of',
+    caption: 'Open the side panel at the explanations of all refusals and warnings',
     execute: () => {
       open();
       panel.showExplanation(null);

@@ -105,7 +105,7 @@ def test_groups_that_were_not_looked_at_stay_as_they_were(make: Make) -> None:
     assert third["a"].interval != second["a"].interval
     table = history.to_pandas()
     assert table["looked_at"].unstack().to_numpy().tolist() == [list(each) for each in history.observed_groups]
-    assert "only the groups that were in it" in repr(history)
+    assert "with the groups that it includes" in repr(history)
     assert len(repr(history).splitlines()) == 11  # notice, words, head, 3 + 1 + 3 groups, what is left out
 
 
@@ -167,13 +167,13 @@ def test_a_history_does_not_depend_on_the_table(make: Make, tmp_path: Path) -> N
 def test_what_was_computed_from_answers_has_no_history(make: Make) -> None:
     counts = make().frame.groupby("g").count().release(mu=0.2)
     for computed in (counts["a"] - counts["b"], counts * 2, counts["a"]):
-        with pytest.raises(RequestError, match="history: belongs to an answer"):
+        with pytest.raises(RequestError, match="history: belongs to a released answer"):
             _ = computed.history
 
 
 def test_a_discovery_has_no_history(make: Make) -> None:
     found = make().frame.discover("t").release(mu=1)
-    with pytest.raises(RequestError, match="each discovery stands alone"):
+    with pytest.raises(RequestError, match="each discovery is a separate query"):
         _ = found.history
 
 
@@ -184,7 +184,7 @@ def test_an_answer_shows_how_it_narrowed(make: Make) -> None:
     assert "<svg" not in first._repr_html_()
     shown = second._repr_html_()
     said = shown.partition('aria-label="')[2].partition('"')[0]
-    assert said.startswith("95% interval after each of 2 looks: at mu 0.1 ")
+    assert said.startswith("95% interval after each of 2 observations: at mu 0.1 ")
     assert shown.count("<circle") == 2
     assert 'role="img"' in shown
     assert "var(--jp-brand-color1,#1976d2)" in shown

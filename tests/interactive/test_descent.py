@@ -281,7 +281,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"on": ["x", "x"]}, PlanError, "stands twice"),
     ({"on": "cost"}, PlanError, "stands twice"),
     ({"on": "nothing"}, PlanError, "not in this view"),
-    ({"start": {"z": 1}}, RequestError, "no term"),
+    ({"start": {"z": 1}}, RequestError, "not a term"),
 ]
 
 

@@ -72,7 +72,7 @@ def test_the_magic_shows_every_session_as_text(shell: InteractiveShell, capsys: 
     assert "the promise:" in capsys.readouterr().out
     shell.run_line_magic("dpnb", "nonsense")
     told = capsys.readouterr().out
-    assert "there is no %dpnb nonsense" in told
+    assert "there is no command %dpnb nonsense" in told
     assert "%dpnb what-if" in told
 
 
@@ -129,15 +129,15 @@ def test_targets_may_use_the_notebooks_names_and_lists(shell: InteractiveShell) 
 @pytest.mark.parametrize(
     ("source", "error", "match"),
     [
-        ("%%dpnb mu=0.5\n3", RequestError, "must be a question.*it is a int"),
+        ("%%dpnb mu=0.5\n3", RequestError, "must be a query.*it is a int"),
         ("%%dpnb mu=0.5\npass", RequestError, "it is nothing"),
         ("%%dpnb\ns.frame.count()", RequestError, "give exactly one of"),
         ("%%dpnb 0.5\ns.frame.count()", RequestError, "as in within=0.2"),
         ("%%dpnb mu=\ns.frame.count()", RequestError, "as in within=0.2"),
         ("%%dpnb nu=0.5\ns.frame.count()", RequestError, "no argument 'nu'"),
         ("%%dpnb mu=5\ns.frame.count()", BudgetExceeded, "the largest that fits"),
-        ("%dpnb what-if 3 mu=1", RequestError, "must be a question"),
-        ("%dpnb what-if unheard mu=1", RequestError, "must be a question"),
+        ("%dpnb what-if 3 mu=1", RequestError, "must be a query"),
+        ("%dpnb what-if unheard mu=1", RequestError, "must be a query"),
         ("%%dpnb mu=0.5\nunheard", NameError, "unheard"),
     ],
 )
@@ -188,7 +188,7 @@ def test_below_an_error_of_ours_stands_one_sentence_and_below_others_nothing(
         error_in_exec: BaseException = BudgetExceeded("x")
 
     explain_error(Result())
-    assert "a cheaper question may still fit" in capsys.readouterr().out
+    assert "a cheaper query may still fit" in capsys.readouterr().out
     Result.error_in_exec = ZeroDivisionError()
     explain_error(Result())
     assert capsys.readouterr().out == ""

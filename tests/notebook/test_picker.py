@@ -54,7 +54,7 @@ def test_release_charges_what_the_rung_showed_and_is_told_by_its_id(session: dpn
     told = ask(picker, shown["target"], "17")
     assert (told["phase"], told["completed_request"]) == ("answered", "17")
     assert session.headroom == shown["remaining"]
-    assert told["code_hint"] == f".release(mu={shown['target']['mu']}) gives this very answer again, free"
+    assert told["code_hint"] == f".release(mu={shown['target']['mu']}) returns this answer again at no cost"
 
 
 def test_same_message_twice_is_one_charge(session: dpnb.Session, query: Query) -> None:
@@ -177,7 +177,7 @@ def test_discovery_says_for_each_budget_how_common_a_group_must_be(session: dpnb
     found.release(mu=0.1)
     told = shown(session.frame.discover("g", discovery_delta=4e-7))
     assert told["options"] == []
-    assert "cannot hold it" in told["refusal"]["message"]
+    assert "too small for any release" in told["refusal"]["message"]
 
 
 @pytest.mark.parametrize("share", [0.0001, 0.01, 0.1, 0.9, 0.999])
@@ -205,7 +205,7 @@ def test_known_question_shows_its_answer_first(query: Query) -> None:
     answer = query.release(mu=0.1)
     state = Picker(query).state
     assert state["phase"] == "answered"
-    assert state["code_hint"].startswith(".best gives all that is known")
+    assert state["code_hint"].startswith(".best returns the current best answer")
     assert f"{answer.estimate:.2f}" in state["answer"]["html"]
     assert state["options"], "and can be refined"
 

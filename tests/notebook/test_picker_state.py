@@ -115,12 +115,12 @@ def test_known_answer_is_shown_and_every_budget_refines_it(session: dpnb.Session
     for option in told["options"][:-1:9]:
         preview = query.preview(mu=float(option["target"]["mu"]))
         share = preview.expected_error / abs(answer.estimate)
-        assert option["relative_error"] == f"{100 * share:.2g}% of the answer known by now"
+        assert option["relative_error"] == f"{100 * share:.2g}% of the current answer"
 
 
 def test_error_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
     told = state_of(made(tmp_path, public_size=None).frame["x"].mean())
-    assert all(option["error"].startswith("unknown: it rests on the number of rows") for option in told["options"])
+    assert all(option["error"].startswith("unknown: it depends on the number of rows") for option in told["options"])
     assert {option["error_value"] for option in told["options"]} == {None}
 
 
@@ -161,7 +161,7 @@ def test_a_refinement_that_does_not_narrow_is_not_offered(session: dpnb.Session)
         assert small.cost.mu_squared
         if query.description in ("count of rows", "median of x"):  # whose error depends on the noise alone
             assert not small.narrows_interval
-            assert "no narrower than known already" in repr(small)
+            assert "no narrower than the current interval" in repr(small)
             assert "no narrower" in small._repr_html_()
 
 

@@ -204,7 +204,7 @@ def test_a_picture_says_what_was_asked_how_sure_it_is_and_what_it_cost(frame: An
     answer = frame.groupby("plan")["x"].mean().release(mu=0.5)
     figure = answer.plot()
     assert "mean of x by plan" in title(figure)
-    assert "95% intervals, each by itself" in title(figure)
+    assert "95% intervals, each separately" in title(figure)
     assert f"cost {format_cost(answer.cost, answer.cost_fraction)}" in title(figure)
     assert f'color:{style.LOUD}">NOT PRIVATE: seeded test noise' in title(figure)
     assert figure.layout.yaxis.title.text == "mean of x"
@@ -283,7 +283,7 @@ def test_what_is_unknown_or_endless_is_marked_so() -> None:
 def test_an_estimate_may_lie_outside_its_interval() -> None:
     figure = by_hand([(-3, 0, 2), (1, 0, 2)]).plot()
     assert [one[:3] for one in drawn(figure)] == [(-3, 0, 2), (1, 0, 2)]
-    assert "an estimate outside its interval is noise" in title(figure)
+    assert "an estimate outside its interval is due to noise" in title(figure)
     assert figure.layout.yaxis.range[0] < -3
 
 
@@ -380,9 +380,9 @@ def test_groups_fan_out_in_panels_and_say_which_look_they_were_in(frame: Any) ->
     assert [note.text for note in figure.layout.annotations] == ["north", "south"]
     north, south = (trace for trace in figure.data if trace.name == "estimate")
     assert north.marker.size[1] < north.marker.size[0] == south.marker.size[1]
-    assert "not in this look" in north.hovertext[1]
-    assert "not in this look" not in south.hovertext[1]
-    assert "small marks: not in that look, whose mu" in title(figure)
+    assert "not in this observation" in north.hovertext[1]
+    assert "not in this observation" not in south.hovertext[1]
+    assert "small marks: not in that observation, whose mu" in title(figure)
 
 
 def test_of_many_groups_the_first_eight_fan_out(frame: Any) -> None:
@@ -406,7 +406,7 @@ def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
 
 def test_what_was_computed_has_no_fan(frame: Any) -> None:
     counts = frame.groupby("plan").count().release(mu=0.5)
-    with pytest.raises(RequestError, match="history: belongs to an answer"):
+    with pytest.raises(RequestError, match="history: belongs to a released answer"):
         (counts * 2).plot(history=True)
     with pytest.raises(RequestError, match="True or False"):
         counts.plot(history="yes")

@@ -97,7 +97,7 @@ def test_a_copied_answer_shows_the_same_and_has_no_session(name: str, session: d
             for of in (answer, copied):
                 with pytest.raises(RequestError, match="discover again"):
                     of.refine(mu=1)
-                with pytest.raises(RequestError, match="each discovery stands alone"):
+                with pytest.raises(RequestError, match="each discovery is a separate query"):
                     _ = of.history
             continue
         assert faces(copied.history) == faces(answer.history)
@@ -108,7 +108,7 @@ def test_a_copied_answer_shows_the_same_and_has_no_session(name: str, session: d
 
 def test_a_copied_answer_has_no_shares_but_those_of_what_it_is(session: dpnb.Session) -> None:
     copied = copy.copy(session.frame.groupby("kind").count().release(mu="0.1"))
-    with pytest.raises(RequestError, match="share: a copied answer has no session"):
+    with pytest.raises(RequestError, match="proportions: a copied answer has no session"):
         copied.proportions()
     assert copied["a"] == session.frame.groupby("kind").count().best["a"]
     with pytest.raises(DpnbError, match="needs counts or sums by group"):

@@ -107,7 +107,7 @@ def test_all_at_once_is_divided_by_how_many_are_named(session: dpnb.Session, fou
     reach = -10 * ndtri(alpha_of_each(0.05, 3) / 2)
     assert together["many"].interval[1] == math.ceil(together["many"].estimate + reach)
     assert "all intervals at once" in repr(together)
-    assert "each interval by itself" in repr(found)
+    assert "each interval separately" in repr(found)
 
 
 # --- only groups that somebody has ---
@@ -209,9 +209,11 @@ def test_a_number_that_is_added_moves_the_interval(found: Any) -> None:
 
 def test_a_discovery_is_not_refined_and_says_why(session: dpnb.Session, found: Any) -> None:
     spent = session.spent
-    with pytest.raises(RequestError, match=r"differs from look to look.*ask about the groups that were found"):
+    with pytest.raises(
+        RequestError, match=r"discovered groups differ between observations.*query the discovered groups"
+    ):
         found.refine(mu=0.2)
-    with pytest.raises(RequestError, match="each discovery stands alone"):
+    with pytest.raises(RequestError, match="each discovery is a separate query"):
         _ = found.history
     assert session.spent == spent
 

@@ -180,7 +180,7 @@ def test_what_has_no_honest_interval_is_refused(combine: Callable[[Any], Any], w
 def test_shares_need_counts_or_sums_by_group(session: dpnb.Session) -> None:
     frame = session.frame
     for query in (frame.count(), frame.groupby("g")["x"].mean()):
-        with pytest.raises(DpnbError, match="share"):
+        with pytest.raises(DpnbError, match="proportions: "):
             query.release(mu=1).proportions()
     counts = frame.groupby("g").count().release(mu=1)
     spent = session.spent

@@ -222,7 +222,7 @@ ANSWERS: dict[str, Case] = {
     "other groups": (lambda q: q.a_towns - q.a_both, "the same groups"),
     "other statistics": (lambda q: q.a_agg - q.a_towns, "the same groups"),
     "a number less groups": (lambda q: q.a_rows - q.a_towns, "the same groups"),
-    "another confidence": (lambda q: q.a_rows - q.a_sure[True], "one confidence"),
+    "another confidence": (lambda q: q.a_rows - q.a_sure[True], "same confidence"),
     "itself": (lambda q: q.a_towns - q.a_towns, "the same noise"),
     "its own refinement": (lambda q: q.a_towns / q.towns.best, "the same noise"),
     "its own group": (lambda q: q.a_towns - q.a_towns["north"], "the same noise"),

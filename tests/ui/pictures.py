@@ -114,7 +114,7 @@ def act(lab: Lab, film: Film) -> None:
     picker.scroll_into_view_if_needed()
     film.shoot(2200)
     picker.get_by_role("button", name="Refine", exact=True).click()
-    picker.get_by_text("2 looks combined").wait_for()
+    picker.get_by_text("2 observations combined").wait_for()
     film.shoot(3000)
     lab.run(GREEDY)
     refused = cell.nth(GREEDY).locator(".jp-OutputArea")

@@ -168,11 +168,11 @@ def test_refusal_is_explained_below_the_cell_and_in_the_panel(cockpit: Lab) -> N
     expect(refusal).to_contain_text("the largest that fits")
     cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
     outputs = cockpit.page.locator(".jp-Cell").nth(CELL["refused"]).locator(".jp-OutputArea")
-    expect(outputs).to_contain_text("a cheaper question may still fit")
+    expect(outputs).to_contain_text("a cheaper query may still fit")
     outputs.locator("a[href='#dpnb-explain-budget-exceeded']").click()
     sentence = cockpit.panel.locator(".dpnb-explanation[data-explanation=budget-exceeded]")
     expect(sentence).to_be_in_viewport()
-    expect(sentence).to_contain_text("The filter refuses whatever would take all answers together past the promise")
+    expect(sentence).to_contain_text("The filter refuses every request with which all answers together would exceed")
     assert cockpit.value("session.headroom") == 1.0
     cockpit.screenshot("refused")
 

@@ -180,9 +180,9 @@ def test_refining_pays_only_the_difference_and_the_code_gives_the_same_answer_fr
     expect(shown.locator(".dpnb-picker-current")).to_contain_text("already")
     shown.locator("[data-preset=print]").click()
     mu = budget(shown)
-    expect(shown.locator(".dpnb-picker-share")).to_contain_text("% of the answer known by now")
+    expect(shown.locator(".dpnb-picker-share")).to_contain_text("% of the current answer")
     shown.get_by_role("button", name="Refine", exact=True).click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("2 looks combined")
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("2 observations combined")
     expect(slider(shown)).not_to_be_visible()
     assert spent(cockpit) == pytest.approx(mu), "both looks together cost what the second was asked for"
     before = spent(cockpit)

@@ -1,4 +1,4 @@
-"""Pictures of answers and histories, drawn by plotly, which is imported when a picture is first asked for."""
+"""Figures of answers and histories, drawn with plotly, which is imported when a figure is first requested."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Pictures of answers: which numbers go where.
+"""Figures of answers: the arrangement of the numbers in panels and series.
 
-``plots``         an answer or computed figures as panels of series
-``plot_history``  what was known after each look
-``plot_marks``    numbers with intervals as marks
-``plot_style``    ink, hues, title and margins
+``answers``  an answer or computed estimates as panels of series
+``history``  the answers after each observation
+``marks``    numbers with intervals as marks
+``style``    ink, hues, title and margins
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from dpnb.results.answer import Answer
 from dpnb.results.table import Estimates
 
 MOST_GROUPS = 1000
-"""Groups of one picture."""
+"""Largest number of groups in one figure."""
 
 MOST_PANELS = 48
-"""Panels of one picture; the words say how many were left out."""
+"""Largest number of panels in one figure; a note says how many are omitted."""
 
 MOST_BESIDE = 48
-"""Marks of several hues on one axis."""
+"""Largest number of marks of several hues on one axis."""
 
 MOST_UPRIGHT = 30
-"""Names side by side; more of them stand below each other, where each can be read."""
+"""Largest number of names on a horizontal axis; more names are put on a vertical axis, where each is readable."""
 
 
 def draw(figures: Estimates, history: bool) -> go.Figure:
-    """The picture of an answer, or of its history.
+    """The figure of an answer, or of its history.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def draw(figures: Estimates, history: bool) -> go.Figure:
 
 
 def _first(figures: Estimates) -> Estimates:
-    """The first groups alone."""
+    """The first groups only."""
     kept = slice(MOST_GROUPS)
     cells = figures.arrays.picked(kept, slice(None))
     return replace(figures, keys=figures.keys[kept], arrays=cells, measurement_ids=figures.measurement_ids[kept])
@@ -100,15 +100,15 @@ class PlotPanel:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What goes where.
+    """The arrangement of the numbers in a figure.
 
     Parameters
     ----------
-    panels : list of Panel
+    panels : list of PlotPanel
     along : str
-        What the axis of places shows.
+        Label of the axis that has the groups.
     by : str
-        What hues stand for.
+        Label of the hues.
     kind : str
         ``groups``, ``statistics`` (whose values have no common scale) or ``quantiles``.
     """
@@ -119,11 +119,11 @@ class Arrangement:
     kind: str = "groups"
 
 
-# --- which numbers go where ---------------------------------------------------------------------------------------
+# --- arrangement of the numbers ------------------------------------------------------------------------------------
 
 
 def _groups(figures: Estimates) -> Arrangement:
-    """Groups by one level, or by several: the last one in hues if there are few enough of it, else in panels."""
+    """Groups by one level, or by several: the last level as hues if it has few enough values, else as panels."""
     bars = _adds_up(figures)[0]
     *outer, inner = figures.names
     rows, places, last = range(len(figures.keys)), _places(figures, outer), _places(figures, [inner])
@@ -135,7 +135,7 @@ def _groups(figures: Estimates) -> Arrangement:
         if len(set(by)) <= len(HUES) and not crowded:
             return Arrangement([PlotPanel("", _in_hues(at, by, list(rows), bars))], along, hue)
     at, along, by = places, ", ".join(outer), last
-    if beside < below and below > MOST_PANELS / 4:  # fewer panels, with more in each
+    if beside < below and below > MOST_PANELS / 4:  # fewer panels, with more groups in each
         at, along, by = last, inner, places
     panels = [
         PlotPanel(name, [PlotSeries("", [at[row] for row in own], own, bars=bars)]) for name, own in _split(by, rows)
@@ -186,26 +186,26 @@ def _quantiles(figures: Estimates) -> Arrangement:
 
 
 def _places(figures: Estimates, names: Sequence[str]) -> list[str]:
-    """The groups' keys at some levels, as texts that differ where the keys do."""
+    """The groups' keys at some levels, as distinct texts for distinct keys."""
     at = [figures.names.index(name) for name in names]
     numbers = [{str(key[level]) for key in figures.keys if not isinstance(key[level], str)} for level in at]
 
-    def told(part: Key, others: set[str]) -> str:
+    def label(part: Key, others: set[str]) -> str:
         return repr(part) if isinstance(part, str) and part in others else str(part)
 
-    parts = [[told(key[level], others) for level, others in zip(at, numbers, strict=True)] for key in figures.keys]
+    parts = [[label(key[level], others) for level, others in zip(at, numbers, strict=True)] for key in figures.keys]
     return [text(", ".join(each)) for each in parts]
 
 
 def _split(by: Sequence[str], rows: Sequence[int]) -> list[tuple[str, list[int]]]:
-    found: dict[str, list[int]] = {}
+    rows_by_name: dict[str, list[int]] = {}
     for name, row in zip(by, rows, strict=True):
-        found.setdefault(name, []).append(row)
-    return list(found.items())
+        rows_by_name.setdefault(name, []).append(row)
+    return list(rows_by_name.items())
 
 
 def _adds_up(figures: Estimates) -> list[bool]:
-    """For each output whether it is a count or a sum, whose bar may begin at 0."""
+    """For each output whether it is a count or a sum, which is drawn as a bar from 0."""
     if not isinstance(figures, Answer):
         return [False] * figures.arrays.value.shape[1]
     plan, view = figures.plan.aggregation, figures.view
@@ -220,11 +220,11 @@ def _adds_up(figures: Estimates) -> list[bool]:
     return adds if len(adds) == figures.arrays.value.shape[1] else adds * figures.arrays.value.shape[1]
 
 
-# --- how panels are laid out --------------------------------------------------------------------------------------
+# --- layout of the panels -----------------------------------------------------------------------------------------
 
 
 def _strips(figures: Estimates, numbers: PlotValues, panels: list[PlotPanel]) -> go.Figure:
-    """Single numbers below each other, each on a scale of its own."""
+    """Single numbers below each other, each with its own scale."""
     room = PlotLayout(rows=len(panels), panel=90 if len(panels) == 1 else 38, gap=42)
     figure = make_subplots(room.rows, 1, vertical_spacing=room.vertical_spacing, figure=_blank())
     for row, panel in enumerate(panels, start=1):
@@ -239,7 +239,7 @@ def _strips(figures: Estimates, numbers: PlotValues, panels: list[PlotPanel]) ->
 
 
 def _grid(figures: Estimates, numbers: PlotValues, arranged: Arrangement, groups: int) -> go.Figure:
-    """Panels in a grid, on common scales; statistics each on its own.  `groups`: of how many, if not all."""
+    """Panels in a grid with common scales, except for statistics.  `groups`: total number, if some are omitted."""
     panels, apart = arranged.panels[:MOST_PANELS], arranged.kind == "statistics"
     places = list(dict.fromkeys(place for panel in panels for series in panel.series for place in series.places))
     upright = len(panels) > 1 or arranged.kind == "quantiles" or not _lies_down(figures, places)
@@ -263,8 +263,8 @@ def _grid(figures: Estimates, numbers: PlotValues, arranged: Arrangement, groups
             add_series(figure, room.cell(at), series, own, span, upright=upright, legend=legend, odd=odd)
         row, col = room.cell(at)
         values = figure.update_yaxes if upright else figure.update_xaxes
-        told = span.known and (apart or not upright or col == 1)
-        values(range=[span.low, span.high], showticklabels=told, row=row, col=col)
+        ticks = span.known and (apart or not upright or col == 1)
+        values(range=[span.low, span.high], showticklabels=ticks, row=row, col=col)
     _name_axes(figure, figures, arranged, places, room, upright)
     left_out = len(arranged.panels) - len(panels)
     more = [f"the first {MOST_PANELS} of {len(arranged.panels)} panels"] if left_out else []
@@ -284,9 +284,9 @@ def _name_axes(
     room: PlotLayout,
     upright: bool,
 ) -> None:
-    """Titles, and the places in their order; of panels below each other the lowest one names the places."""
+    """Axis titles and the order of the groups; in each column only the lowest panel labels the groups."""
     scale: dict[str, Any] = {"type": "category", "categoryorder": "array", "categoryarray": places}
-    if arranged.kind == "quantiles":  # hues stand near their level, since its axis is one of numbers
+    if arranged.kind == "quantiles":  # a numeric axis: the hues are drawn close to their level
         figure.update_layout(scattergap=1 - min(0.6, 0.08 * len(arranged.panels[0].series)))
         scale = {"range": [-0.04, 1.04], "showgrid": True, **({"tickvals": places} if len(places) <= 11 else {})}
     elif any(len(str(place)) > LABEL_WIDTH for place in places):
@@ -313,7 +313,7 @@ def _name_axes(
 
 
 def _lies_down(figures: Estimates, places: list[str | float]) -> bool:
-    """Whether the names need lines of their own; what has an order keeps its axis, with some names left out."""
+    """Whether the names need separate lines; ordered groups keep a horizontal axis, with some names omitted."""
     longest = max(map(len, map(str, places)), default=0)
     ordered = all(isinstance(part, int | float) for key in figures.keys for part in key)
     if isinstance(figures, Answer):

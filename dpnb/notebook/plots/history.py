@@ -1,4 +1,4 @@
-"""The fan: how what is known of a question narrowed from look to look."""
+"""The fan chart: how the intervals of a query narrowed with each observation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from dpnb.render.numbers import format_cost_up, format_mu_up
 from dpnb.results.answer import History
 
 MOST_BANDS = 8
+UNOBSERVED = "not in this observation"
 
 
 def fan(history: History) -> go.Figure:
-    """Estimate and interval after each look, a panel for each of the first numbers."""
+    """Estimate and interval after each observation, with one panel for each of the first numbers."""
     last = history[-1]
-    each = last.arrays.value.shape[1]
+    n_outputs = last.arrays.value.shape[1]
     labels = [", ".join(key) for key, _, _ in rows_of(last)]
     shown = range(min(len(labels), MOST_BANDS))
     cols = min(4, math.ceil(math.sqrt(len(shown))))
@@ -35,13 +36,13 @@ def fan(history: History) -> go.Figure:
         horizontal_spacing=room.horizontal_spacing(apart=True),
         figure=go.Figure(layout={"template": TEMPLATE}),
     )
-    each_look, looked_at = [PlotValues.of(answer) for answer in history], history.observed_groups
-    along = "look, and how well the question was known with it" if len(shown) == 1 else "look"
+    values, observed = [PlotValues.of(answer) for answer in history], history.observed_groups
+    along = "observation, and total loss of the query with it" if len(shown) == 1 else "observation"
     for number in shown:
-        band, (row, col) = _band(each_look, number), room.cell(number)
-        # How far each has narrowed is to be seen, not which is larger: every panel has its own scale.
+        band, (row, col) = _band(values, number), room.cell(number)
+        # Each panel has its own scale, since it shows how far the interval narrowed, not which number is larger.
         span = AxisRange.around([band], zero=False)
-        for trace in _traces(history, band, [inside[number // each] for inside in looked_at], span):
+        for trace in _traces(history, band, [inside[number // n_outputs] for inside in observed], span):
             figure.add_trace(trace, row, col)
         lowest = number + cols >= len(shown)
         figure.update_yaxes(range=[span.low, span.high], showticklabels=span.known, row=row, col=col)
@@ -51,16 +52,16 @@ def fan(history: History) -> go.Figure:
     named = range(0, len(history), math.ceil(len(history) * cols / 12))
     ticks = [f"{at + 1}<br>mu {format_mu_up(history[at].total_loss)}" for at in named]
     figure.update_xaxes(tickvals=[at + 1 for at in named], ticktext=ticks, range=[0.6, len(history) + 0.4])
-    figure.update_layout(scattermode="overlay")  # nothing stands beside anything here
+    figure.update_layout(scattermode="overlay")  # marks are not offset from each other
     figure.update_annotations(font={"size": SMALL + 1})
     return framed(figure, last, _notes(history, len(labels)), room)
 
 
 def _band(all_numbers: list[PlotValues], number: int) -> PlotValues:
-    """One number after each look."""
+    """One number after each observation."""
     one = [numbers.picked([number]) for numbers in all_numbers]
-    value, low, high = ([getattr(look, column)[0] for look in one] for column in ("value", "low", "high"))
-    return PlotValues(value, low, high, [look.hover[0] for look in one])
+    value, low, high = ([getattr(step, column)[0] for step in one] for column in ("value", "low", "high"))
+    return PlotValues(value, low, high, [step.hover[0] for step in one])
 
 
 def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRange) -> list[go.Scatter]:
@@ -71,14 +72,14 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
     high = [span.within(end, math.inf) for end in band.high]
     hover = [
         "<br>".join(
-            [f"<b>look {at}</b>, cost {format_cost_up(answer.cost)}", said, *([] if there else ["not in this look"])]
+            [f"<b>observation {at}</b>, cost {format_cost_up(answer.cost)}", label, *([] if there else [UNOBSERVED])]
         )
-        for at, (answer, said, there) in enumerate(zip(history, band.hover, inside, strict=True), start=1)
+        for at, (answer, label, there) in enumerate(zip(history, band.hover, inside, strict=True), start=1)
     ]
     edge: dict[str, Any] = {"mode": "lines", "line": {"color": hue, "width": 1.5, "dash": "dot"}, "hoverinfo": "skip"}
     edge |= {"showlegend": False, "x": places}
     filled = {"fill": "tonexty", "fillcolor": "rgba(0,114,178,.25)"}
-    told = {"hovertext": hover, "hoverinfo": "text", "showlegend": False}
+    labels = {"hovertext": hover, "hoverinfo": "text", "showlegend": False}
     seen = [value if math.isfinite(value) else None for value in band.value]
     sizes = [MARK if there else MARK - 4 for there in inside]
     whole = {"color": hue, "line": {"width": 0}, "opacity": 1, "size": sizes}
@@ -92,7 +93,7 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
             mode="lines+markers",
             line={"color": hue, "width": 2},
             marker=whole,
-            **told,
+            **labels,
         ),
     ]
     middle = [(b + h) / 2 if v is None else None for v, b, h in zip(seen, low, high, strict=True)]
@@ -103,20 +104,20 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
         if any(value is not None for value in values):
             mark = {"color": hue, "symbol": symbol, "size": MARK + 2, "line": {"width": 2}}
             traces.append(
-                go.Scatter(x=places, y=values, name=name, mode="markers", marker=mark, cliponaxis=False, **told)
+                go.Scatter(x=places, y=values, name=name, mode="markers", marker=mark, cliponaxis=False, **labels)
             )
     return traces
 
 
 def _notes(history: History, numbers: int) -> list[str]:
     last = history[-1]
-    each = "all at once" if last.simultaneous else "each by itself"
-    notes = [f"{interval_name(last)} after each look" if last.is_scalar else f"{interval_name(last)}s, {each}"]
+    each = "all at once" if last.simultaneous else "each separately"
+    notes = [f"{interval_name(last)} after each observation" if last.is_scalar else f"{interval_name(last)}s, {each}"]
     if not all(map(all, history.observed_groups)):
-        notes.append("small marks: not in that look, whose mu is of the groups that were")
+        notes.append("small marks: not in that observation, whose mu is that of the groups in it")
     cells = [answer.arrays for answer in history]
     if any(np.isnan(one.value).any() for one in cells):
-        notes.append("open marks are unknown: drowned by the noise, or not defined")
+        notes.append("open marks are unknown: the noise is too large, or it is not defined")
     if any(np.isinf([one.low, one.high]).any() for one in cells):
         notes.append(ENDLESS)
     if numbers > MOST_BANDS:

@@ -1,8 +1,8 @@
 """Numbers with their intervals as marks of plotly.
 
-An interval is an error bar that ends where the interval does, also where the estimate lies outside of it.  Without an
-end it goes to the edge of the picture, with a triangle there.  A number that is unknown is an open mark in the middle
-of its interval.
+An interval is an error bar that ends where the interval does, also where the estimate lies outside it.  An
+unbounded interval extends to the edge of the panel, with a triangle there.  An unknown number is an open mark in the
+middle of its interval.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MARK = 9
 
 @dataclass(frozen=True)
 class PlotValues:
-    """Estimates and intervals in one row.
+    """Estimates, intervals and hover texts as lists.
 
     Parameters
     ----------
@@ -42,33 +42,34 @@ class PlotValues:
         cells = figures.arrays
         names = [*figures.names, *([figures.outputs[0]] if figures.outputs else [])]
         hover = [
-            hover_text(figures, ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True)), told)
-            for key, *told in rows_of(figures)
+            hover_text(
+                figures, ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True)), value, interval
+            )
+            for key, value, interval in rows_of(figures)
         ]
         return cls(cells.value.ravel().tolist(), cells.low.ravel().tolist(), cells.high.ravel().tolist(), hover)
 
     def picked(self, rows: Sequence[int]) -> Self:
-        """Some of them."""
+        """The selected rows."""
         value, low, high = ([column[row] for row in rows] for column in (self.value, self.low, self.high))
         return type(self)(value, low, high, [self.hover[row] for row in rows])
 
 
-def hover_text(figures: Estimates, label: str, told: Sequence[str]) -> str:
-    """What a mark says when it is pointed at, in the digits of the answer's table."""
-    value, interval = told
+def hover_text(figures: Estimates, label: str, value: str, interval: str) -> str:
+    """The hover text of a mark, with the digits of the answer's table."""
     lines = [f"estimate {value}", f"{interval_name(figures)} {interval}"]
     return "<br>".join([*([f"<b>{text(label)}</b>"] if label else []), *map(text, lines)])
 
 
 @dataclass(frozen=True)
 class AxisRange:
-    """What an axis of values shows.
+    """The range of an axis of values.
 
     Parameters
     ----------
     low, high : float
     known : bool
-        Whether any number in it is finite.
+        Whether any of the numbers is finite.
     """
 
     low: float
@@ -77,7 +78,7 @@ class AxisRange:
 
     @classmethod
     def around(cls, numbers: Iterable[PlotValues], *, zero: bool) -> Self:
-        """Room for every finite end, and for 0 where bars begin there."""
+        """A range with every finite end, and with 0 for bars."""
         ends = [x for one in numbers for column in (one.value, one.low, one.high) for x in column if math.isfinite(x)]
         if not ends:
             return cls(-1.0, 1.0, known=False)
@@ -85,12 +86,12 @@ class AxisRange:
         if zero:
             low, high = min(low, 0.0), max(high, 0.0)
         room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
-        if not math.isfinite(room):  # ends so far apart that their distance is no double
+        if not math.isfinite(room):  # the distance of the ends exceeds the range of doubles
             room = 0.0
         return cls(low if zero and low == 0 else low - room, high if zero and high == 0 else high + room)
 
     def within(self, end: float, otherwise: float) -> float:
-        """An end of an interval where it can be seen."""
+        """An end of an interval, clipped to the range."""
         return min(max(otherwise if math.isnan(end) else end, self.low), self.high)
 
 
@@ -102,12 +103,12 @@ class PlotSeries:
     ----------
     name : str
     places : list of str or float
-        On the other axis.
+        Positions on the other axis.
     rows : list of int
-        Which of the answer's numbers.
+        Indices of the answer's numbers.
     hue : int
     bars : bool
-        From 0, for what adds up.
+        Drawn as bars from 0, for counts and sums.
     line : bool
         Joined by a line.
     """
@@ -138,16 +139,16 @@ def add_series(
     figure : Figure
     cell : (int, int)
         Row and column of the panel, from 1.
-    series : Series
-    numbers : Numbers
-        Its own.
-    span : Span
+    series : PlotSeries
+    numbers : PlotValues
+        The numbers of the series.
+    span : AxisRange
     upright : bool
-        Whether values go upwards.
+        Whether the axis of values is vertical.
     legend : bool
-        Whether this one stands for its hue in the legend.
+        Whether this series is shown in the legend.
     odd : bool
-        Whether any number of the picture is unknown or has an interval without end.
+        Whether any number of the figure is unknown or has an unbounded interval.
     """
     hue = HUES[series.hue]
     low = [span.within(end, -math.inf) for end in numbers.low]
@@ -174,9 +175,9 @@ def add_series(
     else:
         mark = {"color": hue, "symbol": SYMBOLS[series.hue], "size": MARK}
         line = {"mode": "lines+markers", "line": {"color": hue, "dash": DASHES[series.hue], "width": 2}}
-        look = line if series.line else {"mode": "markers"}
-        draw(go.Scatter, seen, marker=mark, showlegend=legend, **look, **whiskers(seen))
-    if odd:  # for every hue alike, so that plotly moves all marks of a group by as much
+        mode = line if series.line else {"mode": "markers"}
+        draw(go.Scatter, seen, marker=mark, showlegend=legend, **mode, **whiskers(seen))
+    if odd:  # for every hue, so that plotly offsets all marks of a group equally
         middle = [(b + h) / 2 if v is None else None for v, b, h in zip(seen, low, high, strict=True)]
         mark = {"color": hue, "symbol": f"{SYMBOLS[series.hue]}-open", "size": MARK + 1, "line": {"width": 2}}
         draw(go.Scatter, middle, mode="markers", marker=mark, showlegend=False, **whiskers(middle))
@@ -190,5 +191,5 @@ def add_series(
 
 
 def is_odd(numbers: Iterable[PlotValues]) -> bool:
-    """Whether a number is unknown, or an interval has no end."""
+    """Whether any number is unknown, or any interval unbounded."""
     return any(not math.isfinite(x) for one in numbers for column in (one.value, one.low, one.high) for x in column)

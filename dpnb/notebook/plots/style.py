@@ -1,9 +1,9 @@
-"""How pictures look: ink and hues for a light and a dark Lab, the frame around a picture, and its words.
+"""Style of figures: ink and hues for light and dark themes, margins, title and notes.
 
-A picture has no background of its own and stays as it is when the Lab's theme changes, so whatever it is drawn in must
-be told apart from white and from nearly black.  No colour has more than 4.35 : 1 against both #ffffff and #111111; ink
+A figure has a transparent background and does not change with the Lab's theme, so its colours must be distinguishable
+from white and from nearly black.  No colour has more than 4.35 : 1 against both #ffffff and #111111; ink
 has that.  Hues are those of Okabe and Ito (2008, *Color Universal Design*), the four light ones darkened until each has
-3 : 1 against both, and the ink's grey for their black.  Whatever a hue says, a symbol, dash or pattern says too.
+3 : 1 against both, and the ink's grey for their black.  A symbol, dash or pattern conveys the same as each hue.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATTERNS = ("", "/", "x", "-", "|", "+", ".", "\\")
 
 TITLE_SIZE, SMALL = 16, 12
 TITLE_WIDTH, NOTE_WIDTH, LABEL_WIDTH = 72, 100, 32
-"""In letters: what fits a cell of a Lab with both side bars open."""
+"""In characters: what fits a Lab cell with both side bars open."""
 
 _AXIS = {
     "automargin": True,
@@ -69,25 +69,25 @@ TEMPLATE = go.layout.Template(
         "yaxis": _AXIS,
     }
 )
-"""Passed to each picture; plotly's own default stays whatever the analyst made it."""
+"""Passed to each figure, so that the analyst's default plotly template is not changed."""
 
 
-def text(said: object) -> str:
-    """Words as plotly shows them: neither its mark-up nor formulas between dollars."""
-    plain = str(said).replace("&", "&amp;").replace("<", "&lt;")
+def text(value: object) -> str:
+    """Text escaped for plotly, which interprets mark-up and formulas between dollars."""
+    plain = str(value).replace("&", "&amp;").replace("<", "&lt;")
     return plain.replace("$", "&#36;") if plain.count("$") > 1 else plain
 
 
-def short(said: object) -> str:
-    """A label that leaves room for others."""
-    label = str(said)
+def short(value: object) -> str:
+    """A label, truncated to `LABEL_WIDTH`."""
+    label = str(value)
     if len(label) > LABEL_WIDTH:
         label = f"{label[: LABEL_WIDTH - 1].rstrip(' ,')}…"
     return text(label)
 
 
 def describe_value(figures: Estimates) -> str:
-    """What is on the axis of the values."""
+    """Label of the axis of values."""
     if isinstance(figures, Answer):
         if figures.outputs and isinstance(figures.plan.aggregation, QuantileTree):
             return short(words(figures.plan.aggregation.column))  # its levels are on the other axis
@@ -96,22 +96,22 @@ def describe_value(figures: Estimates) -> str:
 
 
 def notes_of(figures: Estimates) -> list[str]:
-    """What is said below the title: what the intervals mean, what it cost, what may look odd."""
-    each = "all at once" if figures.simultaneous else "each by itself"
+    """The notes below the title: intervals, cost and warnings."""
+    each = "all at once" if figures.simultaneous else "each separately"
     name = interval_name(figures)
     notes = [name if figures.is_scalar else f"{name}s, {each}"]
     if isinstance(figures, Answer):
         known = f"known at mu {format_mu_up(figures.total_loss)}"
         notes.append(f"cost {format_cost(figures.cost, figures.cost_fraction)}" if figures.cost.mu_squared else known)
-        notes += [f"{figures.n_observations} looks combined"] if figures.n_observations > 1 else []
+        notes += [f"{figures.n_observations} observations combined"] if figures.n_observations > 1 else []
     marks = {"unknown": "open marks are "}
-    notes += [marks.get(explanation, "") + said for explanation, said in figures.warnings]
+    notes += [marks.get(explanation, "") + warning for explanation, warning in figures.warnings]
     return [*notes, *([ENDLESS] if np.isinf([figures.arrays.low, figures.arrays.high]).any() else [])]
 
 
 @dataclass(frozen=True)
 class PlotLayout:
-    """Pixels around and between panels.
+    """The number and size of panels, in pixels.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class PlotLayout:
     panel : int
         Height of a panel.
     gap : int
-        Between rows of panels.
+        Gap between rows of panels.
     """
 
     rows: int = 1
@@ -129,25 +129,25 @@ class PlotLayout:
 
     @property
     def height(self) -> int:
-        """Of all panels."""
+        """Height of all panels with their gaps."""
         return self.rows * self.panel + (self.rows - 1) * self.gap
 
     def cell(self, at: int) -> tuple[int, int]:
-        """Row and column of a panel by its place, from 1."""
+        """Row and column of a panel by its index, from 1."""
         return at // self.cols + 1, at % self.cols + 1
 
     def horizontal_spacing(self, apart: bool) -> float | None:
-        """Between columns, wider where each panel has a scale of its own."""
+        """Gap between columns, wider if each panel has its own scale."""
         return None if self.cols == 1 else 0.09 if apart else 0.03
 
     @property
     def vertical_spacing(self) -> float:
-        """As plotly counts it."""
+        """Gap between rows as a fraction of the height, as plotly expects it."""
         return self.gap / self.height
 
 
 def framed(figure: go.Figure, figures: Estimates, notes: list[str], room: PlotLayout) -> go.Figure:
-    """Title, notes and margins, so that nothing is cut off."""
+    """Add title, notes and margins, so that no text is cut off."""
     title = textwrap.wrap(figures.description, TITLE_WIDTH) or [""]
     small = textwrap.wrap("; ".join(notes), NOTE_WIDTH)
     lines = [f"<b>{text(line)}</b>" for line in title]

@@ -1,4 +1,4 @@
-"""The view of a question: what is read off its noisy sums."""
+"""The view of a query: the statistics computed from its noisy sums."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def estimate(
     query : LinearQuery
     view : View
     sums : float64 array, shape (cells, slots)
-        In integer steps.
+        Sums in integer steps of the grid.
     sigma : float64 array, shape (cells,)
-        Their noise scale.
+        Noise scale of the sums.
     radius : float64 array, shape (cells,)
         Half-width of the interval of one sum.
     schema : dict
     """
     z = radius / sigma
 
-    def of_part(place: int, view: AnyView) -> IntervalArrays:
-        aggregation, first, count = query.parts[place]
+    def of_part(index: int, view: AnyView) -> IntervalArrays:
+        aggregation, first, count = query.parts[index]
         return _estimate(aggregation, view, noisy_features(query, sums, sigma, first, count), z, schema)
 
     # Beyond the range of doubles a result is infinite or unknown, never a warning.
@@ -75,7 +75,7 @@ def _estimate(
     features, noisy = [feature for feature, _ in part], [sums for _, sums in part]
     match aggregation:
         case Discovery():
-            raise TypeError("the noise of named groups is not normal: see `discovered`")
+            raise TypeError("the noise of discovered groups is not normal: see `partitions`")
         case Gradient():
             return _slopes(noisy[0], z)
         case Mean() | ModelLoss() if not isinstance(view, MeanCountView):
@@ -103,19 +103,19 @@ def _linear(aggregation: Single | Discovery, feature: Feature, sums: NoisyArrays
 
 
 def _slopes(sums: NoisyArrays, z: Cells) -> IntervalArrays:
-    """The numbers of a gradient side by side."""
+    """The components of a gradient as outputs."""
     scale = np.broadcast_to(sums.scale[:, None], sums.value.shape)
     reach = z[:, None] * scale
     return IntervalArrays(sums.value, sums.value - reach, sums.value + reach, scale)
 
 
 def _mean(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> IntervalArrays:
-    """The ratio of noisy centred sum and noisy count, put back to the column's own place."""
+    """The ratio of noisy centred sum and noisy count, shifted back by the middle of the bounds."""
     value = _value(features[1])
     bounds = value.low - value.middle, value.high - value.middle
     count, total = sums
-    found = quotient(total.single, count.single, (total.scale**2, count.scale**2), 0.0, z, bounds)
-    return found.moved(shift=value.middle).cut(value.low, value.high)
+    centred = quotient(total.single, count.single, (total.scale**2, count.scale**2), 0.0, z, bounds)
+    return centred.moved(shift=value.middle).cut(value.low, value.high)
 
 
 def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> IntervalArrays:
@@ -133,7 +133,7 @@ def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> Interv
 
 
 def _shares(feature: Feature, sums: NoisyArrays, z: Cells) -> IntervalArrays:
-    """Each group over the total of all, whose noise it shares in."""
+    """Each group divided by the total of all groups, with which it shares noise."""
     sign = -1.0 if isinstance(feature, ValueFeature) and feature.high <= 0 else 1.0
     signed = isinstance(feature, ValueFeature) and feature.low < 0 < feature.high
     variance = sums.scale**2
@@ -173,6 +173,6 @@ def _from_moments(
 
 
 def _value(feature: Feature) -> ValueFeature:
-    if not isinstance(feature, ValueFeature):  # a compiled query has one here; the type checker does not know
+    if not isinstance(feature, ValueFeature):  # for the type checker: a compiled query has one here
         raise TypeError(type(feature).__name__)
     return feature

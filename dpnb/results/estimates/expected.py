@@ -1,4 +1,4 @@
-"""The errors to expect of a release that is not made yet: from schema, plan, budget and released values only."""
+"""The expected errors of a release before it is made: from schema, plan, budget and released values only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.quantiles import rank_scale
 
 RANK = "rows of rank"
-"""Unit of a quantile's error: how many rows may lie between it and the asked rank."""
+"""Unit of a quantile's error: how many rows may lie between it and the requested rank."""
 
 
 def in_rank(view: AnyView) -> bool:
@@ -49,10 +49,10 @@ def half_widths(
     rows: Cells | None = None,
     place: float = 1.0,
 ) -> Cells | None:
-    """Half-widths of the intervals to expect, shape (cells, outputs); None where nobody can know.
+    """Expected half-widths of the intervals, shape (cells, outputs); None if they cannot be predicted.
 
-    What depends on the number of rows also depends on where the answer lies.  The half-width is then between a least
-    and a largest value; `place` chooses one of them, or one in between.
+    Where the half-width depends on the number of rows, it also depends on the true value, and is then between a
+    smallest and a largest value; `place` selects one of them, or one in between.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ def half_widths(
         Noise scale after the release, and half-width of the interval of one sum.
     schema : dict
     known : float64 array, shape (cells, slots), optional
-        Sums released before: what is not linear is predicted at them.
+        Sums released before, at which the errors of non-linear statistics are predicted.
     rows : float64 array, shape (cells,), optional
-        Rows of each group, where the error depends on them: released, or public.
+        Number of rows of each group, released or public, for errors that depend on it.
     place : float
-        0 for the least half-width that is possible given the number of rows, 1 for the largest; on a log scale.
+        0 for the smallest half-width that is possible given the number of rows, 1 for the largest; on a log scale.
     """
     with np.errstate(all="ignore"):
         return _half_widths(query, view, sigma, radius, schema, known, rows, place)
@@ -83,21 +83,21 @@ def _half_widths(
     at: float,
 ) -> Cells | None:
     columns = [(named.part, named.view) for named in view.columns] if isinstance(view, ColumnsView) else [(0, view)]
-    found = []
-    for place, single in columns:
-        aggregation, first, count = query.parts[place]
+    half_widths = []
+    for index, single in columns:
+        aggregation, first, count = query.parts[index]
         widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema, at)
         if widths is None and known is not None:
-            found_there = estimate(query, view, known, sigma, radius, schema)
-            _, low, high = found_there.uncut  # an interval that is cut because nothing is known is no forecast
-            widths = np.where(np.isfinite(high - low), found_there.half_width, np.inf)
+            predicted = estimate(query, view, known, sigma, radius, schema)
+            _, low, high = predicted.uncut  # an interval that is clipped because nothing is known predicts nothing
+            widths = np.where(np.isfinite(high - low), predicted.half_width, np.inf)
             if isinstance(view, ColumnsView):
-                own = [named.view is single and named.part == place for named in view.columns].index(True)
+                own = [named.view is single and named.part == index for named in view.columns].index(True)
                 widths = widths[:, own : own + 1]
         if widths is None:
             return None
-        found.append(widths)
-    return np.concatenate(found, axis=1)
+        half_widths.append(widths)
+    return np.concatenate(half_widths, axis=1)
 
 
 def _direct(
@@ -109,7 +109,7 @@ def _direct(
     schema: Schema,
     at: float,
 ) -> Cells | None:
-    """Errors that are known without looking at earlier answers of the same question; shape (cells, outputs)."""
+    """Errors that do not depend on earlier answers to the same query; shape (cells, outputs)."""
     units = [float(feature.unit) for feature in features]
     first = features[0]
     if isinstance(aggregation, Gradient):
@@ -124,32 +124,32 @@ def _direct(
     if rows is None:
         return None
     if isinstance(view, Proportions) and not isinstance(aggregation, Sum):
-        # A share p of G groups has variance 1 - 2p + G p^2 times that of a count over the total: least at p = 1/G, and
-        # largest at p = 1, where the noise of all other groups counts.
+        # A proportion p of G groups has variance 1 - 2p + G p^2 times that of a count over the total: least at p = 1/G,
+        # and largest at p = 1, where the noise of all other groups counts.
         groups = len(rows)
-        least, most = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
-        return np.asarray(radius * units[0] * _between(least, most, at) / rows.sum())[:, None]
+        smallest, largest = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
+        return np.asarray(radius * units[0] * _between(smallest, largest, at) / rows.sum())[:, None]
     if isinstance(aggregation, Mean | ModelLoss):
         reach = float(_limit(features[1])) * units[1]
         width = _between(units[1], math.hypot(units[1], reach * units[0]), at)
-        # No interval is longer than the bounds are apart.
+        # No interval is longer than the distance of the bounds.
         return np.minimum(radius * width / rows, reach)[:, None]
     if isinstance(aggregation, Moments) and isinstance(view, MomentsView) and view.statistic in ("mean", "var"):
         return _moment_widths(aggregation, view, units, radius, rows, schema, at)
     return None
 
 
-def _between(least: float, most: float, at: float) -> float:
+def _between(smallest: float, largest: float, at: float) -> float:
     """A number between two, on a log scale."""
-    return float(least ** (1 - at) * most**at)
+    return float(smallest ** (1 - at) * largest**at)
 
 
 def _moment_widths(
     aggregation: Moments, view: MomentsView, units: list[float], radius: Cells, rows: Cells, schema: Schema, at: float
 ) -> Cells:
-    """Between the least and the largest over all that mean and variance can be.
+    """Between the smallest and the largest half-width over all possible means and variances.
 
-    In z, brought to -1 to 1: a mean moves by (dS - m dN)/N, |m| <= 1; a variance by (dP - 2 m dS + (2 m^2 - u) dN)/N
+    For z, scaled to [-1, 1]: a mean moves by (dS - m dN)/N, |m| <= 1; a variance by (dP - 2 m dS + (2 m^2 - u) dN)/N
     with P the sum of z^2 - 1/2 and u its mean, where m^2 <= u + 1/2, so |2 m^2 - u| <= 3/2; both m and u may be 0.
     """
     (column,) = view.columns

@@ -1,13 +1,13 @@
 """Variances, covariances, correlations and least squares from noisy second moments.
 
-All columns are brought to -1 to 1 (see `dpnb._compile.features`), and the sums measured are the count N, the z_i
-and the products z_i z_j, each with independent noise of a known scale.  Every statistic is a quotient a/b of two
-functions of these sums: (sum of squares about the mean)/N, covariance over the product of deviations, Cramer's
-determinants.  Both are shifted by one scale of each noise in turn; half the differences are their sensitivities to
-the noises, and the sums of squares and products of these are the variances and the covariance for Fieller's theorem
+All columns are scaled to [-1, 1] (see `dpnb._compile.features`), and the sums measured are the count N, the z_i and the
+products z_i z_j, each with independent noise of a known scale.  Every statistic is a quotient a/b of two functions of
+these sums: (sum of squares about the mean)/N, covariance over the product of deviations, Cramer's determinants.  Both
+are evaluated with each sum shifted by its noise scale in turn; half the differences are their sensitivities to the
+noises, and the sums of squares and products of these are the variances and the covariance for Fieller's theorem
 (`ratios`).  So only the curvature of a and b is neglected, not that of the quotient.  Where the count, or the
-denominator, does not stand clear of the noise, nothing is said: the interval is all that the statistic can be.
-Coverage is simulated in tests/statistical.
+denominator, is not clearly above the noise, the interval is the whole range of the statistic.  Coverage is simulated in
+tests/statistical.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Matrix = NDArray[np.float64]
 Statistic = Callable[[Matrix], Cells]
 
 CLEAR = 2.0
-"""A count must exceed its interval's half-width this many times before a variance is told."""
+"""A count must be at least this multiple of its interval's half-width for a variance to be estimated."""
 
 
 class MomentSums:
@@ -36,12 +36,12 @@ class MomentSums:
     ----------
     features : list of Feature
         In the order of `moment_order`.
-    sums : list of Noisy
-        Theirs.
+    sums : list of NoisyArrays
+        The sums of each feature.
     middle, reach : float64 array, shape (columns,)
-        What brings the columns to -1 to 1.
+        Middle and half-width of the bounds, by which the columns are scaled to [-1, 1].
     sizes : list of int
-        Indicators of each category.
+        Number of indicators of each categorical column.
     z : float64 array, shape (cells,)
         Half-width of an interval in standard deviations.
     """
@@ -62,15 +62,15 @@ class MomentSums:
     def _clear(self) -> NDArray[np.bool_]:
         return np.asarray(self._sums[:, 0] > CLEAR * self._z * self._scales[:, 0])
 
-    def _rows_of(self, place: int) -> list[int]:
-        """Rows of the matrix that a column or category has."""
-        if place < self._columns:
-            return [place + 1]
-        category = place - self._columns
+    def _rows_of(self, index: int) -> list[int]:
+        """The rows of the matrix that belong to a column or category."""
+        if index < self._columns:
+            return [index + 1]
+        category = index - self._columns
         return list(range(self._starts[category] + 1, self._starts[category + 1] + 1))
 
     def _matrices(self, sums: Matrix) -> Matrix:
-        """Sums of products of (1, z_1, ..., indicators), shape (cells, rows, rows); what was taken off is put back."""
+        """Sums of products of (1, z_1, ..., indicators), shape (cells, rows, rows); with the centring undone."""
         size = self._starts[-1] + 1
         matrices = np.zeros((len(sums), size, size))
         at = 0
@@ -107,20 +107,20 @@ class MomentSums:
             matrices = self._matrices(self._sums)
             top, bottom = a(matrices), b(matrices)
             va, vb, covariance = np.zeros_like(top), np.zeros_like(top), np.zeros_like(top)
-            for place in range(self._sums.shape[1]):
+            for slot in range(self._sums.shape[1]):
                 step = np.zeros_like(self._sums)
-                step[:, place] = self._scales[:, place]
+                step[:, slot] = self._scales[:, slot]
                 up, down = self._matrices(self._sums + step), self._matrices(self._sums - step)
                 da, db = (a(up) - a(down)) / 2, (b(up) - b(down)) / 2
                 va, vb, covariance = va + da**2, vb + db**2, covariance + da * db
-        told = self._clear & np.isfinite(top + bottom + va + vb)
-        # Where nothing can be told, a quotient of 0 by 0.
-        parts = (np.where(told, part, other) for part, other in ((top, 0.0), (bottom, 0.0), (va, 1.0), (vb, 1.0)))
+        known = self._clear & np.isfinite(top + bottom + va + vb)
+        # Where the statistic is unknown, a quotient of 0 by 0.
+        parts = (np.where(known, part, other) for part, other in ((top, 0.0), (bottom, 0.0), (va, 1.0), (vb, 1.0)))
         top, bottom, va, vb = parts
-        return quotient(top, bottom, (va, vb), np.where(told, covariance, 0.0), self._z, bounds)
+        return quotient(top, bottom, (va, vb), np.where(known, covariance, 0.0), self._z, bounds)
 
     def count(self) -> IntervalArrays:
-        """Rows."""
+        """Number of rows."""
         value, scale = self._sums[:, 0], self._scales[:, 0]
         reach = self._z * scale
         return IntervalArrays.of(value, value - reach, value + reach, scale).cut(0.0, np.inf, value=False)
@@ -133,20 +133,20 @@ class MomentSums:
         return z.moved(self._reach[column], self._middle[column] + off * self._reach[column])
 
     def var(self, column: int, *, root: bool = False) -> IntervalArrays:
-        """Variance of a column, or its root; that of numbers between -1 and 1 is at most 1."""
-        found = self._quotient(lambda m: _about_means(m, column, column), _count, (0.0, 1.0))
+        """Variance of a column, or its square root; the variance of numbers in [-1, 1] is at most 1."""
+        variance = self._quotient(lambda m: _about_means(m, column, column), _count, (0.0, 1.0))
         if not root:
-            return found.moved(self._reach[column] ** 2)
+            return variance.moved(self._reach[column] ** 2)
         with np.errstate(all="ignore"):
-            value, low, high = (np.sqrt(end) for end in (found.value, found.low, found.high))
-            scale = found.noise_scale / (2 * value)
-            first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in found.uncut)
+            value, low, high = (np.sqrt(end) for end in (variance.value, variance.low, variance.high))
+            scale = variance.noise_scale / (2 * value)
+            first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.uncut)
         return IntervalArrays(value, low, high, scale, (first, second, third)).moved(self._reach[column])
 
     def cov(self, i: int, j: int) -> IntervalArrays:
         """Covariance of two columns."""
-        found = self._quotient(lambda m: _about_means(m, i, j), _count, (-1.0, 1.0))
-        return found.moved(self._reach[i] * self._reach[j])
+        covariance = self._quotient(lambda m: _about_means(m, i, j), _count, (-1.0, 1.0))
+        return covariance.moved(self._reach[i] * self._reach[j])
 
     def corr(self, i: int, j: int) -> IntervalArrays:
         """Correlation of two columns."""
@@ -159,9 +159,9 @@ class MomentSums:
 
     def regression(self, outcome: int, *predictors: int) -> IntervalArrays:
         """Least squares of one column on others: intercept, then slopes, in the columns' own units."""
-        terms = [row for place in predictors for row in self._rows_of(place)]
+        terms = [row for index in predictors for row in self._rows_of(index)]
         rows, others = [0, *terms], [row - 1 for row in terms]
-        size = np.abs(self._sums[:, :1, None])  # brings determinants to the order of 1
+        size = np.abs(self._sums[:, :1, None])  # scales determinants to the order of 1
 
         def determinant(matrices: Matrix, replaced: int | None = None) -> Cells:
             normal = matrices[:, rows][:, :, rows] / size
@@ -174,21 +174,21 @@ class MomentSums:
         def intercept(matrices: Matrix) -> Cells:
             start = self._reach[outcome] * determinant(matrices, 0)
             shifts = (
-                ratio * self._middle[other] * determinant(matrices, place)
-                for place, (ratio, other) in enumerate(zip(ratios, others, strict=True), start=1)
+                ratio * self._middle[other] * determinant(matrices, term)
+                for term, (ratio, other) in enumerate(zip(ratios, others, strict=True), start=1)
             )
             return np.asarray(start - sum(shifts))
 
         everything = (-np.inf, np.inf)
-        found = [self._quotient(intercept, determinant, everything).moved(shift=self._middle[outcome])]
-        for place, ratio in enumerate(ratios, start=1):
-            slope = self._quotient(partial(determinant, replaced=place), determinant, everything)
-            found.append(slope.moved(ratio))
-        return IntervalArrays.side_by_side(found)
+        coefficients = [self._quotient(intercept, determinant, everything).moved(shift=self._middle[outcome])]
+        for term, ratio in enumerate(ratios, start=1):
+            slope = self._quotient(partial(determinant, replaced=term), determinant, everything)
+            coefficients.append(slope.moved(ratio))
+        return IntervalArrays.side_by_side(coefficients)
 
 
 def _middle(feature: Feature) -> float:
-    """What was taken off each row."""
+    """The constant that was subtracted from each row's value."""
     return feature.middle if isinstance(feature, ValueFeature) else 0.0
 
 
@@ -197,5 +197,5 @@ def _count(matrices: Matrix) -> Cells:
 
 
 def _about_means(matrices: Matrix, i: int, j: int) -> Cells:
-    """Sum of the products of two columns' distances from their means."""
+    """Sum of the products of two columns' deviations from their means."""
     return np.asarray(matrices[:, i + 1, j + 1] - matrices[:, 0, i + 1] * matrices[:, 0, j + 1] / matrices[:, 0, 0])

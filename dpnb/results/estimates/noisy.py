@@ -1,4 +1,4 @@
-"""The noisy sums of one part of a question, in natural units."""
+"""The noisy sums of one part of a query, in natural units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cells = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NoisyArrays:
-    """Sums of one feature.
+    """The noisy sums of one feature.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class IntervalArrays:
     Parameters
     ----------
     value : float64 array
-        NaN where the noise leaves nothing to say (a mean of a group that may be empty).
+        NaN where the noise is too large for an estimate (a mean of a group that may be empty).
     low, high : float64 array
-        Interval of each number by itself.
+        Limits of the interval of each number.
     noise_scale : float64 array
-        Standard deviation of the noise; of what is not linear in the sums, approximately.
+        Standard deviation of the noise; approximate for statistics that are not linear in the sums.
     raw : tuple of three float64 arrays, optional
-        Value and limits before they were cut down to what the quantity can be: infinite limits where the noise leaves
-        nothing to say.  Arithmetic needs them, since a limit that was cut tells nothing of the noise.
+        Value and limits before they were clipped to the range of the quantity; the limits are infinite where the noise
+        is too large for an estimate.  Arithmetic needs them, since a clipped limit does not show the noise.
     """
 
     value: Cells
@@ -58,14 +58,14 @@ class IntervalArrays:
 
     @classmethod
     def of(cls, value: Cells, low: Cells, high: Cells, noise_scale: Cells) -> IntervalArrays:
-        """One number a cell, from arrays of shape (cells,)."""
+        """One number for each cell, from arrays of shape (cells,)."""
         arrays = (np.asarray(array, np.float64).reshape(-1, 1) for array in (value, low, high, noise_scale))
         first, second, third, fourth = arrays
         return cls(first, second, third, fourth)
 
     @classmethod
     def side_by_side(cls, parts: list[IntervalArrays]) -> IntervalArrays:
-        """The outputs of several estimates of the same cells."""
+        """Concatenate the outputs of several estimates of the same cells."""
         arrays = zip(*((part.value, part.low, part.high, part.noise_scale) for part in parts), strict=True)
         raw = zip(*(part.uncut for part in parts), strict=True)
         value, low, high, scale = (np.concatenate(array, axis=1) for array in arrays)
@@ -74,13 +74,13 @@ class IntervalArrays:
 
     @property
     def uncut(self) -> tuple[Cells, Cells, Cells]:
-        """Value and limits before they were cut down."""
+        """Value and limits before they were clipped."""
         return self.raw or (self.value, self.low, self.high)
 
     @property
     def half_width(self) -> Cells:
         """Half of each interval's length."""
-        with np.errstate(all="ignore"):  # beyond the range of doubles a length is infinite or unknown
+        with np.errstate(all="ignore"):  # a length beyond the range of doubles is infinite or unknown
             return np.asarray(self.high - self.low) / 2
 
     def moved(self, scale: float = 1.0, shift: float = 0.0) -> IntervalArrays:
@@ -89,14 +89,14 @@ class IntervalArrays:
         first, second, third = (scale * end + shift for end in self.uncut)
         return IntervalArrays(value, low, high, scale * self.noise_scale, (first, second, third))
 
-    def cut(self, least: float, most: float, *, value: bool = True) -> IntervalArrays:
-        """The intervals (and values) cut down to what the quantity can be."""
-        kept = np.clip(self.value, least, most) if value else self.value
-        low, high = np.clip(self.low, least, most), np.clip(self.high, least, most)
-        return IntervalArrays(kept, low, high, self.noise_scale, self.uncut)
+    def cut(self, lower: float, upper: float, *, value: bool = True) -> IntervalArrays:
+        """The intervals (and values) clipped to the range of the quantity."""
+        clipped = np.clip(self.value, lower, upper) if value else self.value
+        low, high = np.clip(self.low, lower, upper), np.clip(self.high, lower, upper)
+        return IntervalArrays(clipped, low, high, self.noise_scale, self.uncut)
 
     def picked(self, rows: slice, columns: slice) -> IntervalArrays:
-        """Some cells and outputs."""
+        """The selected cells and outputs."""
         value, low, high, scale = (
             array[rows, columns] for array in (self.value, self.low, self.high, self.noise_scale)
         )
@@ -104,9 +104,9 @@ class IntervalArrays:
         return IntervalArrays(value, low, high, scale, (first, second, third))
 
     def within(self, other: IntervalArrays) -> IntervalArrays:
-        """The same values, with the intervals cut down to another estimate's, but not so far as to lose the value.
+        """The same values, with the intervals intersected with another estimate's, but still containing the value.
 
-        Where the two intervals do not meet, nothing is cut down.
+        Where the two intervals are disjoint, the interval is left unchanged.
         """
         low, high = np.maximum(self.low, other.low), np.minimum(self.high, other.high)
         meet = low <= high
@@ -125,15 +125,15 @@ def noisy_features(
     ----------
     query : LinearQuery
     sums : float64 array, shape (cells, slots)
-        Of all parts, in integer steps.
+        Sums of all parts, in integer steps of the grid.
     sigma : float64 array, shape (cells,)
     first, count : int
-        Which features.
+        Index of the first feature and number of features.
     """
     start = sum(feature.slots for feature in query.features[:first])
-    found = []
+    features = []
     for feature in query.features[first : first + count]:
         unit = float(feature.unit)
-        found.append((feature, NoisyArrays(sums[:, start : start + feature.slots] * unit, sigma * unit)))
+        features.append((feature, NoisyArrays(sums[:, start : start + feature.slots] * unit, sigma * unit)))
         start += feature.slots
-    return found
+    return features

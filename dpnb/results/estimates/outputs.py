@@ -1,4 +1,4 @@
-"""What the numbers of an answer are called."""
+"""The names of the numbers of an answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dpnb._plan.schema import Key
 
 
 def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
-    """Name and labels of the numbers of each group; None if there is one without a name."""
+    """Name and labels of the numbers of each group; None for a single number without a name."""
     match view:
         case ColumnsView(columns):
             return "statistic", tuple(named.name for named in columns)

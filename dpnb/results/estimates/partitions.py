@@ -1,16 +1,16 @@
-"""The sizes of discovered groups, given that they were named.
+"""The sizes of discovered groups, conditional on their discovery.
 
-A group is named because its noisy number of units reached a threshold, so the noise of named groups is not normal: it
-is truncated at the threshold (`dpnb.accounting.truncated`).  Intervals cover given that the group was named, however
-far below the threshold its true number is, and so on average over the named groups too; estimates are as often too high
-as too low.
+A group is discovered because its noisy number of units reached a threshold, so the noise of discovered groups is not
+normal: it is truncated at the threshold (`dpnb.accounting.truncated`).  Intervals cover conditional on the discovery of
+the group, however far below the threshold its true number is, and so on average over the discovered groups too;
+estimates are as often too high as too low.
 
-A noisy number is a multiple j of the output grid h, made by rounding, and is named from the multiple k on.  So the
+A noisy number is rounded to a multiple j of the output grid h, and the group is discovered if j is at least k.  So the
 number of units plus real noise was at least (k - 1/2) h, which is the threshold here, and lay between (j - 1/2) h and
 (j + 1/2) h, each of which gives one end of the interval.
 
-A named group has at least one unit: only groups with a unit get noise at all.  The ends are whole numbers, rounded
-outward.
+A discovered group has at least one unit: noise is added only to groups with a unit.  The ends are whole numbers,
+rounded outward.
 """
 
 from __future__ import annotations
@@ -25,32 +25,33 @@ from dpnb.mechanisms.measurement import Measurement
 from dpnb.results.estimates.noisy import IntervalArrays
 
 GIVEN = "given that the groups were named"
-"""What the intervals of discovered groups, and of what is computed from them, rest on."""
+"""The condition of the intervals of discovered groups, and of estimates computed from them."""
 
 REACH = 8.0
 """How far below one unit the lower limits that arithmetic uses may lie, in standard deviations.
 
-A limit that is cut at one unit says nothing about the noise, and one that is not cut at all has no bound if a noisy
-number has only just reached the threshold.
+A limit that is clipped at one unit does not show the noise, and an unclipped limit is unbounded if a noisy number has
+only just reached the threshold.
 """
 
 
 def named_groups(measurement: Measurement, least: int, alpha: float) -> IntervalArrays:
-    """The numbers of units of named groups with their intervals.
+    """The numbers of units of discovered groups with their intervals.
 
     Parameters
     ----------
     measurement : Measurement
-        Of the named groups alone.
+        The measurement of the discovered groups only.
     least : int
-        The least multiple of the output grid that is named; see `dpnb.mechanisms.threshold.least_named`.
+        The smallest multiple of the output grid at which a group is discovered; see
+        `dpnb.mechanisms.threshold.least_named`.
     alpha : float
-        What each interval may miss, in (0, 1).
+        Probability with which each interval may miss, in (0, 1).
     """
     sigma = measurement.sigma
     threshold = float(Fraction(2 * least - 1, 2) * Fraction(2) ** measurement.exponent)
     above = np.array([value - least for value in measurement.values], np.float64)
-    # The grid in standard deviations, through the mantissa: neither need be in the range of normal doubles.
+    # The grid in standard deviations, through the mantissa: neither needs to be in the range of normal doubles.
     mantissa, power = math.frexp(sigma)
     step = math.ldexp(1.0, measurement.exponent - power) / mantissa
     one = (1 - threshold) / sigma
@@ -68,16 +69,18 @@ def named_groups(measurement: Measurement, least: int, alpha: float) -> Interval
 
 
 def widest(sigma: float, threshold: float, alpha: float) -> float:
-    """The largest half-width that the interval of a named group can have, for previews.
+    """The largest half-width that the interval of a discovered group can have, for previews.
 
     Parameters
     ----------
-    sigma, threshold, alpha : float
-        In units; what the interval may miss.
+    sigma, threshold : float
+        In units.
+    alpha : float
+        Probability with which the interval may miss.
     """
     excess = np.linspace(0.0, 6.0, 301)
     one = (1 - threshold) / sigma
     low = truncated_mean(excess, math.log(alpha / 2), least=one)[0]
     high = truncated_mean(excess, math.log1p(-alpha / 2), least=one)[1]
-    # Both ends rise with the excess, so between two places the width is at most the later high less the earlier low.
+    # Both ends rise with the excess, so between two points the width is at most the later high minus the earlier low.
     return sigma * float((high[1:] - low[:-1]).max()) / 2 + 1

@@ -1,14 +1,14 @@
 """Quantiles of a noisy tree.
 
-Every level of the tree says the same thing at another fineness, with independent noise of one scale s.  The best linear
-unbiased estimate of the leaves (Hay et al. 2010, *Boosting the accuracy of differentially private histograms through
-consistency*, sec. 4; for normal noise it is also the maximum likelihood estimate) is found upwards, combining each node
-with the sum of its children, and then downwards, sharing out what is left.  A prefix of the leaves is a linear
-functional of it, whose exact variance follows from the same recursion, without the data.
+Every level of the tree counts the same rows at another resolution, with independent noise of one scale s.  The best
+linear unbiased estimate of the leaves (Hay et al. 2010, *Boosting the accuracy of differentially private histograms
+through consistency*, sec. 4; for normal noise it is also the maximum likelihood estimate) is found upwards, combining
+each node with the sum of its children, and then downwards, distributing the remainder.  A prefix of the leaves is a
+linear functional of it, whose exact variance follows from the same recursion, without the data.
 
 For the true quantile x at level q, F(x) - q N is 0 (or jumps over 0 there), so its noisy value is normal with a known
-scale: the points where it is within z of these are a set that covers x as often as z says, and the interval is its
-hull.  No density is estimated.  Errors are therefore known in rank, without the table.
+scale: the points where it is within z of these are a set that covers x with the confidence of z, and the interval is
+its hull.  No density is estimated.  Errors are therefore known in rank, without the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpnb._compile.features import BRANCHING, TreeFeature
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
 
 OUT_OF_THE_NOISE = 2.0
-"""Extremes are taken at this many standard deviations of rank: what is beyond them cannot be told from noise."""
+"""Extremes are taken at this many standard deviations of rank: values beyond cannot be distinguished from noise."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class PrefixSums:
 def prefixes(levels: int) -> PrefixSums:
     """By the recursion over levels: a prefix is some whole children and a prefix of the next.
 
-    Given what the subtrees below say, the children's totals are independent with one variance; observing the node
-    itself conditions all of them on their sum plus noise of variance 1 (the update of a Kalman filter).  The root
+    Given the observations of the subtrees below, the children's totals are independent with one variance; observing the
+    node itself conditions all of them on their sum plus noise of variance 1 (the update of a Kalman filter).  The root
     itself is not observed.
     """
     prefix, with_total, total = np.array([0.0, 1.0]), np.array([0.0, 1.0]), 1.0  # a leaf: nothing of it, or all
@@ -97,7 +97,7 @@ def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q
     margin = OUT_OF_THE_NOISE * unit.max() * scale
     enough = total > 2 * margin
     rank = np.clip(q * total, margin, np.maximum(total - margin, margin))
-    # A leaf is left out if its upper edge is clearly below the rank, or its lower edge clearly above.
+    # A leaf is excluded if its upper edge is clearly below the rank, or its lower edge clearly above.
     gap = below - q * total[:, None]
     reach = z[:, None] * scale[:, None] * unit
     possible = (gap[:, 1:] >= -reach[:, 1:]) & (gap[:, :-1] <= reach[:, :-1])
@@ -114,8 +114,8 @@ def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q
         part = np.clip((rank - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0)
         value = feature.low + (leaf + part) * feature.width
         low, high = feature.low + first_leaf * feature.width, feature.low + (last_leaf + 1) * feature.width
-    # A tree of whole numbers has leaves beyond the last of them.
+    # A tree over integers may have leaves beyond the largest of them.
     value, low, high = (np.minimum(end, feature.high) for end in (value, low, high))
-    # The estimate is of the rank out of the noise; an interval that lies beyond it is stretched to hold it.
+    # The estimate is at a rank clear of the noise; an interval beyond it is extended to contain it.
     low, high = np.minimum(low, value), np.maximum(high, value)
     return IntervalArrays.of(np.where(enough, value, np.nan), low, high, (high - low) / (2 * z))

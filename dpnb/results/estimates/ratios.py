@@ -3,7 +3,7 @@
 For the true quotient phi = A/B, a - phi b is normal with mean 0 and variance v_a - 2 phi c + phi^2 v_b, so the set of
 all phi for which |a - phi b| is at most z times its standard deviation has exactly the coverage of z.  Where the
 denominator is clear of 0 (|b| > z sqrt(v_b)) the set is an interval between the roots of a quadratic; elsewhere it is
-not bounded, and everything that the quantity can be is given.
+not bounded, and the whole range of the quantity is returned.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def quotient(
     a, b : float64 array, shape (cells,)
         Noisy numerator and denominator.
     variances : pair of float64 arrays
-        Of their noise.
+        Variances of the noise of numerator and denominator.
     covariance : float64 array or float
     z : float64 array, shape (cells,)
         Half-width of an interval in standard deviations.
     bounds : pair of float
-        What the quotient can be.
+        Range of the quotient.
     positive : bool
         Whether the denominator is known to be at least 0.
     """

@@ -40,16 +40,16 @@ export function message(view: LedgerView, isBusy = false): string | null {
     case 'waiting':
       return isBusy
         ? 'The kernel is busy; it will answer when it is done.'
-        : 'Waiting for the kernel to answer; one that is busy answers when it is done.';
+        : 'Waiting for the kernel; a busy kernel answers when it is done.';
     case 'no-dpnb':
       return 'This kernel has not loaded dpnb: run %load_ext dpnb';
     case 'restarted':
       return (
-        'The kernel was restarted. Nothing that was spent is forgotten: it is in the ledger, ' +
-        'and running the notebook again asks the same questions for free.'
+        'The kernel was restarted. The budget spent is recorded in the ledger, ' +
+        'and running the notebook again repeats its queries for free.'
       );
     case 'dead':
-      return 'The kernel died. Nothing that was spent is forgotten: it is in the ledger.';
+      return 'The kernel died. The budget spent is recorded in the ledger.';
     case 'unreadable':
       return 'The dpnb of this kernel and the dpnb of this page differ in version: upgrade them together, then reload the page.';
     case 'stale':

@@ -78,7 +78,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     return this._isDisposed;
   }
 
-  /** Listen to a host's kernel, whichever it is, until the host is closed. */
+  /** Listen to the current kernel of a host until the host is closed. */
   follow(host: IKernelHost): void {
     if (this._watches.has(host)) {
       return;

@@ -106,7 +106,7 @@ export class LiveWidgets {
       this._clear(
         models.filter(model => model.kernel?.id === kernel.id),
         status
-      ); // over whichever connection
+      ); // over any connection
     }
   }
 

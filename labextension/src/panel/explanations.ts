@@ -9,13 +9,13 @@ export const HIGHLIGHT_MS = 2500;
 /** One explanation, and whether something on show refers to it. */
 type Entry = IExplanation & { isUsed: boolean };
 
-/** One sentence for everything that was refused or warned of. */
+/** One explanation for each refusal and warning. */
 export class ExplanationsView {
   readonly fold = new Fold('dpnb-explanations', 'What refusals and warnings mean');
   private readonly _missing = element(
     'p',
     'dpnb-explanations-missing',
-    'The kernel in use has not told any explanation yet: they come with its first dpnb session.'
+    'The kernel has not sent explanations yet: they arrive with its first dpnb session.'
   );
   private readonly _list = element('dl', 'dpnb-explanation-list');
   private readonly _entries = new Views(this._list, explanationEntry);
@@ -80,7 +80,7 @@ function named(session: ISession): (string | null)[] {
 
 function explanationEntry(): IView<Entry> {
   const title = element('span', 'dpnb-explanation-title');
-  const used = element('span', 'dpnb-explanation-used', 'met above');
+  const used = element('span', 'dpnb-explanation-used', 'shown above');
   const text = element('dd', 'dpnb-explanation-text');
   const node = element('div', 'dpnb-explanation', element('dt', '', title, ' ', used), text);
   node.tabIndex = -1; // so that a link to it can move the keyboard here

@@ -3,16 +3,16 @@ import { Fold } from '../dom/fold';
 import { levelOf } from './gauge';
 import type { IFilter } from '../protocol/snapshot';
 
-const TITLE = 'Same promise, each filter';
+const TITLE = 'Same guarantee, each filter';
 
-/** What each filter would have left after the same history: a table, the enforced one first. */
+/** What would remain under each filter after the same history: a table, the enforced one first. */
 export class FiltersView implements IView<IFilter[]> {
   readonly fold = new Fold('dpnb-filters', TITLE);
   private readonly _rows: Views<IFilter>;
 
   constructor() {
     const rows = element('tbody', '');
-    const header = element('tr', '', columnHeader('Filter'), columnHeader('What it has left'));
+    const header = element('tr', '', columnHeader('Filter'), columnHeader('Remaining'));
     const table = element('table', 'dpnb-filter-table', element('thead', '', header), rows);
     table.setAttribute('aria-label', TITLE);
     this.fold.body.append(table);

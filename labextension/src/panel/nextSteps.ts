@@ -11,7 +11,7 @@ export class NextSteps implements IView<INextStep[]> {
   private readonly _list = element('ol', 'dpnb-next-steps');
   private readonly _steps: Views<INextStep>;
 
-  /** @param actions What copies a line; null leaves the buttons away. */
+  /** @param actions What copies a line; null omits the buttons. */
   constructor(actions: Pick<ISessionActions, 'copy'> | null) {
     this.node.setAttribute('aria-label', 'What to do next');
     this.node.append(element('h4', 'dpnb-heading', 'What to do next'), this._list);

@@ -2,13 +2,13 @@ import { element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import type { IOdometer } from '../protocol/snapshot';
 
-/** How the figures of one reading may be used. */
+/** How the bounds of one kind of odometer may be used. */
 const READINGS = new Map([
-  ['time-uniform', "true at any moment you look, and dearer than the filter's promise for that; choose one beforehand"],
-  ['accumulator', 'inside every budget fixed beforehand that is at least this']
+  ['time-uniform', "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance"],
+  ['accumulator', 'within every budget of at least this that was fixed in advance']
 ]);
 
-/** The odometers of one reading. */
+/** The odometers of one kind. */
 type Group = [reading: string, odometers: IOdometer[]];
 
 /** What each odometer says about the loss so far, with the sentence that says what its figure proves. */

@@ -38,7 +38,7 @@ function refusalItem(actions: ISessionActions): IView<IRefusal> {
       setText(message, refusal.message);
       setTime(time, refusal.time);
       why.update(refusal.explanation, `was this refused: ${refusal.query}`);
-      jump.update(refusal.cell_id, `of the refused question ${refusal.query}`);
+      jump.update(refusal.cell_id, `of the refused query ${refusal.query}`);
     }
   };
 }

@@ -17,7 +17,7 @@ export interface IPickerMemory {
   pending: string | null;
 }
 
-/** A kernel that says nothing for so long (milliseconds) may have been restarted. */
+/** A kernel that is silent for this long (milliseconds) may have been restarted. */
 const TIMEOUT = 10_000;
 
 let pickers = 0;
@@ -45,7 +45,7 @@ export class PickerView {
   private readonly _error = fact('error', 'Expected error');
   private readonly _relativeError = fact('share', 'That is');
   private readonly _after = fact('after', 'Headroom after');
-  private readonly _times = fact('times', 'Questions like this one left');
+  private readonly _times = fact('times', 'Queries at this cost left');
   private readonly _reference = element('input', 'dpnb-picker-reference');
   private readonly _release = element('button', 'dpnb-picker-release');
   private readonly _refine = element('button', 'dpnb-picker-refine', 'Refine…');
@@ -87,15 +87,15 @@ export class PickerView {
     this._slider.addEventListener('input', () => this._choose(this._slider.valueAsNumber));
     this._reference.type = 'number';
     this._reference.step = 'any';
-    this._reference.placeholder = 'a figure that you expect';
-    this._reference.setAttribute('aria-label', 'Compare the expected error with this figure');
+    this._reference.placeholder = 'a value that you expect';
+    this._reference.setAttribute('aria-label', 'Compare the expected error with this value');
     this._reference.addEventListener('input', () => this._drawOption());
     this._release.type = this._refine.type = 'button';
     this._release.addEventListener('click', () => this._onRelease());
     this._refine.addEventListener('click', () => this._onRefine());
     const presets = element('div', 'dpnb-picker-presets');
     presets.setAttribute('role', 'group');
-    presets.setAttribute('aria-label', 'Budgets with a name');
+    presets.setAttribute('aria-label', 'Preset budgets');
     this._presets = new Views(presets, () => this._presetButton());
     const unanswered = element('div', 'dpnb-picker-unanswered');
     this._unanswered = new Views(unanswered, () => this._unansweredButton());
@@ -191,7 +191,7 @@ export class PickerView {
     this._query.hidden = state.answer !== null; // the answer begins with the same words
     setText(
       this._current,
-      state.current === null ? '' : `This is ${state.current}. Refining it pays only for what is missing.`
+      state.current === null ? '' : `This is ${state.current}. Refining it costs only the difference.`
     );
     this._choosing.hidden = (isAnswered && !this._isOpen) || state.options.length === 0;
     this._current.hidden = state.current === null || this._choosing.hidden;
@@ -255,7 +255,7 @@ export class PickerView {
     }
   }
 
-  /** The expected error beside the reader's own figure, or else beside the answer known by now. */
+  /** The expected error relative to the value that the reader entered, or else to the current answer. */
   private _relativeTo(option: IOption): string | null {
     const reference = this._reference.valueAsNumber;
     if (Number.isFinite(reference) && reference !== 0 && option.error_value !== null) {
@@ -302,19 +302,19 @@ export class PickerView {
   /** Let nothing else be released until the kernel has said what became of the last. */
   private _startTimeout(): void {
     this._release.disabled = true;
-    setText(this._status, 'Releasing. A kernel that is busy releases when it is done.');
+    setText(this._status, 'Releasing. A busy kernel releases when it is done.');
     // The button stays as it is: a kernel that is only busy has the request, and would be asked for two.
     this._timer ??= this._timeout();
   }
 
   private _timeout(): ReturnType<typeof setTimeout> {
     return setTimeout(
-      () => setText(this._status, 'No answer yet: a busy kernel gives it later; after a restart, run this cell again.'),
+      () => setText(this._status, 'No answer yet: a busy kernel answers later; after a restart, run this cell again.'),
       TIMEOUT
     );
   }
 
-  /** Show what a release that lasts is doing: in a line of its own, which no screen reader repeats every second. */
+  /** Show what a long release is doing: in a separate line, which screen readers do not repeat every second. */
   tell(progress: string): void {
     setText(this._progress, this._isReplaced ? '' : progress);
     if (this._timer !== null) {
@@ -336,7 +336,7 @@ export class PickerView {
       node,
       update: (release): void => {
         target = release.target;
-        setText(node, `${release.label} is paid and was not answered: try again, free`);
+        setText(node, `${release.label} was charged but not answered: repeat it for free`);
       }
     };
   }

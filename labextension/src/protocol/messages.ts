@@ -7,7 +7,7 @@ export const TARGET = 'dpnb.snapshot';
 
 /** A part of a session's log. */
 export interface ILogChunk {
-  /** Of the snapshot. */
+  /** Version of the snapshot. */
   version: 5;
   /** As in the snapshot. */
   process_id: string;
@@ -41,7 +41,7 @@ export interface IRefresh {
 /** A picker requests a release. */
 export interface IRelease {
   method: 'release';
-  /** That of an option; another one is refused in the picker's state. */
+  /** The target of an option; any other target is refused in the picker's state. */
   target: Record<string, unknown>;
   /** Returned as `completed_request` in the state that shows the outcome. */
   id: string;

@@ -4,21 +4,21 @@ import { isCount, isFields, isNumber, isProportion, isText, listOf, mapOf, oneOf
 
 export const VERSION = 2;
 
-/** One position of the slider: a budget, and what a release with it would cost and give. */
+/** One position of the slider: a target, with cost and expected error of its release. */
 export interface IOption {
-  /** Sent back when it is chosen, for example `{"mu": "0.24"}`. */
+  /** Sent back when the option is chosen, for example `{"mu": "0.24"}`. */
   target: Record<string, string>;
   label: string;
   cost: string;
   /** The expected error in words, with its unit. */
   error: string;
-  /** The same as a number, of the worst group; null where it is not known or the units are mixed. */
+  /** The expected error of the worst group as a number; null where it is not known or the units are mixed. */
   error_value: number | null;
   /** The error relative to the current answer, in words. */
   relative_error: string | null;
-  /** What would be left, in words. */
+  /** The budget that would remain, in words. */
   after: string;
-  /** Fraction of the budget that would be left. */
+  /** Fraction of the budget that would remain. */
   remaining: number;
   /** How many more queries at this cost would fit afterwards. */
   max_repetitions: string;
@@ -39,7 +39,7 @@ export interface IUnanswered {
   label: string;
 }
 
-/** Why the last release was refused, and the sentence that explains it. */
+/** Why the last release was refused, with an explanation. */
 export interface IPickerRefusal {
   title: string;
   message: string;
@@ -54,13 +54,13 @@ export interface IRenderedAnswer {
   text: string;
 }
 
-/** What a budget picker shows. */
+/** The state of a budget picker. */
 export interface IPickerState {
-  /** Of the state; the browser shows no other. */
+  /** Version of the state; the browser displays no other. */
   version: 2;
   /** "choosing", or "answered" once the answer has taken the slider's place. */
   phase: 'choosing' | 'answered';
-  /** In words. */
+  /** The query in words. */
   query: string;
   /** As in the session's snapshot. */
   notice: string | null;
@@ -72,16 +72,16 @@ export interface IPickerState {
   answer: IRenderedAnswer | null;
   refusal: IPickerRefusal | null;
   unanswered: IUnanswered[];
-  /** The release whose outcome this state is the first to show, by the id that the browser gave it. */
+  /** Id, assigned by the browser, of the release whose outcome this state is the first to show. */
   completed_request: string | null;
-  /** From the cheapest to all that is left; empty when nothing is left. */
+  /** From the cheapest to the whole remaining budget; empty when nothing remains. */
   options: IOption[];
   presets: IPreset[];
   /** Index of the option that is selected at first. */
   start: number;
   /** What holds for every option. */
   facts: string[];
-  /** How code gets the answer again, in words. */
+  /** How to get the answer again in code, in words. */
   code_hint: string | null;
 }
 

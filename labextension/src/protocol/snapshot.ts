@@ -9,7 +9,7 @@ export const ODOMETERS_PAUSED = 'odometers-paused';
 
 export const EXCLUDED_UNITS = 'excluded-units';
 
-/** One dial: a fraction between 0 and 1, and the words that say what it means. */
+/** One dial: a fraction between 0 and 1, with its meaning in words. */
 export interface IGauge {
   /** Stable name, unique within a session. */
   id: string;
@@ -17,22 +17,22 @@ export interface IGauge {
   /** "remaining": a full dial is good. "used": a full dial is bad. Others are drawn without colour. */
   kind: string;
   value: number;
-  /** What the dial shows in words, for example "83.0% left". */
+  /** The value in words, for example "83.0% left". */
   text: string;
   /** A full sentence, for hovering and for screen readers. */
   description: string;
 }
 
-/** What one filter would have left, had it enforced the session's guarantee through the same history. */
+/** The budget that would remain under one filter after the same history. */
 export interface IFilter {
   /** Stable name, unique within a session. */
   id: string;
   label: string;
-  /** Whether this is the filter that decides; the others only compare. */
+  /** Whether this filter is enforced; the others are shown for comparison. */
   enforced: boolean;
-  /** Fraction of its budget that is left; 0 after it would have refused. */
+  /** Fraction of its budget that remains; 0 after it would have refused. */
   value: number;
-  /** What is left in words, for example "83.3% left; 12 more like the last". */
+  /** What remains in words, for example "83.3% left; 12 more like the last". */
   text: string;
   /** A full sentence, for hovering and for screen readers. */
   description: string;
@@ -43,11 +43,11 @@ export interface IOdometer {
   /** Stable name, unique within a session. */
   id: string;
   label: string;
-  /** How its figure may be used: "time-uniform" or "accumulator". Others are shown by their name alone. */
+  /** How its bound may be used: "time-uniform" or "accumulator". Others are shown by name only. */
   kind: string;
-  /** The figure in words, for example "mu 0.2117". */
+  /** The bound in words, for example "mu 0.2117". */
   text: string;
-  /** A full sentence that says what the figure proves. */
+  /** A full sentence that states what the bound proves. */
   description: string;
 }
 
@@ -65,11 +65,11 @@ export interface IMechanism {
   /** Stable name, unique within a session. */
   id: string;
   name: string;
-  /** What it is in words, for example "partition". */
+  /** The kind in words, for example "partition". */
   kind: string;
   /**
    * "open", "exhausted", "closed" or "unavailable" (its hidden noise is in another kernel, or gone). Others are shown
-   * by their name alone.
+   * by name only.
    */
   state: string;
   /** Its state and its cost, in words. */
@@ -87,7 +87,7 @@ export interface IHeadline {
   text: string;
 }
 
-/** Something that an analyst can do next in a session that has released nothing. */
+/** A suggested next step for a session that has released nothing. */
 export interface INextStep {
   text: string;
   /** A line of Python. */
@@ -105,7 +105,7 @@ export interface ILogEntry {
   mu: number;
   /** The cost as a fraction of the whole budget, in words. */
   budget_fraction: string;
-  /** How far off the answer may be, in words; null when there is no answer, or nothing simple to say. */
+  /** Half-width of the interval in words; null without an answer, or if there is no single half-width. */
   error: string | null;
   /** ISO 8601, UTC. */
   time: string;
@@ -136,7 +136,7 @@ export interface IRefusal {
   cell_id: string | null;
 }
 
-/** What a refusal or a warning means. */
+/** The explanation of a refusal or a warning. */
 export interface IExplanation {
   /** Stable name, used in links. */
   id: string;
@@ -150,13 +150,13 @@ export interface ISession {
   name: string;
   /** In words. */
   privacy_unit: string;
-  /** Why the answers must not be taken for real or for private; null when they are both. */
+  /** Warning that the answers are not real or not private; null otherwise. */
   notice: string | null;
   /** Id of the explanation of `notice`; null when there is no notice. */
   notice_explanation: string | null;
   /** In words. */
   guarantee: string;
-  /** The first is shown in place of one that is selected and absent. */
+  /** The first replaces a selected headline that is absent. */
   headlines: IHeadline[];
   /** Id of the filter that is enforced. */
   filter: string;
@@ -167,7 +167,7 @@ export interface ISession {
   odometers_paused: string | null;
   /** Which units take part, under individual accounting; null under worst-case accounting. */
   participation: string | null;
-  /** Shown in this order, but for the open ones, which come first. */
+  /** In display order, except that open mechanisms come first. */
   mechanisms: IMechanism[];
   /** In words. */
   spent: string;
@@ -186,13 +186,13 @@ export interface ISession {
   refusals: IRefusal[];
 }
 
-/** Everything that one kernel process shows. */
+/** The state of all sessions of one kernel process. */
 export interface ISnapshot {
-  /** Of the protocol; the browser shows no other. */
+  /** Version of the protocol; the browser displays no other. */
   version: 5;
-  /** Opaque; another value means that the kernel process was replaced. */
+  /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
-  /** Grows with every message of one process. */
+  /** Increases with every message of one process. */
   seq: number;
   /** ISO 8601, UTC. */
   time: string;

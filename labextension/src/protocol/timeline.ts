@@ -27,7 +27,7 @@ export interface ICurve {
 
 /** The state of a session at one moment. */
 export interface ITimelinePoint {
-  /** Number of the request after which it was so; 0 is before the first. */
+  /** Number of the last request before this moment; 0 is before the first request. */
   id: number;
   /** Fraction of the budget that was spent. */
   spent: number;

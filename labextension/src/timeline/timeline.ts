@@ -9,14 +9,14 @@ import { TimelineTable } from './timelineTable';
 const TITLE = 'Budget over time';
 
 /**
- * The budget from request to request: what was spent against the promise, and what the odometers said.
+ * The budget from request to request: what was spent against the guarantee, and what the odometers reported.
  *
  * Two charts share their horizontal axis.  A reader moves along it with the pointer or with the arrow keys; to a screen
  * reader the charts are one slider over the requests, and a table says everything at once.
  */
 export class TimelineView implements IView<ITimeline> {
   readonly fold = new Fold('dpnb-timeline', TITLE);
-  private readonly _empty = element('p', 'dpnb-timeline-empty', 'Nothing was spent yet.');
+  private readonly _empty = element('p', 'dpnb-timeline-empty', 'No budget has been spent yet.');
   private readonly _spent = new Chart('dpnb-timeline-spent', percent);
   private readonly _odometers = new Chart('dpnb-timeline-loss', bound);
   private readonly _charts = element('div', 'dpnb-timeline-charts', this._spent.node, this._odometers.node);
@@ -152,7 +152,7 @@ export class TimelineView implements IView<ITimeline> {
 /** A curve and the class that gives it its colour and its dashes. */
 type Entry = [curve: ICurve, className: string];
 
-const GUARANTEE: Entry = [{ id: 'guarantee', label: 'the promise' }, 'dpnb-mod-guarantee'];
+const GUARANTEE: Entry = [{ id: 'guarantee', label: 'the guarantee' }, 'dpnb-mod-guarantee'];
 
 /** Colours and dashes repeat after six curves. */
 const hue = (index: number): string => `dpnb-mod-curve-${(index % 6) + 1}`;
@@ -163,7 +163,7 @@ const bound = (value: number): string => roundedUp(value, 4);
 function sentence(point: ITimelinePoint, curves: ICurve[]): string {
   const bounds = curves.map(({ label }, index) => {
     const value = point.bounds[index] ?? null;
-    return `${label} ${value === null ? 'says nothing' : bound(value)}`;
+    return `${label} ${value === null ? 'reports nothing' : bound(value)}`;
   });
   return [point.text, `${percent(point.spent)} of the budget spent`, ...bounds].join(' · ');
 }

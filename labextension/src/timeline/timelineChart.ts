@@ -19,7 +19,7 @@ export interface IChart {
   label: string;
   /** The promise in words. */
   text: string;
-  /** Where the promise is drawn; null when it has no place on this scale. */
+  /** Where the guarantee is drawn; null when it is off this scale. */
   limit: number | null;
   /** Number of each request, ascending. */
   requests: number[];

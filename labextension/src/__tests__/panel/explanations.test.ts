@@ -80,7 +80,7 @@ describe('the panel, in plain words,', () => {
     panel.showExplanation('rehearsal');
     expect(fold().hidden).toBe(false);
     expect(found(fold(), '.dpnb-explanations-missing').hidden).toBe(false);
-    expect(fold().textContent).toContain('has not told any explanation yet');
+    expect(fold().textContent).toContain('has not sent explanations yet');
     await model.show(live());
     expect(found(fold(), '.dpnb-explanations-missing').hidden).toBe(true);
   });

@@ -8,7 +8,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
   target: { mu },
   label: `mu ${mu}`,
   cost: `mu ${mu}, some of the budget`,
-  error: error_value === null ? 'unknown: it rests on nothing' : `± ${error_value} mdvis at 95%`,
+  error: error_value === null ? 'unknown: it depends on nothing' : `± ${error_value} mdvis at 95%`,
   error_value,
   relative_error: null,
   after: `${100 * remaining}% left`,
@@ -48,7 +48,7 @@ const ANSWERED: Partial<IPickerState> = {
   phase: 'answered',
   current: 'known at mu 0.2 already',
   answer: { html: '<b>2.7</b>', text: '2.7' },
-  code_hint: '.release(mu=0.2) gives this very answer again, free'
+  code_hint: '.release(mu=0.2) returns this answer again at no cost'
 };
 
 const release = vi.fn();
@@ -106,7 +106,7 @@ describe('PickerView, asking,', () => {
 
   it('offers no comparison where the error is unknown', () => {
     view.update(state({ options: [option('0.1', 0.9, null)] }));
-    expect(get('error').textContent).toBe('unknown: it rests on nothing');
+    expect(get('error').textContent).toBe('unknown: it depends on nothing');
     expect(get('reference').parentElement?.hidden).toBe(true);
   });
 
@@ -198,7 +198,7 @@ describe('PickerView, releasing,', () => {
     view.update(state({ ...ANSWERED, completed_request: lastId() }));
     expect(get('answer').innerHTML).toBe('<b>2.7</b>');
     expect(get('choosing').hidden).toBe(true);
-    expect(get('status').textContent).toBe('In code, .release(mu=0.2) gives this very answer again, free.');
+    expect(get('status').textContent).toBe('In code, .release(mu=0.2) returns this answer again at no cost.');
     view.focusAnswer();
     expect(document.activeElement).toBe(get('answer'));
   });
@@ -252,7 +252,7 @@ it('waits no longer in any view once one of them has heard of the outcome', () =
   views.forEach(one => one.update(state({ ...ANSWERED, completed_request: lastId() })));
   vi.advanceTimersByTime(60_000);
   for (const one of views) {
-    expect(found(one.node, '.dpnb-picker-status').textContent).toContain('gives this very answer again');
+    expect(found(one.node, '.dpnb-picker-status').textContent).toContain('returns this answer again');
     one.dispose();
   }
   vi.useRealTimers();
@@ -276,7 +276,7 @@ it('can be read but not used once its kernel is gone, whatever arrives afterward
 
 it('offers what was paid and not answered again, exactly as it was asked', () => {
   view.update(state({ options: [], presets: [], unanswered: [{ target: { mu: '7/50' }, label: 'mu 0.14' }] }));
-  expect(get('unanswered-release').textContent).toBe('mu 0.14 is paid and was not answered: try again, free');
+  expect(get('unanswered-release').textContent).toBe('mu 0.14 was charged but not answered: repeat it for free');
   get('unanswered-release').click();
   expect(release).toHaveBeenCalledWith({ mu: '7/50' }, expect.any(String));
   view.update(state({ ...ANSWERED, completed_request: lastId() }));

@@ -69,7 +69,7 @@ describe('TimelineView', () => {
     expect((1000 - (first ?? 0)) / (1000 - (second ?? 0))).toBeCloseTo(0.1116 / 0.167, 3);
   });
 
-  it('has the promise at one hundred per cent, below the upper edge', () => {
+  it('has the guarantee at one hundred per cent, below the upper edge', () => {
     show();
     const promise = Number(
       /^M 0 ([\d.]+) H 1000$/.exec(path('.dpnb-timeline-spent .dpnb-timeline-guarantee') ?? '')?.[1]
@@ -85,10 +85,10 @@ describe('TimelineView', () => {
     const curves = [...view.node.querySelectorAll('.dpnb-timeline-curve')];
     expect(curves.map(curve => curve.getAttribute('data-curve'))).toEqual(['mixture', 'filter', 'stitched']);
     expect(new Set(curves.map(curve => curve.getAttribute('class'))).size).toBe(3);
-    expect(texts(view.node, '.dpnb-timeline-entry')).toEqual(['Mixture', 'Filter (line)', 'Stitched', 'the promise']);
+    expect(texts(view.node, '.dpnb-timeline-entry')).toEqual(['Mixture', 'Filter (line)', 'Stitched', 'the guarantee']);
   });
 
-  it('leaves a gap where a curve says nothing', () => {
+  it('leaves a gap where a curve reports nothing', () => {
     show();
     expect(path('[data-curve=stitched].dpnb-timeline-curve')).toMatch(/^M 333.3 [\d.]+ H 666.7 V [\d.]+ H 1000$/);
     show({ points: timeline.points.map((point, i) => ({ ...point, bounds: [i === 1 ? null : 1, null, null] })) });
@@ -107,7 +107,7 @@ describe('TimelineView', () => {
     );
     expect(path('[data-curve=filter].dpnb-timeline-curve')).toMatch(/ H 1000$/);
     expect(path('.dpnb-timeline-steps')).toMatch(/ H 1000$/);
-    expect(tip()).toBe('5. · 50% of the budget spent · Mixture says nothing · Filter (line) 4');
+    expect(tip()).toBe('5. · 50% of the budget spent · Mixture reports nothing · Filter (line) 4');
     expect(texts(view.node, 'tbody tr:nth-child(3) td')).toEqual(['20%', '–', '4']);
   });
 
@@ -210,7 +210,7 @@ describe('TimelineView, followed by hand,', () => {
     press(charts(), 'Home');
     press(charts(), 'ArrowLeft');
     expect(tip()).toContain('before the first question');
-    expect(tip()).toContain('Stitched says nothing');
+    expect(tip()).toContain('Stitched reports nothing');
     expect(charts().getAttribute('aria-valuenow')).toBe('0');
     press(charts(), 'End');
     expect(tip()).toContain('2. mean of mdvis');
