@@ -163,8 +163,8 @@ def test_gdp_keeps_the_same_promise_with_more_budget_than_zcdp(
 @every_filter
 def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
     made = make_guarantee(name, BUDGET)
-    assert made.words.startswith("(1, 1e-06)-DP, kept as ")
-    kept = made.words.removeprefix("(1, 1e-06)-DP, kept as ")
+    assert made.words.startswith("(1, 1e-06)-DP, enforced as ")
+    kept = made.words.removeprefix("(1, 1e-06)-DP, enforced as ")
     budget = made.initial_filter.budget
     if name == "basic":
         assert kept == "sums of epsilon and delta"

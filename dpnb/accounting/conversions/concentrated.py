@@ -64,7 +64,7 @@ def epsilon_from_rho(rho: Number, *, delta: Number, method: str = "tight") -> fl
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -99,7 +99,7 @@ def delta_from_rho(rho: Number, *, epsilon: Number, method: str = "tight") -> fl
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -144,7 +144,7 @@ def rho_from_epsilon(epsilon: Number, *, delta: Number, method: str = "tight") -
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -179,7 +179,7 @@ def optimal_order(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     Examples
     --------

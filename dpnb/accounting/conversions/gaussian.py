@@ -55,7 +55,7 @@ def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is negative, not finite or no number.
+        A number is negative, not finite or not a number.
 
     References
     ----------
@@ -91,7 +91,7 @@ def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -157,7 +157,7 @@ def mu_from_epsilon(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -190,7 +190,7 @@ def rho_from_mu(mu: Number) -> float:
     Raises
     ------
     InvalidValueError
-        mu is negative, not finite or no number.
+        mu is negative, not finite or not a number.
 
     References
     ----------

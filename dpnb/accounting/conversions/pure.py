@@ -54,7 +54,7 @@ def rho_from_pure(epsilon: Number, method: str = "tight") -> float:
     Raises
     ------
     InvalidValueError
-        epsilon is negative, not finite or no number; another method.
+        epsilon is negative, not finite or not a number; another method.
 
     References
     ----------
@@ -93,7 +93,7 @@ def mu_from_pure(epsilon: Number) -> float:
     Raises
     ------
     InvalidValueError
-        epsilon is negative, not finite or no number.
+        epsilon is negative, not finite or not a number.
 
     References
     ----------
@@ -155,7 +155,7 @@ def rdp_from_pure(epsilon: Number, *, order: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -198,7 +198,7 @@ def epsilon_from_pure(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -249,7 +249,7 @@ def pointwise_delta(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------

@@ -57,7 +57,7 @@ def epsilon_from_rdp(order: Number, rdp: Number, *, delta: Number, method: str =
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -93,7 +93,7 @@ def delta_from_rdp(order: Number, rdp: Number, *, epsilon: Number, method: str =
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -137,7 +137,7 @@ def rdp_from_epsilon(epsilon: Number, *, order: Number, delta: Number, method: s
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -174,7 +174,7 @@ def rdp_from_mu(mu: Number, *, order: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
