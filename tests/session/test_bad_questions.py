@@ -47,7 +47,7 @@ GROUPS: dict[str, Case] = {
     "another session's column": (lambda f: f.groupby(other().frame["town"]), "the same table"),
     "one column twice": (lambda f: f.groupby(["town", "town"]), "twice"),
     "one name twice": (lambda f: f.groupby(["town", f["town"]]), "twice"),
-    "too many groups": (lambda f: f.groupby([(f["income"]).round(), (f["income"] * 2).round()]), "are the most"),
+    "too many groups": (lambda f: f.groupby([(f["income"]).round(), (f["income"] * 2).round()]), "are possible"),
     "too many values": (lambda f: f.groupby((f["income"] * 1000).round()), "dpnb.cut"),
     "keys a text": (lambda f: f.groupby("street", keys="elm"), "a list of keys"),
     "keys a mapping": (lambda f: f.groupby("street", keys={"elm": 1}), "a list of keys"),
