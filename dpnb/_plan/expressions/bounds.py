@@ -98,7 +98,7 @@ def _time_arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
             right = date_literal(node, node.right)
         if isinstance(right, Timestamp):
             return Duration(left.low - right.high, left.high - right.low)
-    return refuse(node, "dates support only subtraction of dates; use .dt.year or another part")
+    return refuse(node, "dates can only be subtracted from each other; use .dt.year or another part")
 
 
 def clip(node: Clip, inner: Dtype) -> Numeric:
