@@ -34,7 +34,7 @@ A filter or an odometer is a small frozen state: `step` returns the next state a
 >>> after = before.step(GDP(0.6))
 >>> after.affordable(), after.admits(GDP(0.9))
 (GDP(mu=0.8), False)
->>> round(after.guarantee(delta=1e-6), 3)
+>>> round(after.guaranteed_epsilon(delta=1e-6), 3)
 4.887
 
 Where a printed theorem does not hold, the corrected form is used and its docstring says why.

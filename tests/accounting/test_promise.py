@@ -185,7 +185,7 @@ def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
 def test_gdp_budget_is_kept_by_the_gdp_filter_alone() -> None:
     assert make_guarantee("gdp", Budget.gdp(0.5)).words == "0.5-GDP"
     for name in set(FILTERS) - {"gdp"}:
-        with pytest.raises(InvalidValueError, match=r"filter: .* keeps an \(epsilon, delta\), not GDP"):
+        with pytest.raises(InvalidValueError, match=r"filter: .* needs a budget in epsilon and delta"):
             make_guarantee(name, Budget.gdp(0.5))
 
 
