@@ -281,7 +281,7 @@ BAD: list[tuple[Any, str]] = [
     (Gradient(RegressionModel("linear", Y, (A,)), (), 1.0), "needs coefficients"),
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, math.nan),), 1.0), "at most"),
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 2e6),), 1.0), "at most"),
-    (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 0.0),), 0.0), "clip must lie"),
+    (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 0.0),), 0.0), "clip_norm must be"),
     (Gradient(RegressionModel("linear", Y, (A, A)), ((0.0,) * 3,), 1.0), "occurs twice"),
     (Gradient(RegressionModel("linear", Y, (Y,)), ((0.0,) * 2,), 1.0), "occurs twice"),
     (Gradient(RegressionModel("linear", C, (A,)), ((0.0,) * 2,), 1.0), "needs a number"),
