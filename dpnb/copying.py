@@ -8,11 +8,11 @@ __all__ = ["NotCopyable"]
 
 
 class NotCopyable:
-    """Base of objects through which rows can be reached; `copy`, `deepcopy` and `pickle` refuse them at once.
+    """Base class of objects that give access to rows; `copy`, `deepcopy` and `pickle` refuse them immediately.
 
     A copy that fails half-way has already duplicated private arrays, which are then local variables in the traceback
-    and are printed by IPython's verbose mode; one that succeeds would hold rows outside the session.  All copying
-    protocols of Python go through the methods below; `dataclasses.replace` calls the constructor and copies nothing.
+    and are printed by IPython's verbose mode; a successful copy would hold rows outside the session.  All copying
+    protocols of Python use the methods below; `dataclasses.replace` calls the constructor and copies nothing.
     """
 
     __slots__ = ()
@@ -20,7 +20,7 @@ class NotCopyable:
     _not_copied = (
         "it gives access to a private table; use the object itself, or pass on the result of .to_pandas() of an answer"
     )
-    """Why, and what to do instead."""
+    """The reason for the refusal, and an alternative."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(f"{type(self).__name__}: cannot be copied or pickled: {self._not_copied}")

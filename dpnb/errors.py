@@ -1,21 +1,21 @@
-"""Every exception of dpnb.
+"""The exceptions that dpnb raises.
 
-A message says name, rule, given value and remedy.  It may quote the schema, the plan, the budget and what the
-caller wrote; it never quotes anything computed from rows.
+A message states the name, the rule, the given value and the remedy.  It may quote the schema, the plan, the budget and
+the caller's arguments, but never anything computed from rows.
 """
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """A text with every character that does not print escaped, such as those that move a terminal's cursor."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    """Escape all non-printable characters of a text, for example those that move a terminal's cursor."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 class DpnbError(Exception):
-    """Base of every error that dpnb raises on purpose.
+    """Base class of all errors that dpnb raises deliberately.
 
-    A message may quote what somebody else wrote into a ledger or a schema, so its text goes through `printable`.
+    A message may quote a ledger or a schema that someone else wrote, so `printable` escapes its text.
     """
 
     def __str__(self) -> str:
@@ -23,62 +23,62 @@ class DpnbError(Exception):
 
 
 class InvalidValueError(DpnbError, ValueError):
-    """A number or an argument breaks a stated rule."""
+    """A number or an argument violates a documented rule."""
 
 
 class BudgetExceeded(DpnbError):  # noqa: N818  (the public name says what happened)
-    """A filter refused a loss; nothing was charged and the session goes on."""
+    """The filter refused a loss; nothing was charged and the session remains usable."""
 
 
 class ConversionError(DpnbError, TypeError):
-    """No theorem allows one kind of loss to be counted as another."""
+    """No theorem allows this conversion between kinds of loss."""
 
 
 class SchemaError(DpnbError, ValueError):
-    """The schema, or a question asked against it, is not one that dpnb can bound."""
+    """The schema is invalid, or gives a query no bounds."""
 
 
 class PlanError(DpnbError, ValueError):
-    """A question that the query layer cannot ask."""
+    """A query that dpnb does not support or cannot bound."""
 
 
 class UnsupportedError(PlanError, AttributeError):
-    """Something that pandas has and a private table has not; the message says what to do instead.
+    """A pandas operation that is not available on a private table; the message names an alternative.
 
-    An `AttributeError` too, so that ``hasattr`` and completion work as everywhere.
+    Also an `AttributeError`, so that ``hasattr`` and tab completion work as usual.
     """
 
 
 class RequestError(DpnbError, ValueError):
-    """A preview or release that says too little, too much, or something impossible."""
+    """A preview or release whose arguments are missing, contradictory or impossible."""
 
 
 class MechanismClosed(DpnbError):  # noqa: N818
-    """An interactive mechanism was closed, is used up, or lived in a kernel that is gone; nothing was charged."""
+    """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged."""
 
 
 class ErrorEstimateUnavailable(DpnbError):  # noqa: N818
-    """The error depends on a count that nobody has published; the message names the count to release."""
+    """The expected error depends on an unknown count; the message names the count to release first."""
 
 
 class StatementError(DpnbError):
-    """A person's own statement cannot be made here, or of this; it is the curator's, outside any session."""
+    """A person's statement cannot be made here or from this input; only the curator makes it, outside any session."""
 
 
 class CheckError(DpnbError):
-    """A table cannot be checked against its declaration here; only a curator does that, outside any session."""
+    """A table cannot be checked against its declaration here; only the curator does that, outside any session."""
 
 
 class LedgerError(DpnbError):
-    """A ledger file cannot serve this session."""
+    """A ledger file cannot be used for this session."""
 
 
 class ExecutionError(DpnbError):
     """Something failed after the charge; the charge stands.
 
-    Its text is constant and it carries no cause, no context and no traceback frames that hold rows.
+    Its text is constant, and it has no cause, no context and no traceback frames that hold rows.
     """
 
 
 class SchemaWarning(UserWarning):
-    """The schema is valid, but some questions that it suggests will be refused."""
+    """The schema is valid, but some queries that it suggests will be refused."""

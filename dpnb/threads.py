@@ -1,8 +1,8 @@
-"""Work in threads of its own, for which a thread can wait and be interrupted at any moment.
+"""Work in separate threads; the thread that waits for it can be interrupted at any moment.
 
 `threading.Event`, `threading.Thread.start` and `concurrent.futures` wait in Python code.  An interrupt between two of
-its lines can leave a lock taken for which another thread then waits for ever, or becomes a `RuntimeError` ("release
-unlocked lock").  Here each step of the thread that waits is one call in C, and no lock has to be released.
+its lines can leave a lock acquired, so that another thread waits for it forever, or becomes a `RuntimeError` ("release
+unlocked lock").  Here each step of the waiting thread is one call in C, and it has no lock to release.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Generic, TypeVar, cast
 T = TypeVar("T")
 
 POLL_SECONDS = 0.1
-"""Seconds after which a waiting thread notices an interrupt at the latest: a signal may wake another thread instead."""
+"""A waiting thread notices an interrupt within this time, in seconds: a signal may wake another thread instead."""
 
 
 class ThreadTask(Generic[T]):
-    """A piece of work in a thread of its own, which does not keep the interpreter from ending.
+    """A callable run in a separate thread, which does not keep the interpreter from exiting.
 
     Parameters
     ----------
     work : callable
-        Takes no arguments.
+        Called without arguments.
 
     Attributes
     ----------
     has_begun, has_ended : bool
-        Whether the thread has begun the work, and whether it has ended it, in whatever way.
+        Whether the call has begun, and whether it has ended, by a return or an exception.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -41,23 +41,23 @@ class ThreadTask(Generic[T]):
         self._running.acquire()
 
     def start(self) -> None:
-        """Begin the work.
+        """Start the thread.
 
         Raises
         ------
         RuntimeError
-            The system has no thread to spare.
+            The system cannot start another thread.
         """
         _thread.start_new_thread(self._run, ())
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the work has ended, at most so many seconds; return whether it has."""
+        """Wait until the work has ended, for at most `seconds`; return whether it has ended."""
         if not self.has_ended and self._running.acquire(timeout=seconds):
-            self._running.release()  # wakes the next thread that waits; without it, after an interrupt, that one polls
+            self._running.release()  # wakes the next waiting thread, which otherwise, after an interrupt, only polls
         return self.has_ended
 
     def result(self) -> T:
-        """Wait for the result; what the work raised is raised."""
+        """Wait for the result; an exception of the work is raised here."""
         while not self.wait(POLL_SECONDS):
             pass
         error, self._error = self._error, None
@@ -66,13 +66,13 @@ class ThreadTask(Generic[T]):
                 raise error
             return cast(T, self._value)
         finally:
-            del error  # whose traceback has this frame
+            del error  # its traceback refers to this frame: a reference cycle
 
     def _run(self) -> None:
         self.has_begun = True
         try:
             self._value = self._work()
-        except BaseException as error:  # noqa: BLE001  (for the thread that waits for it)
+        except BaseException as error:  # noqa: BLE001  (re-raised in the waiting thread)
             self._error = error
         self.has_ended = True
         self._running.release()

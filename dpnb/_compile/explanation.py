@@ -1,4 +1,4 @@
-"""What one unit can change, in words."""
+"""The contribution of one unit, and the noise, in words."""
 
 from __future__ import annotations
 
@@ -20,61 +20,61 @@ from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, describe_bo
 
 
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
-    """What one unit can add, in one line."""
-    whose = f"one {unit.column}" if unit.column else "one row"
-    said = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
+    """The contribution of one unit, in one line."""
+    name = f"one {unit.column}" if unit.column else "one row"
+    parts = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
     limits = "" if unit.column is None else f" ({describe_bounds(query.contribution_bounds)})"
-    return f"{whose} adds {said}{limits}"
+    return f"{name} adds {parts}{limits}"
 
 
 def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
-    """What a unit contributes, what is clipped, and why the noise is this large; heading and text."""
+    """A unit's contribution, the clipping, and the reasons for the noise scale; pairs of heading and text."""
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
     cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else ANY_NUMBER
     if any(not isinstance(feature, BY_UNIT) for feature in query.features):
         facts.append(("worst case", _worst(query, cells)))
     if any(isinstance(feature, UnitFeature) for feature in query.features):
-        many = cells_of_unit(query.contribution_bounds, cells)
-        facts.append(("worst case", f"a unit counts once in each of at most {many} groups: sqrt({many}) together"))
+        groups = cells_of_unit(query.contribution_bounds, cells)
+        facts.append(("worst case", f"a unit counts once in each of at most {groups} groups: norm sqrt({groups})"))
     if any(isinstance(feature, GradientFeature) for feature in query.features):
-        facts.append(("worst case", "a gradient that is scaled down, however many rows the unit has"))
+        facts.append(("worst case", "a gradient of the clipping norm, whatever the number of rows of the unit"))
     if isinstance(query.plan.aggregation, JointAggregation):
         total = sum(part.weight for part in query.plan.aggregation.parts)
         shares = (f"{part.weight / total:.0%}" for part in query.plan.aggregation.parts)
         facts.append(("shared", f"the charge is shared by {len(query.parts)} measurements: {', '.join(shares)}"))
     details = {
-        place
+        index
         for aggregation, first, count in query.parts
         if isinstance(aggregation, Moments)
-        for place in range(first + 1, first + count)
+        for index in range(first + 1, first + count)
     }
-    scales = (_scale(feature, query) for place, feature in enumerate(query.features) if place not in details)
+    scales = (_scale(feature, query) for index, feature in enumerate(query.features) if index not in details)
     facts.append(("noise", "at mu=1, standard deviation of " + "; ".join(dict.fromkeys(scales))))
-    given = ", given that a group was named" if isinstance(query.plan.aggregation, Discovery) else ""
-    facts.append(("intervals", f"cover the noise{given}, not what is clipped or does not count"))
-    facts.append(("less noise", "half of it costs four times as much of the budget; mu=0.5 has twice as much"))
+    condition = ", given that a group was released" if isinstance(query.plan.aggregation, Discovery) else ""
+    facts.append(("intervals", f"cover the noise{condition}, not the effect of clipping or of rows that do not count"))
+    facts.append(("less noise", "half the noise costs four times the budget; mu=0.5 gives twice the noise"))
     return facts
 
 
 def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list[str]:
-    """What a row adds to one part; of many moments only what they are of."""
+    """A row's contribution to one part; moments are summarised."""
     aggregation, first, count = part
     if isinstance(aggregation, Moments):
         of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
-        return [f"1 a row, and at most 1 to each sum and product of {of}, brought to -1 ... 1"]
+        return [f"1 for each row, and at most 1 to each sum and product of {of}, scaled to -1 ... 1"]
     if isinstance(aggregation, ModelLoss):
-        return ["1 to the count for each row, and at most 0.5 to the sum of how badly rows are predicted, less 0.5"]
+        return ["1 to the count for each row, and at most 0.5 to the sum of prediction errors minus 0.5"]
     return [_feature(feature) for feature in query.features[first : first + count]]
 
 
 def _feature(feature: Feature) -> str:
     match feature:
         case UnitFeature():
-            return "1 once, however many rows it has"
+            return "1 once, whatever the number of its rows"
         case CountFeature():
             return "1 to the count for each row"
         case TreeFeature():
-            return f"1 a row on each of {feature.levels} levels of a tree"
+            return f"1 for each row on each of {feature.levels} levels of a tree"
         case GradientFeature():
             each = f" to each of {feature.chains}" if feature.chains > 1 else ""
             return f"a gradient of norm at most {feature.gradient.clip_norm:g}{each}"
@@ -85,7 +85,7 @@ def _feature(feature: Feature) -> str:
 
 
 def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
-    said = [
+    texts = [
         f"{words(feature.expression)} to {feature.low:g} ... {feature.high:g}"
         for feature in query.features
         if isinstance(feature, ValueFeature | TreeFeature)
@@ -93,14 +93,14 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         and not (isinstance(feature, TreeFeature) and feature.whole)
         if not any(isinstance(part, Moments) for part, _, _ in query.parts)
     ]
-    said += [
-        f"what a unit's rows give together to a norm of {feature.gradient.clip_norm:g}"
+    texts += [
+        f"the gradient of a unit, summed over its rows, to a norm of {feature.gradient.clip_norm:g}"
         for feature in query.features
         if isinstance(feature, GradientFeature)
     ]
     if unit.column is not None:
-        said.append(f"what counts of one {unit.column}: {describe_bounds(query.contribution_bounds)}")
-    return "; ".join(dict.fromkeys(said)) or "nothing"
+        texts.append(f"the contribution of one {unit.column}: {describe_bounds(query.contribution_bounds)}")
+    return "; ".join(dict.fromkeys(texts)) or "nothing"
 
 
 def _worst(query: LinearQuery, cells: int) -> str:
@@ -118,7 +118,7 @@ def _scale(feature: Feature, query: LinearQuery) -> str:
     scale = float(query.l2_sensitivity_squared) ** 0.5 * float(feature.unit)
     match feature:
         case ModelLossFeature():
-            return f"{scale:.4g} in the sum of how badly rows are predicted"
+            return f"{scale:.4g} in the sum of prediction errors"
         case GradientFeature():
             return f"{scale:.4g} in each number of a gradient"
         case ValueFeature():

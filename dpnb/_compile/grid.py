@@ -1,8 +1,9 @@
-"""Real numbers become integers here, once; from here on sums, norms and sensitivities are exact.
+"""Conversion of real numbers to integers, done once, so that all sums, norms and sensitivities are exact.
 
 The grid of a column depends on its declared bounds alone: ``2**exponent`` with the smallest exponent for which no
-bound exceeds ``2**31`` steps.  Values are clamped, then rounded toward zero, so rounding never makes a contribution
-larger.  With 31 bits a square fits 64 bits and 2**32 rows add up without overflow in any engine's 64-bit integers.
+bound exceeds ``2**31`` steps.  Values are clamped, then rounded toward zero, so rounding never increases a
+contribution.  With 31 bits a square fits 64 bits, and 2**32 rows are summed without overflow in the 64-bit integers of
+any engine.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ BITS = 31
 
 
 class BoundedRange(Protocol):
-    """What has bounds."""
+    """A number with bounds."""
 
     @property
     def low(self) -> float:
@@ -46,7 +47,7 @@ def steps(value: float, column: BoundedRange) -> int:
 
 
 def to_grid(values: NDArray[np.float64], column: BoundedRange) -> NDArray[np.int32]:
-    """Clamped values in whole grid steps, toward zero; what is not a number becomes 0 (the caller masks it)."""
+    """Clamped values in whole grid steps, rounded toward zero; NaN becomes 0 (the caller masks it)."""
     clamped = np.clip(values, column.low, column.high)
     missing = np.isnan(clamped)
     if missing.any():

@@ -1,4 +1,4 @@
-"""A plan compiled: what is summed, and how much one privacy unit can change the sums."""
+"""A compiled plan: the sums, and the largest change that one privacy unit can cause in them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpnb._compile.features import BY_UNIT, Feature, GradientFeature, TreeFeature, UnitFeature, features_of
+from dpnb._compile.features import BY_UNIT, Feature, GradientFeature, TreeFeature, UnitFeature
+from dpnb._compile.lowering import features_of
 from dpnb._compile.sensitivity import cells_of_unit, clips, longest_squared
 from dpnb._compile.validation import refuse_unsound
 from dpnb._plan.expressions.nodes import Expression
@@ -18,40 +19,42 @@ from dpnb._plan.schema import Key, Schema
 from dpnb.errors import PlanError
 
 FINEST_WEIGHT = 2**8
-"""The smallest weight of a joint question before common factors are taken out: shares are met within 1 in 250."""
+"""The smallest weight of a joint query before common factors are divided out: shares are met within 1 in 250."""
 
 FINE = 2**20
-"""Steps that the largest row of every feature has at least where units are scaled down: rounding toward zero then takes
-off a millionth of a row, not a row."""
+"""The smallest number of integer steps in the largest row of a feature if units are scaled down: rounding toward zero
+then removes a millionth of a row, not a row."""
 
 MOST_NUMBERS = 20_000_000
-"""In one answer: a few hundred megabytes."""
+"""Largest number of noisy values in one answer: a few hundred megabytes."""
 
 ANY_NUMBER = 2**62
-"""Of groups that are not known."""
+"""Stands for the number of groups if it is not known."""
 
 
 @dataclass(frozen=True)
 class LinearQuery:
-    """What is summed, and how much one privacy unit can change the sums.
+    """The sums of a query, and the largest change that one privacy unit can cause in them.
 
     Parameters
     ----------
     plan : Plan
+        The plan that was compiled.
     parts : tuple of (aggregation, first feature, features)
-        Which features measure which aggregation.
+        For each aggregation, the index of its first feature and the number of its features.
     features : tuple of Feature
+        The features of all aggregations.
     keys : tuple of tuple
-        Keys of the cells, one value a level; empty for one cell without a key, and where they are to be discovered.
+        Keys of the cells, one value for each level; empty for one cell without a key, or if keys are discovered.
     l2_sensitivity_squared : int
         C squared, in integer steps.
-    contribution_bounds : Limits
-        What bounds a unit.
+    contribution_bounds : ContributionBounds
+        The limits of a unit's contribution.
     clip_squared : int or None
-        Square of the norm to which a unit's row features are scaled down; None where nothing can be longer.
+        Square of the norm to which a unit's row features are scaled down; None if no vector can be longer.
     cell_subset : tuple of int or None
-        Places of the cells that are measured, ascending; None for all.  Which rows of a unit count, and how its vector
-        is scaled down, is decided as for all cells, so that a cell's exact sums are the same.
+        Indices of the cells that are measured, ascending; None for all.  The rows of a unit that count, and the scaling
+        of its vector, are those for all cells, so that a cell's exact sums are the same.
     """
 
     plan: Plan
@@ -65,7 +68,7 @@ class LinearQuery:
 
     @property
     def cells(self) -> int:
-        """Number of groups; 1 for an ungrouped question."""
+        """Number of groups; 1 for an ungrouped query."""
         return max(1, len(self.keys))
 
     @property
@@ -75,8 +78,8 @@ class LinearQuery:
 
     @cached_property
     def required(self) -> tuple[Expression, ...]:
-        """What every row that counts has, whichever feature it is for."""
-        needed = [
+        """Expressions that must not be missing in a row, for any of the features."""
+        required = [
             ()
             if isinstance(feature, UnitFeature)
             else (feature.expression,)
@@ -84,7 +87,7 @@ class LinearQuery:
             else feature.required
             for feature in self.features
         ]
-        return tuple(node for node in dict.fromkeys(needed[0]) if all(node in nodes for nodes in needed))
+        return tuple(node for node in dict.fromkeys(required[0]) if all(node in nodes for nodes in required))
 
 
 def linear_query(
@@ -95,22 +98,26 @@ def linear_query(
     *,
     divisible: bool = False,
 ) -> LinearQuery:
-    """Compile a plan, to be measured in all of its cells or in some.
+    """Compile a plan, to be measured in all or some of its cells.
 
     Parameters
     ----------
     plan : Plan
+        The plan.
     schema : dict
+        The schema of the plan's table.
     unit : PrivacyUnit
+        The privacy unit of the plan's table.
     only : tuple of int, optional
-        Places of the cells.
+        Indices of the cells that are measured; all by default.
     divisible : bool
-        A unit's vector may be scaled down later, to what the unit can still pay: steps are made fine enough for that.
+        Whether a unit's vector may be scaled down later to the unit's remaining budget; the integer steps are then made
+        fine enough.
 
     Raises
     ------
     PlanError
-        The schema gives the plan no meaning or no bound, or a figure of it is not finite, normal and positive.
+        The plan is undefined or unbounded under the schema, or one of its numbers is out of range.
     """
     check_plan(plan, schema)
     limits = effective_bounds(unit, plan.contribution_bounds)
@@ -127,16 +134,16 @@ def linear_query(
     features: list[Feature] = []
     shares: list[Fraction] = []
     for part in weighted:
-        found = features_of(part.aggregation, schema)
-        parts.append((part.aggregation, len(features), len(found)))
-        features += found
-        shares += [Fraction(part.weight) / len(found)] * len(found)
+        part_features = features_of(part.aggregation, schema)
+        parts.append((part.aggregation, len(features), len(part_features)))
+        features += part_features
+        shares += [Fraction(part.weight) / len(part_features)] * len(part_features)
     scaled_down = clips(limits, cells) and not all(isinstance(feature, BY_UNIT) for feature in features)
     numbers = max(1, len(keys)) * sum(feature.slots for feature in features)
     if numbers > MOST_NUMBERS:
         raise PlanError(
-            f"{plan.words}: asks for {numbers:,} noisy numbers at once; {MOST_NUMBERS:,} are the most; ask for fewer "
-            "groups by keys=[...], or for something simpler of them (a quantile takes some thousands a group)"
+            f"{plan.words}: needs {numbers:,} noisy numbers at once; at most {MOST_NUMBERS:,} are possible; request "
+            "fewer groups by keys=[...], or a simpler statistic (a quantile needs some thousands for each group)"
         )
     weights = _weights(shares, _reach(features, limits, cells))
     if scaled_down or (divisible and not isinstance(single, Discovery)):
@@ -157,7 +164,7 @@ def linear_query(
 
 
 def _reach(features: list[Feature], limits: ContributionBounds, cells: int) -> list[Fraction]:
-    """The square of the most that one unit can add to each feature, unweighted."""
+    """The largest squared norm that one unit can add to each feature, before weighting."""
     longest, present = longest_squared(limits, cells), cells_of_unit(limits, cells)
     return [
         (1 if isinstance(feature, GradientFeature) else present if isinstance(feature, UnitFeature) else longest)
@@ -167,15 +174,15 @@ def _reach(features: list[Feature], limits: ContributionBounds, cells: int) -> l
 
 
 def _fineness(features: list[Feature], weights: list[int]) -> int:
-    """The factor by which every feature gets steps that are fine enough to be scaled down."""
+    """The factor for all weights that makes the integer steps fine enough for scaling down."""
     coarsest = min(weight * math.isqrt(part.limit_squared) for part, weight in zip(features, weights, strict=True))
     return max(1, FINE // coarsest)
 
 
 def _weights(shares: list[Fraction], reach: list[Fraction]) -> list[int]:
-    """Integers w without a common factor for which w^2 reach is as good as proportional to the shares.
+    """Integers w without a common factor for which w^2 reach is nearly proportional to the shares.
 
-    What a feature is charged is its own (weight^2 reach)/sigma^2, and these add up to mu squared.
+    Each feature is charged (weight^2 reach)/sigma^2, and these charges add up to mu squared.
     """
     squared = [share / bound for share, bound in zip(shares, reach, strict=True)]
     least = min(squared)

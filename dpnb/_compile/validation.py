@@ -1,8 +1,8 @@
-"""The last check of a compiled plan: everything that rows are divided, shifted or scaled by is a usual number.
+"""The last check of a compiled plan: every number by which rows are divided, shifted or scaled is in range.
 
-Interval arithmetic (`dpnb._plan.expressions.dtypes`) should have refused everything else, but this check does not rely
-on it: whatever a plan asks and however its features were made, each figure is finite, normal and positive as the double
-that is used, or the plan is refused before anything is charged.
+Interval arithmetic (`dpnb._plan.expressions.bounds`) should have refused all other plans, but this check does not rely
+on it: for any plan and any features, each of these numbers is finite, normal and positive as a double, or the plan is
+refused before anything is charged.
 """
 
 from __future__ import annotations
@@ -27,15 +27,18 @@ def refuse_unsound(words: str, features: Sequence[Feature], l2_sensitivity_squar
     Parameters
     ----------
     words : str
-        The question.
+        The query in words.
     features : sequence of Feature
+        The features of the query.
     l2_sensitivity_squared : int
+        The squared sensitivity, in integer steps.
     clip : int or None
-        The square of the norm to which units are scaled down.
+        The squared norm to which units are scaled down.
 
     Raises
     ------
     PlanError
+        A number is out of range.
     """
     for feature in features:
         for name, bound in _bounds(feature):
@@ -63,14 +66,14 @@ def _is_sound(figure: float | Fraction) -> bool:
 
 
 def _bounds(feature: Feature) -> Iterator[tuple[str, float]]:
-    """Numbers to which rows are clamped, or which are subtracted from them."""
+    """The bounds to which rows are clamped."""
     if isinstance(feature, ValueFeature | TreeFeature):
         yield "lower bound", feature.low
         yield "upper bound", feature.high
 
 
 def _figures(feature: Feature) -> Iterator[Figure]:
-    """What rows, or their sums, are divided or multiplied by."""
+    """The numbers by which rows, or their sums, are divided or multiplied."""
     yield "weight", feature.weight
     yield "unit", feature.unit
     yield "longest row", Fraction(feature.limit_squared)
@@ -89,6 +92,6 @@ def _figures(feature: Feature) -> Iterator[Figure]:
 
 
 def _scales(design: RegressionDesign) -> Iterator[Figure]:
-    """What columns are divided by, to scale them to -1 to 1."""
+    """The numbers by which columns are divided, to scale them to -1 to 1."""
     for reach in (*design.reaches, design.outcome[1]):
         yield "half of a range", reach

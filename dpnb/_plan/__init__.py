@@ -1,11 +1,11 @@
 """A query as frozen values without data: what is measured, of which rows, for which groups.
 
-``schema``        what the curator declares of a column
-``privacy_unit``  whom the guarantee protects, and how much one of them may contribute
-``expressions/``  what a row gives, as a small tree with bounds
+``schema``        the column types that the curator declares
+``privacy_unit``  the privacy unit, and the limits of its contribution
+``expressions/``  expressions of a row, as small trees with bounds
 ``measurements``  what can be measured, and what can be computed from a measurement
 ``plan``          the query: a measurement, conditions and groups
-``join``          two tables side by side; ``partition`` the groups of one as tables of their own
+``join``          a join of two tables; ``partition`` the groups of one as separate tables
 ``regression``    the terms of a regression and their scales
 ``description``   a query in words
 ``identity``      when two plans measure the same linear query

@@ -1,4 +1,4 @@
-"""What is asked, in words, for example ``median of mdvis``."""
+"""A query in words, for example ``median of mdvis``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dpnb._plan.regression import describe_model, is_class
 
 
 def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
-    """What is measured and what is read off."""
+    """An aggregation and its view in words."""
     if isinstance(view, ColumnsView) and view.title:
         return view.title
     if isinstance(aggregation, JointAggregation):
@@ -96,7 +96,7 @@ def _quantile_words(view: AnyView) -> str:
 
 
 def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
-    """In what an answer and its error are, for example ``mdvis``; None for plain numbers and for mixed statistics."""
+    """The unit of an answer and its error, for example ``mdvis``; None for plain numbers and for mixed statistics."""
     if isinstance(view, Proportions | ColumnsView):
         return None
     match aggregation:

@@ -1,11 +1,11 @@
 """When two plans measure the same linear query, however they were written.
 
-Only what certainly changes nothing is taken out: the names of groups, the order and repetition of what ``&`` and ``|``
-join, which side of ``+``, ``*``, ``==`` and ``!=`` comes first, the order of a list in ``isin``, double negation, and
-whether a whole number was written with a decimal point.
+Only differences that certainly do not matter are removed: the names of groups, the order and repetition of the
+operands of ``&`` and ``|``, the order of the sides of ``+``, ``*``, ``==`` and ``!=``, the order of a list in ``isin``,
+double negation, and whether a whole number was written with a decimal point.
 
-The text is stored in ledgers, so it is made of the keys and tags of the plan's JSON and never of Python's names.  A
-field that has its default is left out: a new field with a default changes no text that was stored before.
+The text is stored in ledgers, so it consists of the keys and tags of the plan's JSON, not of names in the code.  A
+field with its default value is left out, so a new field with a default does not change any stored text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def query_key(plan: Plan) -> str:
 
 def _plain(value: Any) -> Any:
     match value:
-        case GroupLevel():  # what it is called shows in the answer alone
+        case GroupLevel():  # its name appears only in the answer
             return _plain(value.expression)
         case Not(Not(inner)):
             return _plain(inner)
@@ -50,15 +50,17 @@ def _plain(value: Any) -> Any:
 
 
 def _fields(value: msgspec.Struct, *without: str) -> dict[str, Any]:
-    """Tag and fields by their names in JSON, but for what has its default, and for some attributes."""
+    """Tag and fields by their names in JSON, except fields with their default and the attributes in `without`."""
     attributes, stored, defaults = value.__struct_fields__, value.__struct_encode_fields__, value.__struct_defaults__
-    usual = dict(zip(attributes[len(attributes) - len(defaults) :], defaults, strict=True))
+    by_default = dict(zip(attributes[len(attributes) - len(defaults) :], defaults, strict=True))
     parts = ((attribute, name, getattr(value, attribute)) for attribute, name in zip(attributes, stored, strict=True))
     return _tag(value) | {
         name: _plain(part)
         for attribute, name, part in parts
         if attribute not in without
-        and not (attribute in usual and part == usual[attribute] and type(part) is type(usual[attribute]))
+        and not (
+            attribute in by_default and part == by_default[attribute] and type(part) is type(by_default[attribute])
+        )
     }
 
 
@@ -68,7 +70,7 @@ def _tag(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def _joined(node: Expression, kind: type[And | Or]) -> list[Any]:
-    """All that a chain of one kind joins."""
+    """The operands of a chain of one kind of operator."""
     if isinstance(node, kind):
         return [*_joined(node.left, kind), *_joined(node.right, kind)]
     return [_plain(node)]

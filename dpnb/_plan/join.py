@@ -1,9 +1,9 @@
-"""Two tables of one session, side by side: every pair of rows that one unit has in both.
+"""The join of two tables of one session: every pair of rows that one unit has in both.
 
 A unit has at most k rows in one table and m in the other, hence at most k m pairs, and a pair holds rows of that unit
-alone; so a unit's contribution is bounded as in a table with k m rows a unit.
+alone; so a unit's contribution is bounded as in a table with k m rows per unit.
 
-Pairs multiply the time and memory that one unit can cost, and both are outside the guarantee.  So that neither depends
+Pairs multiply the time and memory that one unit can take, and both are outside the guarantee.  So that neither depends
 much on one unit, a table can be in a join only once, a unit has few pairs, and pairs are formed one block at a time
 (`dpnb._backends.memory.join_pairs`).
 """
@@ -16,11 +16,11 @@ from dpnb._plan.schema import Schema
 from dpnb.errors import PlanError
 
 MOST_PAIRS = 10**4
-"""Of one unit."""
+"""Largest number of pairs of one unit."""
 
 
 def joined_name(name: str, side: int, source: Join, other: Schema) -> str:
-    """What a column is called in the join: with a suffix if both tables have one of that name, as in pandas."""
+    """The name of a column in the join: with a suffix if both tables have a column of that name, as in pandas."""
     return name + source.suffixes[side] if name in other else name
 
 
@@ -45,12 +45,12 @@ def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
                 schema[new] = column
         return schema
     if source not in schemas:
-        raise PlanError(f"table {source!r}: is not one of the session's; these are {', '.join(map(repr, schemas))}")
+        raise PlanError(f"table {source!r}: is not a table of the session; these are {', '.join(map(repr, schemas))}")
     return schemas[source]
 
 
 def tables_of(source: TableSource) -> tuple[str, ...]:
-    """Names of the session's tables from which the rows of a table, join or part come."""
+    """Names of the session's tables that provide the rows of a table, join or part."""
     while isinstance(source, PartSource):
         source = source.source
     if isinstance(source, Join):
@@ -59,24 +59,25 @@ def tables_of(source: TableSource) -> tuple[str, ...]:
 
 
 def refuse_repeats(source: TableSource) -> None:
-    """Refuse a join that has a table in it more than once, whole or in part.
+    """Refuse a join that contains a table more than once, whole or in part.
 
     Raises
     ------
     PlanError
+        The join contains a table more than once.
     """
     names = tables_of(source)
     for name in names:
         if names.count(name) > 1:
             what = f"table {name!r}" if name else "the table"
             raise PlanError(
-                f"merge: {what} would be in the join more than once, but a table of the session, or a part of it, can "
-                "be in a join only once; filter it, or add columns with .assign(), instead of joining it with itself"
+                f"merge: {what} would be in the join more than once; a table of the session, or a part of it, can be "
+                "in a join only once; filter it, or add columns with .assign(), instead of joining it with itself"
             )
 
 
 def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
-    """What bounds a unit in a table, join or part.
+    """The privacy unit and its limits in a table, join or part.
 
     Raises
     ------
@@ -90,13 +91,13 @@ def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
     refuse_repeats(source)
     left, right = unit_of(source.left, units), unit_of(source.right, units)
     if left.column is None:
-        raise PlanError("merge: tables are joined on the privacy unit, and here each row is a unit of its own")
+        raise PlanError("merge: tables are joined on the privacy unit, but in this session each row is a unit")
     if left.max_rows is None or right.max_rows is None:
         raise PlanError("merge: needs max_rows_per_unit for both tables, so that the number of pairs is bounded")
     if left.max_rows * right.max_rows > MOST_PAIRS:
         raise PlanError(
-            f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs of rows; {MOST_PAIRS:,} are the most; "
-            "lower max_rows_per_unit of one of the tables"
+            f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs of rows; at most {MOST_PAIRS:,} are "
+            "possible; lower max_rows_per_unit of one of the tables"
         )
     limits = left.contribution_bounds.tightened(right.contribution_bounds)
     return PrivacyUnit(

@@ -1,7 +1,7 @@
-"""What can be measured, and what can be read off a measurement: frozen values without data.
+"""Aggregations, which are measured, and views, which are computed from a measurement: frozen values without data.
 
-An aggregation decides the noise, the charge and what can be combined with earlier looks.  A `View` is what is read
-off the noisy sums, and is free: variance and standard deviation of a column are two views of one measurement, and so
+An aggregation determines the noise, the charge and the earlier observations that can be combined.  A `View` is computed
+from the noisy sums at no cost: variance and standard deviation of a column are two views of one measurement, and so
 are all of its quantiles.
 """
 
@@ -21,26 +21,26 @@ T = TypeVar("T")
 
 
 class Aggregation(msgspec.Struct, frozen=True, tag_field="of", omit_defaults=True):
-    """Base of what can be measured."""
+    """Base class of everything that can be measured."""
 
 
 class Count(Aggregation, frozen=True, tag="count"):
-    """Rows; with an expression, rows for which it gives something."""
+    """Number of rows; with an expression, of rows where it is not null."""
 
     column: Expression | None = None
 
 
 class CountUnits(Aggregation, frozen=True, tag="count_units"):
-    """Privacy units with at least one row."""
+    """Number of privacy units with at least one row."""
 
 
 class CountActiveUnits(CountUnits, frozen=True, tag="count_active_units"):
-    """Privacy units that can still pay for this count, under individual accounting.
+    """Number of privacy units that can still pay for this count, under individual accounting.
 
     Parameters
     ----------
     label : str
-        What the analyst calls the moment; another one is another question.
+        The analyst's name for the moment; another label is another query.
     """
 
     label: str
@@ -59,21 +59,21 @@ class Mean(Aggregation, frozen=True, tag="mean"):
 
 
 class Ratio(Aggregation, frozen=True, tag="ratio"):
-    """Two sums, over the rows that have both."""
+    """Two sums, over the rows where neither is null."""
 
     column: Expression
     denominator: Expression
 
 
 class Moments(Aggregation, frozen=True, tag="moments"):
-    """Count, sums, and sums of squares and products, over the rows that have all of the columns.
+    """Count, sums, and sums of squares and products, over the rows where no column is null.
 
     Parameters
     ----------
     columns : tuple of expression
         Numbers.
     categories : tuple of expression
-        Categories and conditions, as an indicator of each value but the first.
+        Categories and conditions, as an indicator of each value except the first.
     """
 
     columns: tuple[Expression, ...]
@@ -81,26 +81,28 @@ class Moments(Aggregation, frozen=True, tag="moments"):
 
 
 class QuantileTree(Aggregation, frozen=True, tag="quantile_tree"):
-    """Rows in each node of a tree over the range of an expression."""
+    """Number of rows in each node of a tree over the range of an expression."""
 
     column: Expression
 
 
 Family = Literal["linear", "logistic", "poisson", "multinomial"]
-"""Of regressions that are fitted step by step."""
+"""Families of regressions that are fitted step by step."""
 
 
 class RegressionModel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A regression; `dpnb._plan.regression` says what its terms are.
+    """A regression; `dpnb._plan.regression` defines its terms.
 
     Parameters
     ----------
     family : str
+        One of `Family`.
     outcome : expression
+        The predicted column.
     columns : tuple of expression
-        Numbers, brought to -1 to 1 by their bounds.
+        Numbers, scaled to -1 to 1 by their bounds.
     categories : tuple of expression
-        Categories and conditions, as an indicator of each value but the first.
+        Categories and conditions, as an indicator of each value except the first.
     """
 
     family: Family
@@ -110,19 +112,20 @@ class RegressionModel(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Coefficients = tuple[float, ...]
-"""Of a model whose columns are brought to -1 to 1: class by class, and in each the intercept first."""
+"""Coefficients of a model whose columns are scaled to -1 to 1: class by class, each with the intercept first."""
 
 
 class Gradient(Aggregation, frozen=True, tag="gradient"):
-    """Gradients of a regression's loss: of each unit the sum over its rows, scaled down to a norm.
+    """Gradients of a regression's loss: for each unit the sum over its rows, clipped to a norm.
 
     Parameters
     ----------
-    model : Model
+    model : RegressionModel
+        The regression.
     at : tuple of tuple of float
-        The coefficients at which they are taken; each tuple gives a gradient of its own.
+        The coefficients at which the gradients are taken; one gradient for each tuple.
     clip_norm : float
-        The norm to which a unit's gradient is scaled down, each by itself.
+        The norm to which each gradient of a unit is scaled down.
     """
 
     model: RegressionModel
@@ -131,11 +134,12 @@ class Gradient(Aggregation, frozen=True, tag="gradient"):
 
 
 class ModelLoss(Aggregation, frozen=True, tag="model_loss"):
-    """How badly a regression predicts, from 0 to 1 a row: count and centred sum.
+    """Prediction error of a regression, from 0 to 1 for each row: count and centred sum.
 
     Parameters
     ----------
-    model : Model
+    model : RegressionModel
+        The regression.
     at : tuple of float
         Its coefficients.
     """
@@ -145,11 +149,11 @@ class ModelLoss(Aggregation, frozen=True, tag="model_loss"):
 
 
 Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | QuantileTree
-"""What can be measured in one charge with other things."""
+"""Aggregations that can be parts of a joint aggregation."""
 
 
 class WeightedAggregation(msgspec.Struct, frozen=True):
-    """A part of a joint question, and its share of the charge relative to the other parts."""
+    """A part of a joint query, and its share of the charge relative to the other parts."""
 
     aggregation: Joinable
     weight: float = 1.0
@@ -166,7 +170,7 @@ class JointAggregation(Aggregation, frozen=True, tag="joint"):
 
 
 class Discovery(Aggregation, frozen=True, tag="discovery"):
-    """The groups that enough units have, found with a failure probability of `delta` (a decimal text)."""
+    """The groups that enough units have, discovered with a failure probability of `delta` (a decimal text)."""
 
     delta: str
 
@@ -174,11 +178,11 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
 Single = Count | CountUnits | CountActiveUnits | Sum | Mean | Ratio | Moments | QuantileTree | Gradient | ModelLoss
 Measured = Single | JointAggregation | Discovery
 
-# --- what is read off ------------------------------------------------------------------------------------------------
+# --- views -----------------------------------------------------------------------------------------------------------
 
 
 class View(msgspec.Struct, frozen=True, tag_field="view", omit_defaults=True):
-    """Base of what can be read off."""
+    """Base class of everything that can be computed from a measurement."""
 
 
 class PlainView(View, frozen=True, tag="plain"):
@@ -186,7 +190,7 @@ class PlainView(View, frozen=True, tag="plain"):
 
 
 class Proportions(View, frozen=True, tag="proportions"):
-    """Each group's count as a share of all of them."""
+    """Each group's count as a share of the sum over the groups."""
 
 
 class MomentsView(View, frozen=True, tag="from_moments"):
@@ -195,10 +199,11 @@ class MomentsView(View, frozen=True, tag="from_moments"):
     Parameters
     ----------
     statistic : str
+        One of the names above.
     columns : tuple of int
-        Which of the measured columns (categories are numbered after them); for a regression the outcome first.
+        Indices of the measured columns (categories are numbered after them); for a regression the outcome first.
     labels : tuple of str
-        What the outcome and the terms of a regression are called.
+        Names of the outcome and the terms of a regression.
     """
 
     statistic: str
@@ -207,25 +212,27 @@ class MomentsView(View, frozen=True, tag="from_moments"):
 
 
 class MeanCountView(View, frozen=True, tag="count_of_mean"):
-    """The count that a mean measures too."""
+    """The count that a mean also measures."""
 
 
 class QuantilesView(View, frozen=True, tag="quantiles"):
-    """Quantiles of a tree; with `single` it is one number a group and not a list."""
+    """Quantiles of a tree; with `single` one number for each group instead of a list."""
 
     at: tuple[float, ...]
     single: bool = False
 
 
 class CoefficientsView(View, frozen=True, tag="per_term"):
-    """The numbers of a gradient, by name: chain by chain, class by class, and in each the intercept first.
+    """The numbers of a gradient, by name: chain by chain, class by class, each with the intercept first.
 
     Parameters
     ----------
     terms : tuple of str
+        Names of the terms.
     classes : tuple of Key
-        Of a multinomial regression.
+        Classes of a multinomial regression.
     chains : int
+        Number of gradients.
     """
 
     terms: tuple[str, ...]
@@ -234,11 +241,11 @@ class CoefficientsView(View, frozen=True, tag="per_term"):
 
 
 SingleView = PlainView | MomentsView | MeanCountView | QuantilesView
-"""What can be read off one part of a joint question."""
+"""Views of one part of a joint query."""
 
 
 class NamedColumn(msgspec.Struct, frozen=True):
-    """A column of a joint answer: which part, and what is read off it."""
+    """A column of a joint answer: its name, the index of its part, and the view of that part."""
 
     name: str
     part: int
@@ -250,9 +257,10 @@ class ColumnsView(View, frozen=True, tag="columns"):
 
     Parameters
     ----------
-    columns : tuple of Named
+    columns : tuple of NamedColumn
+        The columns.
     title : str
-        What they are together; the list of them if left out.
+        Description of the answer; by default the list of the columns.
     """
 
     columns: tuple[NamedColumn, ...]
@@ -289,11 +297,11 @@ def decoded(text: str, decoder: msgspec.json.Decoder[T]) -> T:
     Raises
     ------
     PlanError
-        The text is no such value.
+        The text is not such a value.
     """
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise PlanError(
-            f"plan: the text is not one that this version of dpnb knows ({error}); write one with to_json()"
+            f"plan: the text is not a plan of this version of dpnb ({error}); write one with to_json()"
         ) from None

@@ -1,4 +1,4 @@
-"""The groups of a partition, whose rows are tables of their own: how many there are, and as the ledger has them."""
+"""The parts of a partition, each a separate table: their keys, their number per unit, and their JSON in the ledger."""
 
 from __future__ import annotations
 
@@ -22,54 +22,54 @@ def part_keys(by: Expression, schema: Schema) -> tuple[Key, ...]:
     Raises
     ------
     PlanError
-        They are not public, or too many.
+        The keys are not public, or there are too many.
     """
     keys = public_keys_of(by, schema)
     if keys is None:
         raise PlanError(
-            f"partition: the values of {words(by)} are texts, and which there are is private; partition by a column of "
-            "dpnb.Categories, or by a condition"
+            f"partition: the values of {words(by)} are texts, and the set of texts is private; partition by a column "
+            "of dpnb.Categories, or by a condition"
         )
     if len(keys) > MAX_KEYS:
-        raise PlanError(f"partition: {words(by)} has {len(keys):,} values, and {MAX_KEYS:,} are the most; .cut() it")
+        raise PlanError(
+            f"partition: {words(by)} has {len(keys):,} values; at most {MAX_KEYS:,} are possible; .cut() it"
+        )
     return keys
 
 
-def parts_of_unit(unit: PrivacyUnit, keys: int, asked: Any) -> tuple[int, int | None]:
-    """In how many parts one unit can have rows, and the limit that has to be enforced for it, if any.
+def parts_of_unit(unit: PrivacyUnit, keys: int, requested: Any) -> tuple[int, int | None]:
+    """The number of parts in which one unit can have rows, and the limit that must be enforced, if any.
 
     Raises
     ------
     PlanError
-        What was asked for is no whole number of at least 1, or single rows are the unit.
+        The requested limit is not a whole number of at least 1, or each row is a unit.
     """
     natural = min(keys, unit.max_rows) if unit.max_rows is not None else keys
-    if asked is None:
+    if requested is None:
         return natural, None
-    number = whole_number(asked)
+    number = whole_number(requested)
     if number is None or number < 1:
         raise PlanError(
-            f"max_parts_per_unit: must be a whole number of at least 1; got {asked!r}; leave it out for all"
+            f"max_parts_per_unit: must be a whole number of at least 1; got {requested!r}; leave it out for all"
         )
     if unit.column is None and number != 1:
-        raise PlanError(
-            f"max_parts_per_unit: each row is a unit of its own and in one part; got {asked!r}; leave it out"
-        )
+        raise PlanError(f"max_parts_per_unit: each row is a unit and in one part; got {requested!r}; leave it out")
     return min(number, natural), number if number < natural else None
 
 
 def parts_to_json(source: TableSource, by: GroupLevel, most: int | None) -> dict[str, Any]:
-    """What all parts of a partition share, for the ledger; :func:`part_from_json` reads it."""
+    """The fields that all parts of a partition have in common, for the ledger; :func:`part_from_json` reads them."""
     return {"source": msgspec.to_builtins(source), "by": msgspec.to_builtins(by), "max_parts_per_unit": most}
 
 
 def part_from_json(stored: Mapping[str, Any], key: Key) -> PartSource:
-    """The part with a key, of what :func:`parts_to_json` wrote.
+    """The part with a key, from the fields that :func:`parts_to_json` wrote.
 
     Raises
     ------
     PlanError
-        It cannot be read.
+        The fields cannot be read.
     """
     try:
         source, by = msgspec.convert(stored["source"], TableSource), msgspec.convert(stored["by"], GroupLevel)
@@ -79,7 +79,7 @@ def part_from_json(stored: Mapping[str, Any], key: Key) -> PartSource:
 
 
 def table_of(source: TableSource) -> str:
-    """The table that a part is of."""
+    """The name of the table that contains a part; empty for a join."""
     while isinstance(source, PartSource):
         source = source.source
     return source if isinstance(source, str) else ""

@@ -1,4 +1,4 @@
-"""One question as a frozen value: what is measured, of which rows, for which groups.  Holds no data."""
+"""A query as a frozen value: what is measured, of which rows, for which groups.  Holds no data."""
 
 from __future__ import annotations
 
@@ -42,24 +42,26 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
 
 
 class GroupLevel(msgspec.Struct, frozen=True):
-    """One level of groups: a name for it, and the expression whose values make the groups."""
+    """One level of groups: its name, and the expression whose values are the groups."""
 
     name: str
     expression: Expression
 
 
 class PartSource(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
-    """The rows of one group, as a table of their own.
+    """The rows of one group, as a separate table.
 
     Parameters
     ----------
-    source : str, Joined or PartOf
-    by : Group
+    source : str, Join or PartSource
+        The table that is partitioned.
+    by : GroupLevel
+        The groups of the partition.
     key : str, int, float or bool
-        Whose group.
+        Key of the group.
     max_parts_per_unit : int, optional
-        A unit's rows count in so many groups only, the first by the hash of `contribution`; left out where a unit
-        cannot be in more than are paid for.
+        A unit's rows count in at most this many groups, the first by the hash of `contribution`; None if a unit cannot
+        be in more groups than are charged.
     """
 
     source: TableSource
@@ -77,21 +79,22 @@ class Plan(
     frozen=True,
     omit_defaults=True,
 ):
-    """What is measured.
+    """What is measured, of which rows, for which groups.
 
     Parameters
     ----------
     aggregation : Measured
+        What is measured.
     where : expression, optional
         Only rows for which it is true count.
-    group_by : tuple of Group
-        Every key gets an answer, also one without rows.
+    group_by : tuple of GroupLevel
+        The levels of groups; every key has an answer, even without rows.
     group_keys : tuple of tuple, optional
-        The groups' public keys, one value a level; left out, every combination of the levels' public values.
-    contribution_bounds : Limits
-        Tighter limits of a unit's contribution than the session's.
-    source : str, Joined or PartOf
-        Which table.
+        The groups' public keys, one value for each level; None for every combination of the levels' public values.
+    contribution_bounds : ContributionBounds
+        Limits of a unit's contribution, in addition to the session's.
+    source : str, Join or PartSource
+        The table.
     """
 
     aggregation: Measured
@@ -118,7 +121,7 @@ class Plan(
 
     @property
     def words(self) -> str:
-        """The question in words, for example ``mean of mdvis by coins where female == 1``."""
+        """The query in words, for example ``mean of mdvis by coins where female == 1``."""
         return describe_plan(self, PlainView())
 
     @property
@@ -137,16 +140,16 @@ class Plan(
 
 
 _PLANS: msgspec.json.Decoder[Plan] = msgspec.json.Decoder(Plan)
-"""Made once, at import, with all that a plan may hold: see `aggregations`."""
+"""Made once, at import: see `dpnb._plan.measurements`."""
 
 
 def column(name: str) -> GroupLevel:
-    """A level of groups that is a column itself."""
+    """A level of groups that is a column."""
     return GroupLevel(name, Column(name))
 
 
 def check_plan(plan: Plan, schema: Schema) -> None:
-    """Refuse a plan that the schema gives no meaning or no bound.
+    """Refuse a plan that is undefined or unbounded under the schema.
 
     Raises
     ------
@@ -159,20 +162,22 @@ def check_plan(plan: Plan, schema: Schema) -> None:
         _check_aggregation(part.aggregation, schema)
     if isinstance(plan.aggregation, Gradient) and (plan.group_by or plan.contribution_bounds.max_norm is not None):
         raise PlanError(
-            f"{plan.words}: a gradient is of all rows together, and a unit's is scaled to clip_norm=; leave groups and "
-            "max_norm_per_unit out, or filter the rows by df[...]"
+            f"{plan.words}: a gradient is over all rows, and each unit's is scaled to clip_norm=; leave out groups and "
+            "max_norm_per_unit, or filter the rows by df[...]"
         )
     names = [group.name for group in plan.group_by]
     for name in names:
         if names.count(name) > 1:
-            raise PlanError(f"{plan.words}: groups must have different names; got {name!r} twice; .assign() one anew")
+            raise PlanError(
+                f"{plan.words}: groups must have different names; got {name!r} twice; rename one with .assign()"
+            )
     if isinstance(plan.aggregation, Discovery):
         for group in plan.group_by:
             public_keys_of(group.expression, schema)
     elif plan.group_by:
         group_keys(plan, schema)
     if plan.where is not None and not isinstance(dtype_of(plan.where, schema), Boolean):
-        raise PlanError(f"{words(plan.where)}: rows are chosen by a condition, such as df['x'] > 1")
+        raise PlanError(f"{words(plan.where)}: rows must be filtered by a condition, such as df['x'] > 1")
 
 
 def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
@@ -181,23 +186,23 @@ def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
     Raises
     ------
     PlanError
-        They are not public, or too many.
+        The keys are not public, or there are too many.
     """
-    listed = [public_keys_of(group.expression, schema) for group in plan.group_by]
+    level_keys = [public_keys_of(group.expression, schema) for group in plan.group_by]
     if plan.group_keys is not None:
         return plan.group_keys
     total = 1
-    for group, values in zip(plan.group_by, listed, strict=True):
+    for group, values in zip(plan.group_by, level_keys, strict=True):
         if values is None:
             raise PlanError(
-                f"groups of {group.name!r}: are texts, and which there are is private; give the public ones as "
-                f"groupby({group.name!r}, keys=[...]), or ask .discover({group.name!r}) for the common ones first"
+                f"groups of {group.name!r}: are texts, and the set of texts is private; give the public ones as "
+                f"groupby({group.name!r}, keys=[...]), or find common ones by .discover({group.name!r}) first"
             )
         total *= len(values)
     if total > MAX_KEYS:
-        raise PlanError(f"{plan.words}: has {total:,} groups, and {MAX_KEYS:,} are the most; give keys=[...]")
+        raise PlanError(f"{plan.words}: has {total:,} groups; at most {MAX_KEYS:,} are possible; give keys=[...]")
     keys: list[tuple[Key, ...]] = [()]
-    for values in listed:
+    for values in level_keys:
         keys = [(*key, value) for key in keys for value in values or ()]
     return tuple(keys)
 
@@ -214,7 +219,7 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
                 numeric_dtype_of(node, schema, "moments")
             for node in categories:
                 if len(public_keys_of(node, schema) or ()) < 2:
-                    raise PlanError(f"regress: {words(node)} must have at least two public values to tell apart")
+                    raise PlanError(f"regress: {words(node)} must have at least two public values")
         case Gradient() | ModelLoss():
             check_gradient(aggregation, schema)
         case Sum(node) | Mean(node) | QuantileTree(node):
@@ -227,7 +232,7 @@ def describe_plan(plan: Plan, view: AnyView) -> str:
 
 
 def describe_source(source: TableSource) -> str:
-    """A table by its name, a join by both, a part by its key."""
+    """A table by its name, a join by both names, a part by its key."""
     if isinstance(source, Join):
         return f"{describe_source(source.left)} joined with {describe_source(source.right)}"
     if isinstance(source, PartSource):

@@ -1,7 +1,7 @@
-"""Whom the promise protects, and how much one of them may contribute to a question.
+"""The privacy unit, and the limits of one unit's contribution to a query.
 
-The bounds are the curator's, in words that a curator has: rows of a unit, groups in which a unit has rows, rows of a
-unit in one group, or the length of what a unit adds altogether.  A question may tighten them, never loosen them.
+The curator declares the limits: on the rows of a unit, the groups in which a unit has rows, the rows of a unit in one
+group, or the norm of a unit's whole contribution.  A query may tighten them, never loosen them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ContributionBounds(
     frozen=True,
     omit_defaults=True,
 ):
-    """How much of one unit counts in one question; None where nothing is said.
+    """Limits on the contribution of one unit to one query; None means no limit.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class ContributionBounds(
     max_rows_per_group : int, optional
         Rows of a unit in one group.
     max_norm : float, optional
-        Length (L2 norm) of the vector that a unit adds, as a multiple of the longest that one row can add; a longer
-        one is scaled down.
+        L2 norm of the vector that a unit adds, as a multiple of the largest norm that one row can add; a longer
+        vector is scaled down.
     """
 
     max_rows: int | None = None
@@ -47,16 +47,16 @@ class ContributionBounds(
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            value, least = getattr(self, name), SHORTEST_NORM if name == "max_norm" else 1
-            if value is not None and not least <= value <= MOST:
-                raise SchemaError(f"{name}: must lie between {least} and 2**31; got {value!r}")
+            value, minimum = getattr(self, name), SHORTEST_NORM if name == "max_norm" else 1
+            if value is not None and not minimum <= value <= MOST:
+                raise SchemaError(f"{name}: must lie between {minimum} and 2**31; got {value!r}")
 
     def rows_below(self, most: int | None) -> int | None:
-        """The limit on rows, in a table where a unit has at most `most`; None where that changes nothing."""
+        """The limit on rows in a table where a unit has at most `most`; None if the limit changes nothing there."""
         return self.max_rows if most is None or (self.max_rows is not None and self.max_rows < most) else None
 
     def by_rank(self, most: int | None) -> bool:
-        """Whether it takes an order of each unit's rows to tell which of them count."""
+        """Whether each unit's rows must be ranked to decide which of them count."""
         return self.rows_below(most) is not None or self.max_rows_per_group is not None
 
     def tightened(self, other: ContributionBounds) -> ContributionBounds:
@@ -67,16 +67,16 @@ class ContributionBounds(
 
 
 class PrivacyUnit(msgspec.Struct, frozen=True):
-    """Whose presence is protected.
+    """The entity whose presence is protected.
 
     Parameters
     ----------
     column : str, optional
-        The column that says whose a row is; None when every row is its own unit.
+        The column with the name of the unit to which a row belongs; None if each row is a unit.
     max_rows : int, optional
-        At most this many rows of a unit count; 1 for rows, None where only `contribution_bounds` bound a unit.
-    contribution_bounds : Limits
-        What else bounds a unit, in every question.
+        At most this many rows of a unit count; 1 if rows are units, None if only `contribution_bounds` limit a unit.
+    contribution_bounds : ContributionBounds
+        Further limits that apply to every query.
     """
 
     column: str | None = None
@@ -88,22 +88,23 @@ class PrivacyUnit(msgspec.Struct, frozen=True):
         """The unit in words, for example ``one zper (at most 5 rows)``."""
         if self.column is None:
             return "one row"
-        said = describe_bounds(self.contribution_bounds.tightened(ContributionBounds(max_rows=self.max_rows)))
-        return f"one {self.column} ({said})"
+        limits = describe_bounds(self.contribution_bounds.tightened(ContributionBounds(max_rows=self.max_rows)))
+        return f"one {self.column} ({limits})"
 
 
 def describe_bounds(limits: ContributionBounds) -> str:
     """The limits in words, for example ``at most 5 rows, in at most 2 groups``."""
-    said = []
+    texts = []
     if limits.max_rows is not None:
-        said.append(f"at most {limits.max_rows} row{'s' if limits.max_rows > 1 else ''}")
+        texts.append(f"at most {limits.max_rows} row{'s' if limits.max_rows > 1 else ''}")
     if limits.max_groups is not None:
-        said.append(f"in at most {limits.max_groups} group{'s' if limits.max_groups > 1 else ''}")
+        texts.append(f"in at most {limits.max_groups} group{'s' if limits.max_groups > 1 else ''}")
     if limits.max_rows_per_group is not None:
-        said.append(f"at most {limits.max_rows_per_group} row{'s' if limits.max_rows_per_group > 1 else ''} in a group")
+        plural = "s" if limits.max_rows_per_group > 1 else ""
+        texts.append(f"at most {limits.max_rows_per_group} row{plural} in a group")
     if limits.max_norm is not None:
-        said.append(f"scaled to at most {limits.max_norm:g} times the longest row")
-    return ", ".join(said)
+        texts.append(f"scaled to at most {limits.max_norm:g} times the longest row")
+    return ", ".join(texts)
 
 
 def privacy_unit_from(
@@ -120,15 +121,15 @@ def privacy_unit_from(
     Raises
     ------
     SchemaError
-        A limit is given without a unit, nothing bounds a unit's contribution, a limit is out of its range, or the
+        A limit is given without a privacy unit, nothing bounds a unit's contribution, a limit is out of range, or the
         unit is also a column of the schema.
     """
     limits = bounds_from(rows=rows, groups=groups, rows_per_group=rows_per_group, norm=norm)
     if column is None:
         if limits != ContributionBounds():
             raise SchemaError(
-                f"privacy_unit: needed for {_given(limits)}; name the column that says whose a row is, or leave all "
-                "of it out to protect single rows"
+                f"privacy_unit: required with {_arguments(limits)}; name the column that identifies the unit of a row, "
+                "or leave out the limits to protect single rows"
             )
         return PrivacyUnit()
     if not isinstance(column, str) or not column:
@@ -139,13 +140,13 @@ def privacy_unit_from(
         and (limits.max_groups is None or limits.max_rows_per_group is None)
     ):
         raise SchemaError(
-            f"max_rows_per_unit: required with privacy_unit={column!r}; say how many rows of one unit may count, or "
-            "bound a unit by max_norm_per_unit=, or by max_groups_per_unit= with max_rows_per_group="
+            f"max_rows_per_unit: required with privacy_unit={column!r}; give the number of rows of one unit that may "
+            "count, or bound a unit by max_norm_per_unit=, or by max_groups_per_unit= with max_rows_per_group="
         )
     if column in schema:
         raise SchemaError(
-            f"privacy_unit: {column!r} is also in the schema; leave it out of the schema, since what names a person "
-            "is not something to ask about"
+            f"privacy_unit: {column!r} is also in the schema; leave it out of the schema, since the column that "
+            "identifies the units cannot be queried"
         )
     return PrivacyUnit(
         column, limits.max_rows, ContributionBounds(None, limits.max_groups, limits.max_rows_per_group, limits.max_norm)
@@ -153,12 +154,12 @@ def privacy_unit_from(
 
 
 def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: object) -> ContributionBounds:
-    """Check the limits of a session or of one question.
+    """Check the limits of a session or of one query.
 
     Raises
     ------
     SchemaError
-        A limit is out of its range.
+        A limit is out of range.
     """
     checked = []
     for name, value in (
@@ -181,20 +182,20 @@ def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: o
     return ContributionBounds(checked[0], checked[1], checked[2])
 
 
-def effective_bounds(unit: PrivacyUnit, asked: ContributionBounds) -> ContributionBounds:
-    """What bounds a unit in a question.
+def effective_bounds(unit: PrivacyUnit, requested: ContributionBounds) -> ContributionBounds:
+    """The limits of a unit's contribution to a query that requests tighter ones.
 
     Raises
     ------
     PlanError
-        Single rows are the unit, and the question limits what is one row anyway.
+        Each row is a unit, and the query limits the rows of a unit.
     """
-    if unit.column is None and asked != ContributionBounds():
-        raise PlanError(f"limit: each row is a unit of its own here; got {_given(asked)}; leave it out")
-    return unit.contribution_bounds.tightened(ContributionBounds(max_rows=unit.max_rows)).tightened(asked)
+    if unit.column is None and requested != ContributionBounds():
+        raise PlanError(f"limit: each row is a privacy unit here; got {_arguments(requested)}; leave it out")
+    return unit.contribution_bounds.tightened(ContributionBounds(max_rows=unit.max_rows)).tightened(requested)
 
 
-def _given(limits: ContributionBounds) -> str:
+def _arguments(limits: ContributionBounds) -> str:
     names = ("max_rows_per_unit", "max_groups_per_unit", "max_rows_per_group", "max_norm_per_unit")
     values = (getattr(limits, field) for field in limits.__struct_fields__)
     return ", ".join(f"{name}={value!r}" for name, value in zip(names, values, strict=True) if value is not None)

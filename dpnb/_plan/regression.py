@@ -1,13 +1,13 @@
-"""What a regression that is fitted step by step is of: its terms and their scales.  Holds no data.
+"""The terms and scales of a regression that is fitted step by step.  Holds no data.
 
-The terms are an intercept, the number columns brought to -1 to 1 by the bounds that the schema gives them, and an
-indicator for each value of a category (or condition) but the first.  A row's linear predictor is the sum of
-coefficient times term; of a multinomial regression there is one for each class.
+The terms are an intercept, the numeric columns scaled to -1 to 1 by their bounds in the schema, and an indicator for
+each value of a category (or condition) except the first.  A row's linear predictor is the sum of coefficient times
+term; a multinomial regression has one for each class.
 
 ===========  ===========================  ========================  ===============================================
 family       outcome                      what is predicted         loss of a row, with linear predictor e
 ===========  ===========================  ========================  ===============================================
-linear       a number, brought to -1..1   e                         (e - y)^2 / 2
+linear       a number, scaled to -1..1    e                         (e - y)^2 / 2
 logistic     a condition, or two values   1 / (1 + exp(-e))         log(1 + exp(e)) - y e
 poisson      a number of at least 0       exp(e)                    exp(e) - y e
 multinomial  one of several values        exp(e_k) / sum exp(e_j)   log(sum exp(e_j)) - e_y
@@ -35,7 +35,7 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 MOST_CLASSES = 1000
 MOST_TERMS = 100_000
 LARGEST = 2.0**20
-"""A coefficient is at most so large, of columns that are brought to -1 to 1."""
+"""Largest absolute value of a coefficient, for columns that are scaled to -1 to 1."""
 
 SMALLEST_CLIP, LARGEST_CLIP = 2.0**-100, 2.0**100
 
@@ -47,13 +47,13 @@ class RegressionDesign:
     Parameters
     ----------
     middles, reaches : tuple of float
-        Of the number columns: middle, and half of the distance, of their bounds.
+        Middle and half-width of the bounds of the numeric columns.
     sizes : tuple of int
-        Indicators of each category.
+        Number of indicators of each category.
     outcome : (float, float)
-        Middle, and half of the distance, of the outcome's bounds; (0, 1) for what is no number.
+        Middle and half-width of the outcome's bounds; (0, 1) if the outcome is not a number.
     classes : tuple of Key
-        Of a multinomial outcome; empty for the others.
+        Classes of a multinomial outcome; empty for the other families.
     """
 
     middles: tuple[float, ...]
@@ -64,17 +64,17 @@ class RegressionDesign:
 
     @property
     def terms(self) -> int:
-        """Intercept, numbers and indicators."""
+        """Number of terms: intercept, numeric columns and indicators."""
         return 1 + len(self.middles) + sum(self.sizes)
 
     @property
     def width(self) -> int:
-        """Coefficients: the terms, or for several classes those of each."""
+        """Number of coefficients: one for each term, and for several classes for each class."""
         return self.terms * max(1, len(self.classes))
 
     @property
     def longest_squared(self) -> int:
-        """The square of the longest vector of terms that a row can have."""
+        """The largest squared norm of a row's vector of terms."""
         return 1 + len(self.middles) + len(self.sizes)
 
 
@@ -84,55 +84,56 @@ def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
     Raises
     ------
     PlanError
-        Its outcome or a column is of another kind than the family or the place needs, or one stands twice.
+        The outcome or a column has the wrong type, or a column occurs twice.
     """
     nodes = (model.outcome, *model.columns, *model.categories)
     if len(set(nodes)) != len(nodes):
-        raise PlanError("fit: each column may stand once, as the outcome or in on=; one stands twice")
+        raise PlanError("fit: each column may occur once, as the outcome or in on=; one occurs twice; remove it")
     scales = [_scale(node, schema) for node in model.columns]
     sizes = tuple(_indicators(node, schema) for node in model.categories)
-    found = RegressionDesign(
+    terms = RegressionDesign(
         tuple(middle for middle, _ in scales),
         tuple(reach for _, reach in scales),
         sizes,
         _outcome(model, schema),
         _classes(model, schema),
     )
-    if found.width > MOST_TERMS:
-        raise PlanError(f"fit: {found.width:,} coefficients are too many; {MOST_TERMS:,} are the most")
-    return found
+    if terms.width > MOST_TERMS:
+        raise PlanError(f"fit: {terms.width:,} coefficients are too many; at most {MOST_TERMS:,} are possible")
+    return terms
 
 
 def outcome_values(node: Expression, schema: Schema) -> tuple[Key, ...]:
-    """The public values of an outcome that is one of several.
+    """The public values of a categorical outcome.
 
     Raises
     ------
     PlanError
-        They are not public.
+        The values are not public.
     """
     values = public_keys_of(node, schema)
     if values is None:
         raise PlanError(
-            f"fit: the values of {words(node)} are texts, and which there are is private; declare them as "
+            f"fit: the values of {words(node)} are texts, and the set of texts is private; declare them as "
             "dpnb.Categories, or compare with one of them, as in df['x'] == 'a'"
         )
     return values
 
 
 def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
-    """Refuse what a plan says of a regression if the schema gives it no meaning.
+    """Refuse the regression of a plan if it is undefined under the schema.
 
     Raises
     ------
     PlanError
+        The model, its coefficients or clip_norm are invalid.
     """
-    made = design(aggregation.model, schema)
+    terms = design(aggregation.model, schema)
     at = aggregation.at if isinstance(aggregation, Gradient) else (aggregation.at,)
     if not at:
         raise PlanError("fit: a gradient needs coefficients at which it is taken; got none")
     for coefficients in at:
-        _check_coefficients(coefficients, made)
+        _check_coefficients(coefficients, terms)
     if isinstance(aggregation, Gradient) and not SMALLEST_CLIP <= aggregation.clip_norm <= LARGEST_CLIP:
         raise PlanError(f"fit: clip_norm must be from 2**-100 to 2**100; got {aggregation.clip_norm!r}; 1 is usual")
 
@@ -145,34 +146,34 @@ def describe_model(model: RegressionModel) -> str:
 
 
 def is_class(model: RegressionModel) -> bool:
-    """Whether the outcome is one of several values, so that a prediction is right or wrong."""
+    """Whether the outcome is categorical, so that a prediction is right or wrong."""
     return model.family in ("logistic", "multinomial")
 
 
-def _check_coefficients(coefficients: Coefficients, made: RegressionDesign) -> None:
-    if len(coefficients) != made.width:
-        raise PlanError(f"fit: this regression has {made.width} coefficients; got {len(coefficients)}")
+def _check_coefficients(coefficients: Coefficients, terms: RegressionDesign) -> None:
+    if len(coefficients) != terms.width:
+        raise PlanError(f"fit: this regression has {terms.width} coefficients; got {len(coefficients)}")
     if not all(-LARGEST <= value <= LARGEST for value in coefficients):
         raise PlanError(
-            "fit: a coefficient of columns brought to -1 to 1 is at most 2**20 in size; take a smaller learning rate"
+            "fit: a coefficient of columns scaled to -1 to 1 is at most 2**20 in size; use a smaller learning rate"
         )
 
 
 def _scale(node: Expression, schema: Schema) -> tuple[float, float]:
-    """Middle and half of the distance of an expression's bounds."""
+    """Middle and half-width of an expression's bounds."""
     number = numeric_dtype_of(node, schema, "fit")
     middle, reach = number.low / 2 + number.high / 2, number.high / 2 - number.low / 2
     if reach < NARROWEST_RANGE * number.magnitude / 2 or not math.isfinite(1 / reach if reach else math.inf):
         raise PlanError(
             f"fit: {words(node)} has the bounds {number.low:g} and {number.high:g}, which must be at least 2**-20 of "
-            "the larger one's size apart; leave out what is constant"
+            "the larger one's size apart; leave out constant columns"
         )
     return middle, reach
 
 
 def _indicators(node: Expression, schema: Schema) -> int:
     if not isinstance(dtype_of(node, schema), Categorical | Boolean) or len(public_keys_of(node, schema) or ()) < 2:
-        raise PlanError(f"fit: {words(node)} must have at least two public values to tell apart")
+        raise PlanError(f"fit: {words(node)} must have at least two public values")
     return len(public_keys_of(node, schema) or ()) - 1
 
 
@@ -198,7 +199,7 @@ def _classes(model: RegressionModel, schema: Schema) -> tuple[Key, ...]:
         if len(values) != 2:
             raise PlanError(
                 f"fit: the outcome of a logistic regression must be a condition or have two values; "
-                f"{words(model.outcome)} has {len(values)}; compare it, as in df['x'] > 1, or take family='multinomial'"
+                f"{words(model.outcome)} has {len(values)}; compare it, as in df['x'] > 1, or use family='multinomial'"
             )
         return ()
     if not 2 <= len(values) <= MOST_CLASSES:

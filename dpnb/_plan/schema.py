@@ -1,4 +1,4 @@
-"""What the curator declares of the columns that an analyst may use."""
+"""The schema: the curator's declaration of the columns that an analyst may use."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ import numpy as np
 from dpnb.errors import SchemaError
 
 Key = bool | int | float | str
-"""A category, and so the key of a group."""
+"""A category, and so a possible key of a group."""
 
 Outside = Literal["clamp", "drop"]
-"""What becomes of a value outside the bounds: it counts as the nearer bound, or as a null."""
+"""How a value outside the bounds counts: as the nearer bound, or as a null."""
 
 MIDNIGHT, END_OF_DAY = "T00:00:00", "T23:59:59.999999"
-"""The time that completes a day alone, at its beginning and at its end."""
+"""The time that is added to a date without a time: the beginning or the end of the day."""
 
 EXACT = 2**53
 """Doubles hold every integer up to here."""
 
 GREATEST, LEAST = 1e100, 1e-100
-"""A number in a schema or a question is 0, or its absolute value lies between these: squares, grid steps and the widths
+"""A number in a schema or a query is 0, or its absolute value lies between these: squares, grid steps and the widths
 of leaves are then normal doubles, and no step of an evaluation overflows."""
 
 SIZES = f"0, or between {LEAST:g} and {GREATEST:g} in size"
-"""The same in words."""
+"""This rule in words, for error messages."""
 
 NARROWEST_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
@@ -42,21 +42,22 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
     Parameters
     ----------
     low, high : float
-        ``low < high``, each 0, or between 1e-100 and 1e100 in size.  What is not a finite number does not count at all.
+        ``low < high``, each 0, or between 1e-100 and 1e100 in absolute value.  Values that are not finite numbers do
+        not count.
     integer : bool
         Whether the column holds whole numbers; a fraction is rounded to the nearest.  Its values can then be groups,
-        and its quantiles are whole.
+        and its quantiles are whole numbers.
     outside : {"clamp", "drop"}
-        What becomes of a value outside the bounds.  With ``"clamp"`` it counts as the nearer bound: means are then of
-        clamped values, and in a histogram such values pile up in the first and the last bin.  With ``"drop"`` it
-        counts as a null, as if the row had nothing in this column; the row still counts where the column is not used.
-        The choice is part of the promise, so a ledger serves only one of the two.
+        How a value outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: means are then of
+        clamped values, and in a histogram such values accumulate in the first and the last bin.  With ``"drop"`` it
+        counts as a null, as if the row had no value in this column; the row still counts where the column is not used.
+        The choice is part of the guarantee, so a ledger can be used with only one of the two.
 
     Raises
     ------
     SchemaError
-        A bound is not a number of such a size (or not a whole one where all are), the bounds are reversed or equal, or
-        lie so close together that their difference is lost beside their size; or `outside` is neither word.
+        A bound is not a number in that range (or not a whole number although `integer` is true), the bounds are
+        reversed, equal, or too close together relative to their size; or `outside` is another value.
     """
 
     low: float
@@ -67,11 +68,10 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             msgspec.structs.force_setattr(self, name, _finite(getattr(self, name), name))
-        given: object = self.integer
-        if not isinstance(given, bool) or (given and not (self.low.is_integer() and self.high.is_integer())):
+        integer: object = self.integer
+        if not isinstance(integer, bool) or (integer and not (self.low.is_integer() and self.high.is_integer())):
             raise SchemaError(
-                f"Bounded: integer must be True or False, and with True both bounds whole; got "
-                f"integer={self.integer!r}, "
+                f"Bounded: integer must be True or False, and with True both bounds whole; got integer={integer!r}, "
                 f"low={self.low!r}, high={self.high!r}"
             )
         if not self.low < self.high:
@@ -88,24 +88,24 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
 
     @property
     def magnitude(self) -> float:
-        """Largest absolute value that a row can have."""
+        """Largest absolute value of the clamped column."""
         return max(abs(self.low), abs(self.high))
 
 
 class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"):
-    """A column that takes one of a declared, public list of values.
+    """A column whose values are in a declared, public list.
 
     Parameters
     ----------
     values : list of str, int, float or bool
-        In the order in which groups are to appear; a number is 0, or between 1e-100 and 1e100 in size.  A value of the
-        table that is not listed does not count.
+        The categories, in the order of the groups in answers; a number is 0, or between 1e-100 and 1e100 in absolute
+        value.  A value of the table that is not listed does not count.
 
     Raises
     ------
     SchemaError
-        The list is empty, holds a duplicate (1, 1.0 and True are one value), or something that is not a plain value of
-        such a size.
+        The list is empty, contains a duplicate (1, 1.0 and True are one value), a value of another type or a number
+        out of range.
     """
 
     values: tuple[Key, ...]
@@ -115,18 +115,18 @@ class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"
 
     @property
     def numeric(self) -> bool:
-        """Whether every category is a number, so that categories have an order."""
+        """Whether every category is a number, so that the categories have an order."""
         return all(isinstance(value, int | float) for value in self.values)
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
-    """A column of texts that are not public: names, codes, whatever was typed in.
+    """A column of texts that are not public: names, codes, free text.
 
-    It may be compared with texts that the analyst already knows, and its groups may be given, or discovered under
-    privacy.  A number counts as its decimal text; nothing else counts.
+    It can be compared with texts that the analyst already knows, and grouped by given keys or by keys that are
+    discovered under differential privacy.  A number counts as its decimal text; values of other types do not count.
 
-    Integers above 2**53 need a column type that keeps them, such as ``Int64`` or ``int64[pyarrow]`` of pandas: beside a
-    null or a fraction pandas converts them to doubles, whose texts differ.
+    Integers above 2**53 need a column type that preserves them, such as ``Int64`` or ``int64[pyarrow]`` of pandas: in
+    a column with nulls or fractions pandas converts them to doubles, whose texts differ.
     """
 
 
@@ -136,20 +136,20 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_def
     Parameters
     ----------
     first, last : str or date
-        ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is taken
-        too.  A time zone is converted to UTC.  A day alone (a text without a time, or a `datetime.date`) is the whole
+        ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is also
+        accepted.  A time zone is converted to UTC.  A date without a time (a text, or a `datetime.date`) is the whole
         day: as `first` it means its first instant, as `last` its last microsecond.  To end at midnight give the time
-        too, as in ``"1974-11-01T00:00:00"``.  That is also what a day alone meant in ledgers made by older versions of
-        dpnb.
+        too, as in ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without a time in ledgers made by
+        older versions of dpnb.
     outside : {"clamp", "drop"}
-        What becomes of a moment outside.  With ``"clamp"`` it counts as the nearer end: moments after `last` pile up
-        in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had nothing in this column.
-        The choice is part of the promise, so a ledger serves only one of the two.
+        How a time outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: times after `last`
+        accumulate in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had no value in this
+        column.  The choice is part of the guarantee, so a ledger can be used with only one of the two.
 
     Raises
     ------
     SchemaError
-        A bound is not a date, they are reversed or equal, or `outside` is neither word.
+        A bound is not a date, the bounds are reversed or equal, or `outside` is another value.
     """
 
     first: str
@@ -158,10 +158,10 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_def
 
     def __post_init__(self) -> None:
         for name in ("first", "last"):
-            given = getattr(self, name)
-            text = iso_time(given, f"Dates: {name}")
+            value = getattr(self, name)
+            text = iso_time(value, f"Dates: {name}")
             if name == "last" and len(text) == len("1974-11-01"):
-                text += END_OF_DAY if _is_day_alone(given) else MIDNIGHT
+                text += END_OF_DAY if _is_date_only(value) else MIDNIGHT
             msgspec.structs.force_setattr(self, name, text)
         _check_outside(self.outside, "Dates")
         if not self.low < self.high:
@@ -193,7 +193,7 @@ def schema_from(columns: object) -> Schema:
     Raises
     ------
     SchemaError
-        Not a mapping, empty, or with an entry that is no column type.
+        `columns` is not a mapping, is empty, or has an entry that is not a column type.
     """
     if not isinstance(columns, Mapping) or not columns:
         raise SchemaError(
@@ -209,17 +209,17 @@ def schema_from(columns: object) -> Schema:
 
 
 def iso_time(value: object, what: str) -> str:
-    """A date or point in time as ISO text in UTC, without a zone.
+    """A date or point in time as ISO text in UTC, without a time zone.
 
     Raises
     ------
     SchemaError
-        It is none.
+        `value` is neither.
     """
     try:
         if isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()
-        elif hasattr(value, "floor") and hasattr(value, "to_pydatetime"):  # pandas' own kind, with nanoseconds
+        elif hasattr(value, "floor") and hasattr(value, "to_pydatetime"):  # pandas.Timestamp, with nanoseconds
             value = value.floor("us").to_pydatetime()
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(moment, datetime):
@@ -232,8 +232,8 @@ def iso_time(value: object, what: str) -> str:
     raise SchemaError(f"{what}: must be a date such as '1974-11-01', or a point in time; got {value!r}")
 
 
-def _is_day_alone(value: object) -> bool:
-    """Whether a value that :func:`iso_time` takes has a day and no time."""
+def _is_date_only(value: object) -> bool:
+    """Whether a value that :func:`iso_time` accepts is a date without a time."""
     if isinstance(value, str):
         try:
             date.fromisoformat(value)
@@ -246,18 +246,18 @@ def _is_day_alone(value: object) -> bool:
 
 
 def seconds_of(iso: str) -> float:
-    """Seconds from the beginning of 1970 to an ISO text that :func:`iso_time` made."""
+    """Seconds from the beginning of 1970 to a time, given as a text that :func:`iso_time` returned."""
     return (datetime.fromisoformat(iso) - datetime(1970, 1, 1)).total_seconds()
 
 
 def whole_number(value: object) -> int | None:
-    """An integer of any library as an int; None for anything else, truth values included."""
+    """A Python or numpy integer as an int; None for any other value, including bools."""
     value = plain(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def encodable(text: str) -> bool:
-    """Whether a text can be written to a file: half of a surrogate pair cannot."""
+    """Whether a text can be encoded as UTF-8; half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -266,7 +266,7 @@ def encodable(text: str) -> bool:
 
 
 def text_of(value: object) -> str | None:
-    """A value of a text column as text: a number as its shortest decimal, so that 7 and 7.0 are one; else None."""
+    """A value of a text column as text: a number as its shortest decimal, so that 7 and 7.0 are equal; else None."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
@@ -275,19 +275,19 @@ def text_of(value: object) -> str | None:
 
 
 def of_usual_size(number: float) -> bool:
-    """Whether a number is 0, or between `LEAST` and `GREATEST` in size; false for NaN and for huge integers."""
+    """Whether a number is 0, or its absolute value is between `LEAST` and `GREATEST`; false for NaN."""
     return number == 0 or LEAST <= abs(number) <= GREATEST
 
 
 def plain(value: Any) -> Any:
-    """Turn a numpy scalar into the Python value it holds; anything else stays."""
+    """A numpy scalar as a Python value; any other value unchanged."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "shape", None) == () else value
 
 
-def _check_outside(given: object, what: str) -> None:
-    if not isinstance(given, str) or given not in get_args(Outside):
-        raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {given!r}; the default is 'clamp'")
+def _check_outside(outside: object, what: str) -> None:
+    if not isinstance(outside, str) or outside not in get_args(Outside):
+        raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {outside!r}; the default is 'clamp'")
 
 
 def _finite(value: Any, name: str) -> float:
@@ -310,11 +310,11 @@ def _categories(values: object) -> tuple[Key, ...]:
     if not keys:
         raise SchemaError("Categories: must hold at least one value; got an empty list")
     for key in keys:
-        odd = (isinstance(key, float) and not math.isfinite(key)) or (isinstance(key, str) and not encodable(key))
-        if odd or not isinstance(key, bool | int | float | str):
+        invalid = (isinstance(key, float) and not math.isfinite(key)) or (isinstance(key, str) and not encodable(key))
+        if invalid or not isinstance(key, bool | int | float | str):
             raise SchemaError(
                 f"Categories: each value must be a str, a bool or a finite number; got {key!r}; "
-                "rows with nothing in the column do not count and need no category"
+                "rows with a null in the column do not count and need no category"
             )
         if isinstance(key, int) and abs(key) >= 2**63:
             raise SchemaError(f"Categories: an int must fit 64 bits; got {key!r}; use text for longer codes")

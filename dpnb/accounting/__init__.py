@@ -1,43 +1,43 @@
 """Fully adaptive composition as pure mathematics: no files, clock, randomness or tables.
 
-Which theorem is where?  The docstring of each subpackage has the same table, line by line.  The names of `__all__`, and
-those of ``conversions`` and ``individual``, are the public library; each has an example.
+The table below lists the theorem behind each module; the docstring of each subpackage has the details.  The names in
+`__all__`, and those of ``conversions`` and ``individual``, are the public library; each has an example.
 
 =================  ====================================================================================
 exact              what a float means; directed rounding
-losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP: what one release costs, as exact numbers
-conversions        one figure as another: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
-                   (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); the simple forms of the papers too
-convert            one kind of loss as another, where a theorem allows it
-filters            they refuse.  GDPFilter: Smith and Thakurta 2022, Theorem 1.  ZCDPFilter: Whitehouse et
+losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP: the loss of one release, as exact numbers
+conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
+                   (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); also the simple forms of the papers
+convert            between kinds of loss, where a theorem allows it
+filters            refuse a loss.  GDPFilter: Smith and Thakurta 2022, Theorem 1.  ZCDPFilter: Whitehouse et
                    al. 2023, Theorem 1; Feldman and Zrnic 2021, Remark 4.4.  RDPFilter: Feldman and Zrnic
                    2021, Theorem 4.3.  ApproxDPFilter: Whitehouse et al. 2023, Theorem 8.  RogersFilter and
                    BasicFilter: Rogers et al. 2016, Theorems 5.1 and 3.3
-odometers          they report, in two readings that are never mixed.  Time-uniform: Whitehouse et al. 2023,
+odometers          report the loss, in two senses that are never mixed.  Time-uniform: Whitehouse et al. 2023,
                    Theorem 3; Rogers et al. 2016, Theorem 6.2.  Accumulators: Haney et al. 2023, Theorems
                    3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5
-individual         everyone pays for what touches them: Feldman and Zrnic 2021, Algorithms 3 and 7; for
-                   Gaussian DP Koskela, Tobaben and Honkela 2023
-parallel           what a partition costs: the growth of its largest part; see also Henzinger, Safavi and
+individual         each unit is charged for the queries that use its data: Feldman and Zrnic 2021,
+                   Algorithms 3 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
+parallel           the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
-interleaving       under which filters interactive mechanisms may be alive at once: Haney et al. 2023
-budget, guarantee  what a curator allows, and the same promise kept by each of the filters
+interleaving       the filters under which interactive mechanisms may run concurrently: Haney et al. 2023
+budget, guarantee  the budget that the curator declares, and how each filter enforces it
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
-intervals          estimates refined again and again, and intervals that stay honest (Robbins 1970)
-truncated          intervals of what is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
+intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
+truncated          intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
 =================  ====================================================================================
 
-A filter or an odometer is a small frozen state: `step` returns the next one and leaves the old one as it was.
+A filter or an odometer is a small frozen state: `step` returns the next state and leaves the old one unchanged.
 
 >>> from dpnb.accounting import GDP, GDPFilter
 >>> before = GDPFilter(mu=1)
 >>> after = before.step(GDP(0.6))
 >>> after.affordable(), after.admits(GDP(0.9))
 (GDP(mu=0.8), False)
->>> round(after.guarantee(delta=1e-6), 3)
+>>> round(after.guaranteed_epsilon(delta=1e-6), 3)
 4.887
 
-Where a printed theorem does not hold, the right form is used and its docstring says why.
+Where a printed theorem does not hold, the corrected form is used and its docstring says why.
 """
 
 from dpnb.accounting.budget import Budget

@@ -1,4 +1,4 @@
-"""The promise that a session makes, as the curator writes it."""
+"""The privacy budget of a session, as the curator declares it."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ __all__ = ["Budget"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class Budget(Frozen):
-    """How much may be learned about one privacy unit, over everything a session ever releases.
+    """The total privacy loss of one privacy unit over everything that a session releases.
 
     Parameters
     ----------
     epsilon : Number
-        Greater than 0, in nats; a float means the decimal that is written.
+        Greater than 0, in nats; a float means its shortest decimal, so 0.1 is exactly 1/10.
     delta : Number
         Between 0 and 1, both excluded; choose it far below one over the number of units.
     discovery_delta : Number
-        The part of delta that is set aside for discovering groups; 0 if groups are always given.
+        The part of delta that is set aside for discovering groups; 0 if the groups are always given by keys.
 
     Attributes
     ----------
     loss : GDP
-        The same in GDP: the largest mu0 for which mu0-GDP implies (epsilon, delta - discovery_delta)-DP (Dong, Roth and
-        Su 2022, Corollary 2.13), rounded down; or the mu of :meth:`gdp`.  What the GDP filter keeps, with
+        The same budget in GDP: the largest mu0 for which mu0-GDP implies (epsilon, delta - discovery_delta)-DP (Dong,
+        Roth and Su 2022, Corollary 2.13), rounded down; or the mu of :meth:`gdp`.  The GDP filter enforces it, with
         discovery_delta as its delta.
     epsilon, delta : Fraction or None
-        What was written; None for :meth:`gdp`.
+        The arguments as exact numbers; None for :meth:`gdp`.
     discovery_delta : Fraction
+        The argument as an exact number.
 
     Notes
     -----
     A release that discovers groups is delta_m-approximate mu_m-GDP: both neighbours' outputs are mixtures with the same
-    weight 1 - delta_m of a part that is mu_m-GDP.  Along a path the good parts keep a weight of at least the product of
+    weight 1 - delta_m of a part that is mu_m-GDP.  Along a path the good parts have a weight of at least the product of
     the 1 - delta_m, hence at least 1 - sum delta_m; so with sum mu_m^2 <= mu0^2 and sum delta_m <= discovery_delta
-    everything is (epsilon, discovery_delta + delta')-DP for delta' = delta - discovery_delta.
+    all releases together are (epsilon, discovery_delta + delta')-DP for delta' = delta - discovery_delta.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range, or so small that mu0 is 0.
+        A number is out of range, or so small that mu0 is 0.
 
     Examples
     --------
@@ -68,8 +69,8 @@ class Budget(Frozen):
         exact_delta = exact(delta, name="delta")
         if not 0 < exact_delta < 1:
             raise InvalidValueError(
-                f"delta must lie between 0 and 1, both excluded, got {shown(delta)}; Gaussian noise cannot promise "
-                "delta = 0; take for example 1e-6"
+                f"delta must lie between 0 and 1, both excluded, got {shown(delta)}; Gaussian noise cannot guarantee "
+                "delta = 0; use for example 1e-6"
             )
         discovery = exact(discovery_delta, name="discovery_delta")
         if not 0 <= discovery < exact_delta:
@@ -80,14 +81,14 @@ class Budget(Frozen):
         mu = mu_from_epsilon(exact_epsilon, delta=exact_delta - discovery)
         if mu == 0:
             raise InvalidValueError(
-                f"epsilon and delta are too small to answer anything, got {shown(epsilon)}, {shown(delta)}; "
+                f"epsilon and delta are too small to answer any query, got {shown(epsilon)}, {shown(delta)}; "
                 "give for example epsilon=1, delta=1e-6"
             )
         self._set(loss=GDP(mu, discovery), epsilon=exact_epsilon, delta=exact_delta, discovery_delta=discovery)
 
     @classmethod
     def gdp(cls, mu: Number) -> Budget:
-        """A budget in Gaussian differential privacy itself; it has no delta, so ``release(epsilon=)`` has none to use.
+        """A budget in Gaussian differential privacy; it has no delta, so ``release(epsilon=)`` is not available.
 
         Raises
         ------
@@ -98,7 +99,7 @@ class Budget(Frozen):
 
     @classmethod
     def from_mu_squared(cls, mu_squared: Number) -> Budget:
-        """The same with mu squared given, so that mu itself may be irrational, as a share of another budget is.
+        """A GDP budget with mu squared given, so that mu may be irrational, for example for a share of another budget.
 
         Raises
         ------
@@ -111,7 +112,7 @@ class Budget(Frozen):
         return budget
 
     def to_json(self) -> dict[str, str]:
-        """The budget as texts, equal for equal promises."""
+        """The budget as texts, which are equal for equal budgets."""
         if self.epsilon is None or self.delta is None:
             return {"mu_squared": to_text(self.loss.mu_squared)}
         discovery = {"discovery_delta": to_text(self.discovery_delta)} if self.discovery_delta else {}
@@ -124,7 +125,7 @@ class Budget(Frozen):
         Raises
         ------
         KeyError, ValueError, InvalidValueError
-            It cannot be read.
+            `stored` cannot be read.
         """
         if "mu_squared" in stored:
             return cls.from_mu_squared(from_text(stored["mu_squared"]))

@@ -1,23 +1,23 @@
-"""One kind of loss as another, where a theorem allows it.
+"""Conversion of one kind of loss to another, where a theorem allows it.
 
 ==============  ==============================================================================================
 to              from, and by which theorem
 ==============  ==============================================================================================
 ApproxDP        GDP (Dong, Roth and Su 2022, Cor. 2.13), ZCDP and RDP (Canonne, Kamath and Steinke 2020,
                 Prop. 12), PureDP and ApproxDP (randomised response of Kairouz, Oh and Viswanath 2015, Thm 3.1;
-                with its own delta unless another is asked for), PointwiseDP (by definition)
+                with its own delta unless another is given), PointwiseDP (by definition)
 ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, PointwiseDP (epsilon tanh(epsilon/2)
                 of randomised response; a delta stays a delta)
 GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
 RDP             GDP, ZCDP, PureDP, and RDP of other orders ((a - 1) D_a is convex in a); none with a delta
 PureDP          ApproxDP and PointwiseDP without a delta
-any             any that costs nothing
+any             any loss of 0
 ==============  ==============================================================================================
 
-What is not here is false or unknown.  ZCDP does not imply GDP for any mu, RDP of finitely many orders implies neither,
-and no loss with a delta has finite Renyi divergences.
+Conversions that are not listed are false or unknown.  ZCDP does not imply GDP for any mu, RDP of finitely many orders
+implies neither, and no loss with a delta has finite Renyi divergences.
 
-The weight of the bad part.  If both neighbours' outputs are, but for a part of weight d, (epsilon, x)-close, then
+The weight of the bad part.  If both neighbours' outputs are, except for a part of weight d, (epsilon, x)-close, then
 P(S) <= (1 - d) P'(S) + d <= e^epsilon Q(S) + (1 - d) x + d.  So a total delta leaves x = (delta - d)/(1 - d) for the
 good part (Whitehouse et al. 2023, Lemma 1).
 """
@@ -50,45 +50,47 @@ L = TypeVar("L", bound=Loss)
 
 
 def convert(loss: Loss, to: type[L], *, delta: Number | None = None, orders: Iterable[Number] | None = None) -> L:
-    """The smallest loss of another kind that the table's theorem proves from this one, rounded up.
+    """Convert a loss to the smallest loss of another kind that a theorem proves, rounded up.
 
     Parameters
     ----------
     loss : Loss
+        The loss to convert.
     to : type
         ``GDP``, ``ZCDP``, ``RDP``, ``PureDP`` or ``ApproxDP``.
     delta : Number, optional
-        The delta of the ApproxDP, at least the loss's own and below 1.  Required from GDP, ZCDP and RDP.
+        The delta of the resulting ApproxDP, at least the delta of `loss` and below 1.  Required if `loss` is a GDP,
+        ZCDP or RDP.
     orders : iterable of Number, optional
-        The orders of the RDP, each above 1.  Required, except from RDP, which keeps its own.
+        The orders of the resulting RDP, each above 1.  Required unless `loss` is an RDP, whose orders are the default.
 
     Returns
     -------
     Loss
-        Of the kind `to`; each part at least what the theorem gives.
+        Of type `to`; no component is smaller than the theorem's.
 
     Raises
     ------
     ConversionError
-        No theorem proves it, or an argument that it needs is missing.
+        No theorem proves the conversion, or a required argument is missing.
     InvalidValueError
-        delta or an order is out of its range, or no number.
+        delta or an order is out of range or not a number.
 
     Examples
     --------
     >>> convert(GDP(1), ZCDP), convert(ZCDP(0.5), RDP, orders=[2, 8])
     (ZCDP(rho=0.5), RDP({2.0: 1.0, 8.0: 4.0}))
     """
-    given: object = to
-    if not isinstance(given, type):
-        raise ConversionError(f"to: must be a kind of loss such as ZCDP, got {shown(given)}; give the class itself")
-    made = _made(loss, to, delta, orders)
-    if not isinstance(made, to):
+    target: object = to
+    if not isinstance(target, type):
+        raise ConversionError(f"to: must be a kind of loss such as ZCDP, got {shown(target)}; give the class")
+    converted = _converted(loss, to, delta, orders)
+    if not isinstance(converted, to):
         name = getattr(to, "__name__", shown(to))
         raise ConversionError(
-            f"loss: no theorem makes {name} of {_named(loss)}; use a filter or odometer that counts it as it is"
+            f"loss: no theorem converts {_named(loss)} to {name}; use a filter or odometer that accepts it unconverted"
         )
-    return made
+    return converted
 
 
 def group_privacy(loss: L, size: int) -> L:
@@ -97,21 +99,21 @@ def group_privacy(loss: L, size: int) -> L:
     Parameters
     ----------
     loss : GDP, ZCDP or PureDP
-        Without a delta.
+        The loss of one unit, without a delta.
     size : int
-        At least 1.
+        Number of units in the group, at least 1.
 
     Returns
     -------
     Loss
-        Of the same kind.
+        Of the same type as `loss`.
 
     Raises
     ------
     ConversionError
-        Another kind, or a delta.
+        `loss` is of another type, or has a delta.
     InvalidValueError
-        size is no whole number of at least 1.
+        size is not a whole number of at least 1.
 
     References
     ----------
@@ -136,29 +138,29 @@ def group_privacy(loss: L, size: int) -> L:
 
 
 def own_epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
-    """The epsilon and delta of a loss that is (epsilon, delta)-DP by itself.
+    """The epsilon and delta of a loss that has both without a conversion.
 
     Raises
     ------
     ConversionError
-        It has no epsilon of its own, so that somebody must choose the delta of the conversion beforehand.
+        The loss has no epsilon, so the delta of the conversion must be chosen beforehand.
     """
     if isinstance(loss, EpsilonLoss):
         return loss.epsilon, loss.delta
     if isinstance(loss, GDP | ZCDP | RDP) and not loss:
         return Fraction(0), Fraction(0)
     raise ConversionError(
-        f"loss: only PureDP, ApproxDP and PointwiseDP have an epsilon of their own, got {_named(loss)}; "
+        f"loss: only PureDP, ApproxDP and PointwiseDP have an epsilon, got {_named(loss)}; "
         "give convert(loss, ApproxDP, delta=...) with a delta chosen beforehand"
     )
 
 
 def good_delta(delta: Fraction, own: Fraction) -> Fraction | None:
-    """What a total delta leaves for the good part, whose weight is 1 - `own`; None if it does not cover `own`."""
+    """The delta that a total delta leaves for the good part, of weight 1 - `own`; None if it does not cover `own`."""
     return (delta - own) / (1 - own) if own <= delta and own < 1 else None
 
 
-def _made(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
+def _converted(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
     if not isinstance(loss, Loss):
         return None
     if not loss:
@@ -177,7 +179,7 @@ def _made(loss: object, to: type[Loss], delta: Number | None, orders: Iterable[N
 
 
 def _free(loss: Loss, to: type[Loss], delta: Number | None, orders: Iterable[Number] | None) -> Loss | None:
-    """A release that costs nothing, which is free in every kind: its outputs do not differ at all."""
+    """A loss of 0 is 0 in every kind: the outputs do not differ at all."""
     if to is RDP:
         return loss if orders is None and isinstance(loss, RDP) else _free_at(loss, orders)
     if to is ApproxDP:
@@ -191,17 +193,17 @@ def _approx(loss: Loss, delta: Number | None) -> Loss | None:
         if isinstance(loss, EpsilonLoss):
             return ApproxDP(loss.epsilon, loss.delta)
         if isinstance(loss, GDP | ZCDP | RDP):
-            raise ConversionError(f"delta: needed to make ApproxDP of {_named(loss)}; give for example delta=1e-6")
+            raise ConversionError(f"delta: required to convert {_named(loss)} to ApproxDP; give for example delta=1e-6")
         return None
     total = checked_delta(delta)
     good = good_delta(total, loss.delta)
     if good is None:
         raise ConversionError(
-            f"delta: must be at least the loss's own to make ApproxDP of it, got {shown(delta)} for {_named(loss)}"
+            f"delta: must be at least the loss's own delta, got {shown(delta)} for {_named(loss)}; give a larger delta"
         )
     epsilon = _epsilon(loss, good)
     if epsilon == float("inf"):
-        raise ConversionError(f"delta: nothing is left of {shown(delta)} to bound {_named(loss)}; give a larger delta")
+        raise ConversionError(f"delta: {shown(delta)} leaves nothing to bound {_named(loss)}; give a larger delta")
     return None if epsilon is None else ApproxDP(epsilon, total)
 
 
@@ -211,7 +213,7 @@ def _epsilon(loss: Loss, delta: Fraction) -> Any:
     if isinstance(loss, ZCDP):
         return epsilon_from_rho(loss.rho, delta=delta)
     if isinstance(loss, RDP):
-        # One release, a curve that was fixed beforehand: all orders hold, so their smallest does.
+        # One release and a curve that was fixed beforehand: the bound of every order holds, so the smallest does.
         return epsilon_from_curve(loss.curve, delta)
     if isinstance(loss, EpsilonLoss):
         return epsilon_from_pure(loss.epsilon, delta=delta) if delta else loss.epsilon
@@ -270,9 +272,9 @@ def _rdp_of_pure(epsilon: Fraction, order: Fraction) -> Fraction:
 
 
 def _free_at(loss: Loss, orders: Iterable[Number] | None) -> RDP:
-    """No loss at these orders; what is asked again and again is checked and sorted once."""
+    """A loss of 0 at these orders; the result is cached, so equal orders are checked and sorted only once."""
     if orders is None:
-        raise ConversionError(f"orders: needed to make RDP of {_named(loss)}; give for example orders=[2, 8, 32]")
+        raise ConversionError(f"orders: required to convert {_named(loss)} to RDP; give for example orders=[2, 8, 32]")
     try:
         checked = tuple([exact(order, name="order") for order in orders])
         free = _zero(checked)
@@ -288,7 +290,7 @@ def _free_at(loss: Loss, orders: Iterable[Number] | None) -> RDP:
 def _between(loss: RDP, order: Fraction) -> Fraction:
     """The loss at another order: (a - 1) D_a is convex in a and 0 at a = 1, so it lies below its chords."""
     below, at_below = Fraction(1), Fraction(0)
-    # Divergences rise with the order, so a figure at a higher order holds below it too.
+    # Divergences rise with the order, so the bound at a higher order also holds at lower ones.
     least = accumulate(reversed(loss.parts), min)
     for above, rho in zip(loss.orders, reversed(list(least)), strict=True):
         at_above = (above - 1) * rho
@@ -296,9 +298,9 @@ def _between(loss: RDP, order: Fraction) -> Fraction:
             return (at_below + (at_above - at_below) * (order - below) / (above - below)) / (order - 1)
         below, at_below = above, at_above
     raise ConversionError(
-        f"orders: nothing follows for an order above those that are known, got {shown(float(order))} for {_named(loss)}"
+        f"orders: must not exceed the largest order of the loss, got {shown(float(order))} for {_named(loss)}"
     )
 
 
 def _named(loss: object) -> str:
-    return repr(loss) if isinstance(loss, Loss) else f"{type(loss).__name__}, which is no loss"
+    return repr(loss) if isinstance(loss, Loss) else f"{type(loss).__name__}, which is not a loss"

@@ -1,9 +1,9 @@
-"""The (epsilon, delta) at which a Gaussian release enters a filter that counts epsilons.
+"""The (epsilon, delta) with which a filter that counts epsilons counts a Gaussian release.
 
 mu-GDP is (epsilon, delta(epsilon))-DP for every epsilon (Dong, Roth and Su 2022, Corollary 2.13), so a point of that
-curve has to be chosen, by mu alone, before the release.  The chosen point is the one at which the most equal releases
-fit: with n the largest number, not necessarily whole, such that n losses at delta = slack/n are within the filter's
-bounds, the loss enters with that delta, and takes an n-th of what the filter may spend on deltas.  A delta that is
+curve has to be chosen, by mu alone, before the release.  The chosen point admits the largest number of equal releases:
+with n the largest number, not necessarily whole, such that n losses at delta = slack/n are within the filter's
+bounds, the loss has that delta, and takes an n-th of what the filter may spend on deltas.  A delta that is
 proportional to mu^2, for example, leaves most of the deltas unused when only about ten releases fit.
 """
 
@@ -28,21 +28,21 @@ STEPS = 2**24
 """Numbers of releases are multiples of 1/STEPS."""
 
 MOST = STEPS * 10**9
-"""Steps that are looked for: a smaller release costs a billionth of the budget, which is more than it needs."""
+"""Largest number of steps considered: a smaller release is charged a billionth of the budget, more than it needs."""
 
 
 @lru_cache(maxsize=4096)
 def equivalent_epsilon_delta(mu_squared: Fraction, start: BasicFilter | RogersFilter, slack: Fraction) -> ApproxDP:
-    """The loss of a Gaussian release.
+    """The loss of a Gaussian release as epsilon and delta.
 
     Parameters
     ----------
     mu_squared : Fraction
-        Greater than 0.
+        mu squared of the release, greater than 0.
     start : BasicFilter or RogersFilter
-        Before the first release.
+        The filter before the first release.
     slack : Fraction
-        What the filter may spend on the deltas of all releases.
+        The sum of the deltas that the filter may spend on all releases.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def equivalent_epsilon_delta(mu_squared: Fraction, start: BasicFilter | RogersFi
         return ApproxDP(start.budget.epsilon / n, slack / n)
 
     def fits(steps: int) -> bool:
-        """Whether so many steps of a release are within the bounds; false beyond the largest number that fits."""
+        """Whether `steps` steps of a release are within the bounds; false beyond the largest number that fits."""
         n = Fraction(steps, STEPS)
         if slack / n >= 1:
             return True
@@ -65,22 +65,22 @@ def equivalent_epsilon_delta(mu_squared: Fraction, start: BasicFilter | RogersFi
             return start.holds(exact(epsilon_of_gdp(mu_squared, slack / n)), n)
         return exact(delta_from_mu(decimal_sqrt_up(mu_squared), epsilon=start.budget.epsilon / n)) <= slack / n
 
-    most = _largest(fits, _guess(math.sqrt(mu_squared), float(start.budget.epsilon), float(slack), start))
-    return loss(most) if most and slack * STEPS < most else ApproxDP(0, 2 * slack * STEPS)
+    steps = _largest(fits, _guess(math.sqrt(mu_squared), float(start.budget.epsilon), float(slack), start))
+    return loss(steps) if steps and slack * STEPS < steps else ApproxDP(0, 2 * slack * STEPS)
 
 
 def proportional_loss(mu_squared: Fraction, slack: Fraction, mu0_squared: Fraction) -> ApproxDP:
-    """The loss of a Gaussian release at a delta that takes as much of `slack` as its mu squared does of `mu0_squared`.
+    """The loss of a Gaussian release whose share of `slack` equals the share of its mu squared in `mu0_squared`.
 
-    For odometers, which refuse nothing: the deltas are within the slack as long as the sum of mu squared is within its
-    budget.  Beyond, the deltas are more than was set aside, whatever the epsilon.
+    For odometers, which never refuse: the deltas are within the slack as long as the sum of mu squared is within its
+    budget.  Beyond that, the deltas exceed the slack, whatever the epsilon.
     """
     delta = slack * mu_squared / mu0_squared
     return ApproxDP(epsilon_of_gdp(mu_squared, delta) if delta <= slack else 0, delta)
 
 
 def _largest(fits: Callable[[int], bool], guess: int) -> int:
-    """The largest whole number up to `MOST` that fits, 0 if none does; the guess only decides how soon it is found."""
+    """The largest whole number up to `MOST` that fits, 0 if none does; the guess only affects the time to find it."""
     if guess >= MOST and fits(MOST):
         return MOST
     low = high = min(max(guess, 1), MOST)
@@ -101,7 +101,7 @@ def _guess(mu: float, epsilon: float, slack: float, start: BasicFilter | RogersF
     """A guess in doubles, by bisection over the epsilon of one release: the larger it is, the fewer releases fit."""
 
     def log_number(e: float) -> float:
-        """The logarithm of how many releases the deltas suffice for."""
+        """The logarithm of the number of releases for which the deltas suffice."""
         a, b = log_ndtr(mu / 2 - e / mu), log_ndtr(-mu / 2 - e / mu)
         return math.log(slack) - float(a + math.log1p(-math.exp(min(e + b - a, -1e-300))))
 

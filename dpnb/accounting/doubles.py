@@ -1,4 +1,4 @@
-"""Formulas in doubles: how far off they can be, which arguments they can take, and the logarithm they start from."""
+"""Formulas in doubles: their error margin, the range of their arguments, and the logarithm that they have in common."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dpnb.errors import InvalidValueError
 __all__ = ["LEAST_FAILURE", "MARGIN", "failure_probability", "log_inverse", "order_in_doubles"]
 
 MARGIN = 1 + 2.0**-45
-"""Times this, a formula of some twenty double operations and elementary functions is no less than its exact value.
+"""A formula of some twenty double operations and elementary functions, times this, is not below its exact value.
 
 Each is within 2 units of 2^-53 and none of them amplifies (logarithms of small numbers go through log1p and expm1), so
 that together they are off by less than 2^-47.
 """
 LEAST_FAILURE = Fraction(1, 10**300)
-"""The smallest delta whose figures doubles can hold."""
+"""The smallest delta that the formulas in doubles accept."""
 
 
 def failure_probability(delta: Number, *, name: str = "delta", example: str = "1e-6") -> Fraction:
@@ -26,7 +26,7 @@ def failure_probability(delta: Number, *, name: str = "delta", example: str = "1
     Raises
     ------
     InvalidValueError
-        It is outside, not finite or no number.
+        It is out of range, not finite or not a number.
     """
     number = exact(delta, name=name)
     if not LEAST_FAILURE <= number < 1:
@@ -42,7 +42,7 @@ def order_in_doubles(order: Number) -> Fraction:
     Raises
     ------
     InvalidValueError
-        It is not above 1, beyond 1e300, so near to 1 that doubles do not tell, or no number.
+        It is not above 1, above 1e300, so close to 1 that doubles cannot show the difference, or not a number.
     """
     number = exact(order, name="order")
     if not Fraction(1, 10**300) <= number - 1 <= 10**300:
@@ -54,7 +54,7 @@ def order_in_doubles(order: Number) -> Fraction:
 
 def log_inverse(delta: Fraction) -> float:
     """log(1/delta), within two units in the last place, for delta in (0, 1)."""
-    # Near 1 the complement carries the digits.
+    # Near 1 the significant digits are in 1 - delta.
     if 2 * delta > 1:
         return -math.log1p(-binary_up(1 - delta))
     return -math.log(binary_down(delta))

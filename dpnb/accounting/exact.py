@@ -1,13 +1,13 @@
-"""Numbers: what a float means, and how to leave exact arithmetic without under-counting.
+"""Exact numbers: what a float means, and how to convert to doubles without under-counting.
 
-Losses and budgets are exact rationals.  A float in an argument is what a person wrote, so it *means* the shortest
-decimal that denotes it: ``0.1`` is 1/10, and ten of them are 1.  On the way out there are two conventions:
+Losses and budgets are exact rationals.  A float argument was written by a person, so it *means* the shortest
+decimal that denotes it: ``0.1`` is 1/10, and ten of them are 1.  The conversion to doubles has two conventions:
 
 ``decimal_*``
     The double is read back by :func:`exact`, that is, as its shortest decimal.  For losses, budgets, epsilon, delta:
-    everything that is shown, written down or passed around.
+    everything that is shown, stored or passed on.
 ``binary_*`` (and plain ``sqrt_*``)
-    The double is its literal binary value.  For noise scales, which enter arithmetic as binary numbers.
+    The double is its literal binary value.  For noise scales, which are binary numbers in all arithmetic.
 
 Within a convention "up" is the smallest double that is not below the exact number and "down" the largest that is not
 above it, at every magnitude: beyond the largest double, up is ``inf`` and down the largest finite double.
@@ -57,7 +57,7 @@ __all__ = [
 Number = int | float | str | Fraction | Decimal | np.integer[Any] | np.floating[Any]
 
 _LARGEST = sys.float_info.max
-# Python refuses decimal texts of integers beyond 4300 digits; a loss or budget needs none so long.
+# Python refuses decimal texts of integers beyond 4300 digits; no loss or budget needs that many.
 _MOST_DIGITS = 4000
 _EXPONENT = re.compile(r"[eE]([+-]?[\d_]+)\s*$")
 _INTEGER = r"(?:[0-9]+|0x[0-9a-f]+)"
@@ -72,7 +72,7 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
     value : int, float, str, Fraction, Decimal, or a numpy number
         A float of any width means the shortest decimal that denotes it; the others are taken as they are.
     name : str
-        What to call the argument in an error.
+        Name of the argument in an error message.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def exact(value: Number, *, name: str = "value") -> Fraction:
     Raises
     ------
     InvalidValueError
-        NaN, infinite, a truth value, a text that is no number, or another type.
+        NaN, infinite, a bool, a text that is not a number, or another type.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def positive(value: Number, *, name: str = "value") -> Fraction:
 
 
 def non_negative(value: Number, *, name: str = "value") -> Fraction:
-    """The exact number that `value` denotes, which must not be below zero.
+    """The exact number that `value` denotes, which must be at least zero.
 
     Raises
     ------
     InvalidValueError
-        As :func:`exact`, and below zero.
+        As :func:`exact`, and for negative numbers.
     """
     number = exact(value, name=name)
     if number < 0:
@@ -170,27 +170,27 @@ def decimal_sqrt_down(x: Fraction) -> float:
 
 
 def display_up(x: float, digits: int = 4) -> str:
-    """A finite double in a few digits, rounded up in its decimal meaning: for a loss that is shown."""
+    """A finite double in a few digits, rounded up in its decimal meaning: for displaying a loss."""
     return _few_digits(x, digits, ROUND_CEILING)
 
 
 def display_down(x: float, digits: int = 4) -> str:
-    """A finite double in a few digits, rounded down in its decimal meaning: for a budget that is shown."""
+    """A finite double in a few digits, rounded down in its decimal meaning: for displaying a budget."""
     return _few_digits(x, digits, ROUND_FLOOR)
 
 
 def percent_up(share: float) -> str:
-    """A finite share, at least 0, in percent, rounded up to hundredths: for what was spent."""
+    """A finite share, at least 0, in percent, rounded up to hundredths: for the budget spent."""
     return _percent(share, "0.01", ROUND_CEILING)
 
 
 def percent_down(share: float) -> str:
-    """A finite share, at least 0, in percent, rounded down to tenths: for what remains."""
+    """A finite share, at least 0, in percent, rounded down to tenths: for the remaining budget."""
     return _percent(share, "0.1", ROUND_FLOOR)
 
 
 def _percent(share: float, unit: str, rounding: str) -> str:
-    # Decimal arithmetic: a product of doubles may cross a digit in the direction that favours the analyst.
+    # Decimal arithmetic: a product of doubles could be rounded in the wrong direction.
     return f"{(100 * Decimal(float.__repr__(float(share)))).quantize(Decimal(unit), rounding):f}%"
 
 
@@ -202,7 +202,7 @@ def _few_digits(x: float, digits: int, rounding: str) -> str:
 def to_text(number: Fraction) -> str:
     """`number` as text that :func:`from_text` reads back exactly, for the ledger: ``"9/100"``.
 
-    Integers too long for Python's decimal texts are written in hexadecimal, so that no exact loss is ever unwritable.
+    Integers too long for Python's decimal texts are written in hexadecimal, so that every exact loss can be stored.
     """
     sign = "-" if number < 0 else ""
     top, bottom = _integer_text(abs(number.numerator)), _integer_text(number.denominator)
@@ -228,7 +228,7 @@ def from_text(text: object) -> Fraction:
 
 
 def shown(value: object) -> str:
-    """`value` as an error quotes it: its repr, cut to a line; never itself an error."""
+    """The repr of `value` for an error message, shortened to one line; never raises."""
     try:
         text = repr(value)
     except ValueError:  # a Fraction too long for Python's decimal texts
@@ -264,7 +264,7 @@ def _nearest(x: Fraction) -> float:
 
 
 def _near_sqrt(x: Fraction) -> float:
-    """A double next to the square root of `x`, by integer arithmetic so that no magnitude is out of reach."""
+    """A double next to the square root of `x`, by integer arithmetic, so that every magnitude is supported."""
     if x < 0:
         raise InvalidValueError(f"a square root needs a number of at least 0, got {shown(x)}; give 0 or more")
     # Scale by a power of four until the integer part has some 160 bits; its root is then good to 80 bits.

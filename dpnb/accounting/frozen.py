@@ -1,4 +1,4 @@
-"""A base for frozen values whose constructor works out what they hold."""
+"""A base class for frozen values whose constructor computes their fields."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ["Frozen"]
 
 
 class Frozen:
-    """Base of frozen dataclasses with a constructor of their own (``init=False``), and of states with a next state."""
+    """Base class of frozen dataclasses with a custom constructor (``init=False``), and of states with a next state."""
 
     def _set(self, **values: object) -> None:
-        """Give the fields their values, in a constructor."""
+        """Set the fields, in a constructor."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def _changed(self, **changes: object) -> Self:
-        """A copy with some fields changed, which no constructor checks."""
+        """A copy with some fields changed, without the checks of the constructor."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__, **changes)
         return new

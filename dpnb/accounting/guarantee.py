@@ -1,20 +1,20 @@
-"""One promise kept by any of the filters, when every release is Gaussian.
+"""One privacy guarantee, enforced by any of the filters, when every release is Gaussian.
 
-A session releases sums with Gaussian noise, so what it charges is always a mu.  How that enters each filter:
+A session releases sums with Gaussian noise, so every charge is a mu.  Each filter counts it as follows:
 
 ==========  ========================================================================================================
 gdp         mu^2 against mu0^2
 zcdp        rho = mu^2/2 against the rho that implies (epsilon, delta)
-rdp         order mu^2/2 against the budget of one order, the one at which a Gaussian budget reaches furthest.  Several
+rdp         order mu^2/2 against the budget of one order, the one that admits the most Gaussian releases.  Several
             orders must all admit, and for Gaussian releases the best one alone admits as much as zCDP's whole curve.
-approx-dp   V = mu^2 against y*, with the whole delta for the conversion, since Gaussian losses carry none
-rogers      (epsilon_m, delta_m) at which the most equal releases fit (:mod:`dpnb.accounting.delta_split`);
-            half of delta is divided among the delta_m
+approx-dp   V = mu^2 against y*, with the whole delta for the conversion, since Gaussian losses have none
+rogers      (epsilon_m, delta_m) at which the largest number of equal releases fits
+            (:mod:`dpnb.accounting.delta_split`); half of delta is divided among the delta_m
 basic       likewise, with all of delta divided among them
 ==========  ========================================================================================================
 
-Under the first four, mu^2 adds, so refining an answer costs no more than asking once at the finer level.  Under the
-last two an epsilon is paid for each answer, and refining costs more than asking once.
+Under the first four, mu^2 adds, so refining an answer costs no more than one release at the finer level.  Under the
+last two an epsilon is charged for each answer, and refining costs more than one release.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = ["FILTERS", "AnyFilter", "PrivacyGuarantee", "display_bound", "make_gu
 AnyFilter = SumFilter[Any] | RogersFilter
 DELTA_SPLIT = "equal_releases"
 """How a filter that counts epsilons chooses each release's delta; a ledger made under another rule is refused."""
-# What is left of mu0 squared when all of it was asked for in rounded numbers.
+# A remainder below this share of mu0 squared comes from rounding and counts as 0.
 ROUNDING_TOLERANCE = Fraction(1, 10**10)
 
 FILTERS = {
@@ -75,12 +75,12 @@ FILTERS = {
     ),
     "basic": ("basic", "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"),
 }
-"""Names that ``filter=`` takes, with a label and what each one holds to."""
+"""Names that ``filter=`` accepts, each with a label and the rule that the filter enforces."""
 
 
 @dataclass(frozen=True)
 class PrivacyGuarantee:
-    """How one filter keeps one budget.
+    """How a filter enforces a budget.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class PrivacyGuarantee:
         One of `FILTERS`.
     budget : Budget
     initial_filter : filter
-        Before the first release.
+        The filter before the first release.
     mu0_squared : Fraction
-        Of the GDP budget for the same promise.
+        mu0 squared of the GDP budget for the same guarantee.
     shared_delta : Fraction or None
-        The delta that answers share out among themselves, for a filter that counts epsilons; None for the others.
+        The delta that is divided among the answers, for a filter that counts epsilons; None for the others.
     """
 
     filter_name: str
@@ -103,25 +103,25 @@ class PrivacyGuarantee:
 
     @property
     def refining(self) -> str | None:
-        """What refining an answer costs beyond asking once at the finer level, in words; None if nothing."""
+        """In words, what refining costs beyond one release at the finer level; None if nothing."""
         if self.shared_delta is None:
             return None
-        return "costs more than asking at the finer level at once: this filter counts each answer's own epsilon"
+        return "costs more than one release at the finer level: this filter adds the epsilon of each answer"
 
     @property
     def words(self) -> str:
-        """The promise in words, for example ``(1, 1e-06)-DP, kept as 0.2118-GDP``."""
-        kept = self.filter_guarantee
+        """The guarantee in words, for example ``(1, 1e-06)-DP, enforced as 0.2118-GDP``."""
+        enforced = self.filter_guarantee
         if self.budget.epsilon is None or self.budget.delta is None:
-            return kept
-        return f"({display_bound(self.budget.epsilon)}, {display_bound(self.budget.delta)})-DP, kept as {kept}"
+            return enforced
+        return f"({display_bound(self.budget.epsilon)}, {display_bound(self.budget.delta)})-DP, enforced as {enforced}"
 
     @property
     def filter_guarantee(self) -> str:
-        """The guarantee that the filter keeps, for example ``0.2118-GDP``.
+        """The guarantee that the filter enforces, for example ``0.2118-GDP``.
 
-        Rounded up, since the whole budget may be spent: a smaller figure would promise more than is kept.  An order of
-        a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
+        Rounded up, since the whole budget may be spent: a smaller number would claim more than is enforced.  An order
+        of a Renyi guarantee is rounded down: the loss grows with the order, so the guarantee holds at every lower one.
         """
         if isinstance(self.initial_filter, GDPFilter):
             return f"{display_up(decimal_sqrt_up(self.initial_filter.budget.mu_squared))}-GDP"
@@ -137,10 +137,10 @@ class PrivacyGuarantee:
         return "sums of epsilon and delta"
 
     def to_filter_loss(self, loss: Loss) -> Loss:
-        """The loss that the filter is given for a release.
+        """The loss with which the filter counts a release.
 
-        For a filter that counts epsilons a Gaussian release enters as
-        :func:`dpnb.accounting.delta_split.equivalent_epsilon_delta` says.
+        A filter that counts epsilons counts a Gaussian release as
+        :func:`dpnb.accounting.delta_split.equivalent_epsilon_delta`.
         """
         if (
             self.shared_delta is None
@@ -155,15 +155,15 @@ class PrivacyGuarantee:
         )
 
     def remaining(self, state: AnyFilter, share: Fraction = Fraction(1)) -> GDP:
-        """The largest Gaussian release that takes at most this share of what is left, in the scale that is spent.
+        """The largest Gaussian release that takes at most a share of the remaining budget, in the filter's scale.
 
-        For a filter that adds up mu squared, all that is left is exact and a part of it is rounded down to a mu of few
-        digits; for one that counts epsilons, mu is rounded down.  A crumb that such rounding left over is nothing.
+        For a filter that adds mu squared, the whole remainder is exact and a part of it is rounded down to a mu of few
+        digits; for one that counts epsilons, mu is rounded down.  A remainder left by such rounding counts as 0.
 
         Parameters
         ----------
         state : filter
-            This promise's filter, as it stands.
+            The current state of this guarantee's filter.
         share : Fraction
             In (0, 1].
         """
@@ -175,7 +175,7 @@ class PrivacyGuarantee:
         return GDP.from_mu_squared(squared if squared >= ROUNDING_TOLERANCE * self.mu0_squared else 0)
 
     def _searched(self, state: AnyFilter, share: Fraction) -> float:
-        """By bisection: what is returned was tried and fits."""
+        """Search by bisection; the returned mu was checked and fits."""
         goal = exact(state.headroom) * (1 - share)
 
         def fits(mu: float) -> bool:
@@ -185,14 +185,14 @@ class PrivacyGuarantee:
         low, high = 0.0, decimal_sqrt_down(self.mu0_squared)
         if fits(high):
             return high
-        crumb = decimal_sqrt_down(ROUNDING_TOLERANCE * self.mu0_squared)
-        while high - low > 1e-9 * high and high > crumb:
+        negligible = decimal_sqrt_down(ROUNDING_TOLERANCE * self.mu0_squared)
+        while high - low > 1e-9 * high and high > negligible:
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
 
     def to_json(self) -> dict[str, str]:
-        """The computed figures as texts, so that another version of a library cannot move them."""
+        """The computed parameters as texts, so that another version of a library cannot change them."""
         return {
             "mu0_squared": to_text(self.mu0_squared),
             "filter_budget": json.dumps(self.initial_filter.budget.to_json()),
@@ -200,18 +200,17 @@ class PrivacyGuarantee:
         }
 
     def with_parameters(self, stored: Mapping[str, str]) -> PrivacyGuarantee:
-        """The same promise with the figures that :meth:`to_json` once wrote.
+        """The same guarantee with the parameters that :meth:`to_json` wrote.
 
         Raises
         ------
         KeyError, ValueError, DpnbError
-            They cannot be read, or were written under another rule.
+            The parameters cannot be read, or were written under another rule.
         """
         if self.shared_delta is not None and stored.get("delta_split") != DELTA_SPLIT:
             raise LedgerError(
                 f"filter={self.filter_name!r} chooses the delta of each answer differently since this ledger was made; "
-                f"start "
-                "a new ledger, whose loss adds to what this one has spent"
+                "start a new ledger, whose loss adds to what this one has spent"
             )
         mu0_squared = from_text(stored["mu0_squared"])
         budget = loss_from_json(json.loads(stored["filter_budget"]))
@@ -224,12 +223,12 @@ class PrivacyGuarantee:
 
 
 def display_bound(bound: Fraction) -> str:
-    """An epsilon or delta in at most six digits, rounded up: nobody is promised more than is kept."""
+    """An epsilon or delta in at most six digits, rounded up, so that the text claims no more than is enforced."""
     return f"{float(display_up(decimal_up(bound), 6)):.6g}"
 
 
 def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> PrivacyGuarantee:
-    """The promise that `budget` makes, kept by the filter of that name.
+    """The guarantee of `budget`, enforced by the named filter.
 
     Parameters
     ----------
@@ -238,21 +237,21 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
     budget : Budget
         In epsilon and delta; for ``"gdp"`` also ``Budget.gdp``.
     individual : bool
-        Each unit keeps to the budget by itself (:mod:`dpnb.accounting.individual`); the filter then is the public worst
-        case.
+        Whether each unit has the whole budget for itself (:mod:`dpnb.accounting.individual`); the filter then is the
+        public worst case.
 
     Raises
     ------
     InvalidValueError
-        Another name, or a filter that cannot keep such a budget.
+        An unknown name, or a filter that cannot enforce such a budget.
     """
     if individual:
-        made = make_guarantee(name, budget)
-        return replace(made, initial_filter=worst_case_filter(made.initial_filter))
-    given: object = name
-    if not isinstance(given, str) or given not in FILTERS:
+        guarantee = make_guarantee(name, budget)
+        return replace(guarantee, initial_filter=worst_case_filter(guarantee.initial_filter))
+    filter_name: object = name
+    if not isinstance(filter_name, str) or filter_name not in FILTERS:
         raise InvalidValueError(
-            f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {shown(given)}; leave it out for 'gdp'"
+            f"filter: must be one of {', '.join(map(repr, FILTERS))}; got {shown(filter_name)}; leave it out for 'gdp'"
         )
     epsilon, delta = budget.epsilon, budget.delta
     mu0_squared = budget.loss.mu_squared
@@ -260,14 +259,14 @@ def make_guarantee(name: str, budget: Budget, *, individual: bool = False) -> Pr
         return PrivacyGuarantee(name, budget, GDPFilter.from_loss(budget.loss), mu0_squared)
     if epsilon is None or delta is None:
         raise InvalidValueError(
-            f"filter: {name!r} keeps an (epsilon, delta), not GDP; got {budget!r}; give Budget(epsilon=, delta=), or "
+            f"filter: {name!r} needs a budget in epsilon and delta; got {budget!r}; give Budget(epsilon=, delta=), or "
             "filter='gdp'"
         )
     discovery = budget.discovery_delta
     if discovery and name not in ("zcdp", "approx-dp"):
         raise InvalidValueError(
-            f"filter: {name!r} keeps no discovery_delta; got {budget!r}; take filter='gdp', 'zcdp' or 'approx-dp', or "
-            "give the groups' keys"
+            f"filter: {name!r} does not support discovery_delta; got {budget!r}; use filter='gdp', 'zcdp' or "
+            "'approx-dp', or give the groups' keys"
         )
     if name == "zcdp":
         rho = rho_from_epsilon(epsilon, delta=delta - discovery)

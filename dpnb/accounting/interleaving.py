@@ -1,9 +1,9 @@
-"""Under which filters interactive mechanisms may be alive at once and be asked in any order.
+"""The filters under which interactive mechanisms may run concurrently, with requests to them in any order.
 
 =====================================  ==============================================================================
 GDP, also with a delta                 f-DP: an interactive mechanism with a trade-off function is an interactive
                                        post-processing of the pair of distributions that has it (Vadhan and Zhang
-                                       2023), so a filter that is right for non-interactive ones is right for these
+                                       2023), so a filter that is valid for non-interactive ones is valid for these
                                        (Haney et al. 2023, Section 3).  Delta-approximate mu-GDP is the trade-off
                                        function of the pair (delta's coin, N(0, 1) against N(mu, 1)), whose members
                                        decompose as `Budget` needs it
@@ -11,12 +11,12 @@ GDP, also with a delta                 f-DP: an interactive mechanism with a tra
 RDP of one order                       Haney et al. 2023, Theorem 4.6
 zCDP without a delta; V of it          Haney et al. 2023, Theorem 4.10
 zCDP with a delta                      open (Haney et al. 2023, Section 4): refused
-RDP of several orders                  proved for each order alone; which order serves may be chosen by the answers:
-                                       refused
+RDP of several orders                  proved for each order alone; which order gives the bound may depend on the
+                                       answers: refused
 =====================================  ==============================================================================
 
-The theorems are for finite communication: finitely many messages, each from a finite set.  A notebook asks finitely
-often, and what dpnb releases are integers that a computer has written down.
+The theorems are for finite communication: finitely many messages, each from a finite set.  A notebook makes finitely
+many requests, and dpnb releases integers of finitely many digits.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def interleaving_obstacle(filter_: SumFilter[Any] | RogersFilter) -> str | None:
     if isinstance(filter_.budget, ZCDP) and filter_.budget.delta:
         return (
             "this filter counts approximate zCDP (it has a delta to spend), for which it is an open question whether "
-            "interactive mechanisms may be interleaved (Haney et al. 2023, Section 4); take filter='gdp', or a budget "
+            "interactive mechanisms may be interleaved (Haney et al. 2023, Section 4); use filter='gdp', or a budget "
             "without discovery_delta"
         )
     if isinstance(filter_, RDPFilter) and len(filter_.budget.orders) > 1:
         return (
             f"this filter counts {len(filter_.budget.orders)} Renyi orders, and interleaving is proved for one order "
-            "chosen beforehand (Haney et al. 2023, Theorem 4.6): take an RDP filter of one order, or filter='zcdp'"
+            "chosen beforehand (Haney et al. 2023, Theorem 4.6): use an RDP filter of one order, or filter='zcdp'"
         )
     return None
 
@@ -50,6 +50,6 @@ def partition_obstacle(filter_: SumFilter[Any] | RogersFilter) -> str | None:
     if isinstance(filter_, RogersFilter):
         return (
             "the filter of Rogers et al. has no rule for charging the largest part alone, since it bounds no sum; "
-            "take another filter, or ask about the parts one after another"
+            "use another filter, or query the parts without a partition"
         )
     return None

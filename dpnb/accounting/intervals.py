@@ -1,12 +1,12 @@
-"""Estimates that are refined again and again, and intervals that stay honest about the noise.
+"""Estimates that are refined repeatedly, and intervals that remain valid.
 
-Look j at one question is y_j = q + s_j Z_j with fresh noise.  Everything the looks say about q is in their
-inverse-variance mean, whose information is I = sum of 1/s_j^2; so refining is lossless: mu squared adds, and
+Observation j of one query is y_j = q + s_j Z_j with fresh noise.  The inverse-variance mean of the observations
+contains all their information about q, I = sum of 1/s_j^2; so refining is lossless: mu squared adds, and
 I = sum of mu_j^2 / sensitivity^2.
 
-How wide an interval must be depends on who chose to stop.  With looks fixed beforehand the mean is normal and
-:func:`fixed_radius` is exact.  If the number of looks, or their sizes, were chosen after seeing answers, only
-:func:`confidence_sequence_radius` covers: it holds for all looks at once.
+The width of a valid interval depends on the stopping rule.  If the observations are fixed beforehand, the mean is
+normal and :func:`fixed_radius` is exact.  If their number, or their noise scales, were chosen after seeing answers,
+only :func:`confidence_sequence_radius` covers: it holds for all observations at once.
 
 Every radius is per cell, is about the noise alone, and is rounded up.
 """
@@ -35,31 +35,31 @@ def combine(values: Sequence[float], sigmas: ArrayLike) -> tuple[float, float]: 
 @overload
 def combine(values: NDArray[Any], sigmas: ArrayLike) -> tuple[NDArray[np.float64], float]: ...
 def combine(values: Sequence[float] | NDArray[Any], sigmas: ArrayLike) -> tuple[float | NDArray[np.float64], float]:
-    """The inverse-variance mean of several looks at one question, and its standard deviation.
+    """The inverse-variance mean of several observations of one query, and its standard deviation.
 
     Parameters
     ----------
-    values : sequence of float, length (looks,); or ndarray, shape (looks, *cells)
-        The answers, finite.  An array gives an array of shape cells.
-    sigmas : array_like, shape (looks,)
-        Noise scales, > 0 and finite; one look's noise is the same in all of its cells.
+    values : sequence of float, length (observations,); or ndarray, shape (observations, *cells)
+        The observed values, finite.  An array gives an array of shape cells.
+    sigmas : array_like, shape (observations,)
+        Noise scales, > 0 and finite; all cells of an observation have the same noise scale.
 
     Returns
     -------
     value : float or ndarray, shape cells
-        sum(y/s^2) / sum(1/s^2), to the nearest few units in the last place; a single look as it is.
+        sum(y/s^2) / sum(1/s^2), to a few units in the last place; a single observation is returned unchanged.
     sigma : float
-        sum(1/s^2)^(-1/2), not below the exact figure; a single look's as it is.
+        sum(1/s^2)^(-1/2), not below the exact value; the sigma of a single observation is returned unchanged.
 
     Raises
     ------
     InvalidValueError
-        No look, numbers of looks that differ, or a number that is not finite, or not positive.
+        No observation, `values` and `sigmas` of different lengths, or a number that is not finite or not positive.
 
     Notes
     -----
-    The likelihood of all looks depends on q through this mean alone (sufficiency), which is why releasing every look
-    costs what one answer of that sigma costs.
+    The likelihood of all observations depends on q through this mean alone (sufficiency), which is why releasing every
+    observation costs what one answer of that sigma costs.
 
     Examples
     --------
@@ -69,26 +69,26 @@ def combine(values: Sequence[float] | NDArray[Any], sigmas: ArrayLike) -> tuple[
     (10.6, 0.894427)
     """
     scales = _scales(sigmas)
-    looks = np.asarray(values, dtype=np.float64)
-    if looks.ndim == 0 or len(looks) != len(scales) or not np.all(np.isfinite(looks)):
+    observed = np.asarray(values, dtype=np.float64)
+    if observed.ndim == 0 or len(observed) != len(scales) or not np.all(np.isfinite(observed)):
         raise InvalidValueError(
-            f"values must be finite and have one row for each of the {len(scales)} sigmas, got shape {looks.shape};"
-            " give each look's answer with its noise scale"
+            f"values must be finite and have one row for each of the {len(scales)} sigmas, got shape {observed.shape};"
+            " give each observation with its noise scale"
         )
-    # Around the best look, so that a large common offset loses no digits.
-    mean = looks[int(scales.argmin())].copy()
+    # Relative to the most precise observation, so that a large common offset loses no digits.
+    mean = observed[int(scales.argmin())].copy()
     if len(scales) > 1:
         weights = (scales.min() / scales) ** 2
-        mean += np.tensordot(weights / weights.sum(), looks - mean, axes=1)
+        mean += np.tensordot(weights / weights.sum(), observed - mean, axes=1)
     return (np.asarray(mean) if isinstance(values, np.ndarray) else float(mean)), _combined(scales)
 
 
 def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
-    """Half-width of the interval that misses with probability alpha, for looks that were fixed beforehand.
+    """Half-width of the interval that misses with probability alpha, for observations fixed beforehand.
 
     Parameters
     ----------
-    sigmas : array_like, shape (looks,)
+    sigmas : array_like, shape (observations,)
         Noise scales, > 0 and finite.
     alpha : Number
         In (0, 1).
@@ -101,11 +101,11 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Notes
     -----
-    Exact for normal noise; not to be used when the answers had a say in how many looks there are or how large.
+    Exact for normal noise; not valid if the number of observations or their noise scales depend on the answers.
 
     Examples
     --------
@@ -113,21 +113,21 @@ def fixed_radius(sigmas: ArrayLike, *, alpha: Number) -> float:
     >>> round(fixed_radius([1.0, 2.0], alpha=0.05), 4)
     1.753
     """
-    # The absolute term is for alpha next to 1, where the quantile is a small difference.
+    # The absolute term is for alpha close to 1, where the quantile is a small difference.
     quantile = -float(ndtri(_level(alpha) / 2)) + 2.0**-50
     # ndtri is within 8 units of 2^-53 wherever tests/test_assumptions.py compares it; the margin has room for them.
     return quantile * _combined(_scales(sigmas)) * MARGIN
 
 
 def confidence_sequence_radius(sigmas: ArrayLike, *, tau: Number, alpha: Number) -> float:
-    """Half-width of the interval that, over all looks there will ever be, misses even once with probability alpha.
+    """Half-width of an interval such that, over all observations, any interval misses with probability at most alpha.
 
     Parameters
     ----------
-    sigmas : array_like, shape (looks,)
+    sigmas : array_like, shape (observations,)
         Noise scales so far, > 0 and finite; each may depend on earlier answers.
     tau : Number
-        Greater than 0, in the scale of information; fixed before the first answer (see :func:`tuned_tau`).
+        Greater than 0, in the scale of the information I; fixed before the first answer (see :func:`tuned_tau`).
     alpha : Number
         In (0, 1).
 
@@ -139,7 +139,7 @@ def confidence_sequence_radius(sigmas: ArrayLike, *, tau: Number, alpha: Number)
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     References
     ----------
@@ -165,7 +165,7 @@ def tuned_tau(information: Number, *, alpha: Number) -> float:
     Parameters
     ----------
     information : Number
-        Target I > 0: one over the variance at which looking is expected to stop.
+        Target I > 0: one over the variance at which refining is expected to stop.
     alpha : Number
         In (0, 1).
 
@@ -177,7 +177,7 @@ def tuned_tau(information: Number, *, alpha: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -193,21 +193,21 @@ def _scales(sigmas: ArrayLike) -> NDArray[np.float64]:
     if scales.ndim != 1 or not len(scales) or not np.all((scales > 0) & (scales < np.inf)):
         raise InvalidValueError(
             f"sigmas must be a list of at least one finite number greater than 0, got {shown(sigmas)};"
-            " give one noise scale for each look"
+            " give one noise scale for each observation"
         )
     return scales
 
 
 def _combined(scales: NDArray[np.float64]) -> float:
-    """sum(1/s^2)^(-1/2), rounded up; through the smallest scale, so that no square over- or underflows."""
-    least = float(scales.min())
+    """sum(1/s^2)^(-1/2), rounded up; relative to the smallest scale, so that no square overflows or underflows."""
+    smallest = float(scales.min())
     if len(scales) == 1:
-        return least
-    return least / math.sqrt(math.fsum((least / scales) ** 2)) * (1 + 2.0**-50)
+        return smallest
+    return smallest / math.sqrt(math.fsum((smallest / scales) ** 2)) * (1 + 2.0**-50)
 
 
 def _level(alpha: Number) -> float:
-    """The double below alpha: a smaller alpha is a wider interval."""
+    """The double below alpha: a smaller alpha gives a wider interval."""
     return _below(failure_probability(alpha, name="alpha", example="0.05"))
 
 
@@ -215,10 +215,10 @@ _below = lru_cache(maxsize=256)(binary_down)
 
 
 def _double(value: Number, name: str) -> float:
-    """The double above a number that needs no direction."""
+    """The double above a number; the direction of rounding does not matter."""
     number = binary_up(positive(value, name=name))
     if number == math.inf:
         raise InvalidValueError(
-            f"{name} must be a number that a double can hold, got {shown(value)}; rescale the question"
+            f"{name} must be a number that a double can hold, got {shown(value)}; rescale the query"
         )
     return number

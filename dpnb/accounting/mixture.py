@@ -1,10 +1,10 @@
-"""The best parameter of a normal mixture, for the odometer and for the confidence sequence alike.
+"""The best parameter of a normal mixture, for both the odometer and the confidence sequence.
 
 Both boundaries are sqrt(V + g) sqrt(2 log(r^(1/2)/delta)) with r = (V + g)/g.  Setting the derivative in g to zero at a
 given V leaves r - 1 - log r = 2 log(1/delta), that is r = -W(-delta^2/e) on the lower branch of Lambert's W, and
 g = V/(r - 1).  Solved here for s = r - 1 from log(1/delta), so that delta^2 cannot underflow.
 
-Any positive parameter gives a valid boundary: nothing in this file needs directed rounding.
+Any positive parameter gives a valid boundary, so nothing in this file needs directed rounding.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def optimal_ratio(log_inverse_delta: float) -> float:
 
     Notes
     -----
-    The left side is convex and at least s^2/(2 + 2s), so the positive root of that bound lies to the right and
-    Newton's method comes down from it without overshooting.
+    The left side is convex and at least s^2/(2 + 2s), so the positive root of that bound lies to the right, and
+    Newton's method descends from it without overshooting.
     """
     target = log_inverse_delta
     s = 2 * (target + math.sqrt(target) * math.sqrt(target + 1))

@@ -1,4 +1,4 @@
-"""The mean of a normal observation that is seen only because it reached a threshold.
+"""The mean of a normal observation that is seen only if it reaches a threshold.
 
 Y is normal with mean m and standard deviation 1, and is seen only where Y >= 0 (everything in standard deviations, from
 the threshold).  Given that it is seen,
@@ -8,10 +8,10 @@ the threshold).  Given that it is seen,
 which rises strictly from 0 to 1 with m: its logarithm has the derivative h(m - y) - h(m) with h = phi/Phi, and h falls.
 So the m at which it is alpha/2, 1/2 and 1 - alpha/2 are the lower end of an interval that covers with probability
 1 - alpha *given that Y was seen*, an estimate that is too high as often as too low, and the upper end.  The interval
-that Phi gives without the condition, y -+ z, covers less the further m lies below the threshold, down to nothing.
+that Phi gives without the condition, y -+ z, covers less the further m lies below the threshold, with limit 0.
 
-If several independent observations are seen or not by the same rule, each by itself, then given which are seen they
-are still independent, so intervals at 1 - (1 - alpha)^(1/s) of s seen ones hold all at once with probability 1 - alpha.
+If several independent observations are each seen or not by the same rule, then given which are seen they are still
+independent, so intervals at 1 - (1 - alpha)^(1/s) of the s seen ones hold simultaneously with probability 1 - alpha.
 
 The law is the pivot of Lee, Sun, Sun and Taylor 2016, *Exact post-selection inference, with application to the lasso*
 (arXiv:1311.6238, Section 5), for one observation and one threshold.
@@ -33,10 +33,10 @@ _STEPS = 60
 """Each step at least halves the bracket, which is at most about 80 standard deviations wide; usually 8 suffice."""
 
 _CLOSE = 1e-9
-"""In standard deviations: once Newton's step is this small, the error that is left is about its square."""
+"""In standard deviations: once Newton's step is this small, the remaining error is about its square."""
 
 _ROOM = 1e-8
-"""In standard deviations, added outward: far above `_CLOSE` and what rounding can move an end by.
+"""In standard deviations, added outward: far above `_CLOSE` and the rounding error of an end.
 
 `_log_ratio` is off by a few units of 2^-52 times 1 + its own size, and below the threshold it rises with the mean at a
 rate of at least excess/2, at least 2^-22 on the output grid: 1e-9.
@@ -44,7 +44,7 @@ rate of at least excess/2, at least 2^-22 on the output grid: 1e-9.
 
 
 def alpha_of_each(alpha: float, seen: int) -> float:
-    """What each of several intervals may miss so that all hold at once with 1 - alpha, given which are seen.
+    """The alpha of each of several intervals for which all hold at once with 1 - alpha, given which are seen.
 
     Rounded down.
 
@@ -59,7 +59,7 @@ def alpha_of_each(alpha: float, seen: int) -> float:
 
 
 def truncated_mean(excess: Floats, log_tail: float, *, least: float) -> tuple[Floats, Floats]:
-    """Enclose the mean at which something above an observation is seen with a given probability.
+    """Enclose the mean at which a value above the observation has a given probability, given that one is seen.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ def truncated_mean(excess: Floats, log_tail: float, *, least: float) -> tuple[Fl
     log_tail : float
         Logarithm of the probability P(Y > excess | Y >= 0), < 0.
     least : float
-        Where the search ends: a mean below it is given as this.  Not below -50.
+        Where the search ends: a mean below `least` is returned as `least`, which must be at least -50.
 
     Returns
     -------
     pair of float64 arrays
-        Below and above the mean, `_ROOM` included, from the threshold, in standard deviations.  Nothing is raised
+        Bounds below and above the mean, `_ROOM` included, from the threshold, in standard deviations.  Never raises,
         whatever the observations are.
     """
     tail, rest = math.exp(log_tail), -math.expm1(log_tail)
@@ -112,11 +112,11 @@ def _hazard(x: Floats) -> Floats:
 
 def _log_ratio(mean: Floats, excess: Floats) -> Floats:
     """log(Phi(mean - excess)/Phi(mean)), without taking a difference of large logarithms."""
-    found = np.empty_like(mean)
+    log_ratio = np.empty_like(mean)
     tail = mean < 0
-    # Phi(x) = exp(-x^2/2) erfcx(-x/sqrt(2))/2, and the squares' difference is known.
+    # Phi(x) = exp(-x^2/2) erfcx(-x/sqrt(2))/2, and the difference of the squares is y (m - y/2) exactly.
     m, y = mean[tail], excess[tail]
-    found[tail] = y * (m - y / 2) + np.log(erfcx((y - m) / math.sqrt(2)) / erfcx(-m / math.sqrt(2)))
+    log_ratio[tail] = y * (m - y / 2) + np.log(erfcx((y - m) / math.sqrt(2)) / erfcx(-m / math.sqrt(2)))
     m, y = mean[~tail], excess[~tail]
-    found[~tail] = log_ndtr(m - y) - log_ndtr(m)
-    return found
+    log_ratio[~tail] = log_ndtr(m - y) - log_ndtr(m)
+    return log_ratio

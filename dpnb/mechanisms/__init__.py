@@ -1,15 +1,15 @@
-"""Noise: how much of it a loss asks for, where it comes from, and how it is added without leaving a trace.
+"""Noise mechanisms: calibration, sources of randomness, and exact sampling.
 
-This layer knows numbers, never tables.
+This layer handles numbers, never tables.
 
 ==================  ==========================================================================================
-`calibration`       the smallest noise scale that keeps a declared loss
-`gaussian`          sums of integers in, exactly rounded noisy sums out
+`calibration`       the smallest noise scale for a declared loss
+`gaussian`          exactly rounded Gaussian noise added to integer sums
 `laplace`           discrete Laplace noise, sampled exactly with integers
-`measurement`       what comes out: integers on a power-of-two grid
-`exact_rounding`    the slow, certain decision for the few draws that doubles cannot settle
-`threshold`         which groups may be named, by their noisy numbers of units
-`randomness`        the only source of chance, and a seeded one that only tests may use
+`measurement`       the released result: integers on a power-of-two grid
+`exact_rounding`    the slow, exact decision for the few draws that doubles cannot round with certainty
+`threshold`         partition selection: releases the groups whose noisy number of units reaches a threshold
+`randomness`        the only source of randomness, and a seeded one for tests only
 ==================  ==========================================================================================
 """
 

@@ -1,4 +1,4 @@
-"""How much noise a declared loss asks for."""
+"""The noise scale for a declared loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpnb.errors import ConversionError, InvalidValueError
 
 
 class GaussianLoss(Protocol):
-    """A loss that a Gaussian release can be calibrated to; `accounting.losses.GDP` is one."""
+    """A loss to which a Gaussian release can be calibrated, for example `accounting.losses.GDP`."""
 
     @property
     def mu_squared(self) -> Fraction:
@@ -20,7 +20,7 @@ class GaussianLoss(Protocol):
 
 
 def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> float:
-    """Give the smallest double sigma at which the Gaussian mechanism costs at most the declared loss.
+    """The smallest double sigma for which the loss of the Gaussian mechanism is at most the declared loss.
 
     In closed form: C^2/sigma^2 <= mu^2 exactly when sigma >= sqrt(C^2/mu^2), and that root is rounded up by exact
     rational comparison, so that the true loss is never above the declared one.
@@ -30,17 +30,17 @@ def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> flo
     l2_sensitivity_squared : Fraction or int
         C^2, > 0: the square of the largest L2 change that one privacy unit can make to the sums.
     loss : GaussianLoss
-        What the release is to cost; ``loss.mu_squared`` > 0.
+        The declared loss of the release; ``loss.mu_squared`` > 0.
 
     Returns
     -------
     float
-        In the units of the sums; its literal binary value counts.
+        In the units of the sums; the literal binary value is used.
 
     Raises
     ------
     InvalidValueError
-        The sensitivity or mu is not positive, or sigma would be beyond the range of doubles.
+        The sensitivity or mu is not positive, or sigma would exceed the largest double.
     ConversionError
         The loss has no mu.
 
@@ -63,7 +63,7 @@ def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> flo
     if l2_sensitivity_squared <= 0:
         raise InvalidValueError(
             f"l2_sensitivity_squared: must be > 0, given {l2_sensitivity_squared}. "
-            f"A question that no privacy unit can change needs no noise: answer it from the schema."
+            f"A query that no privacy unit can change needs no noise: answer it from the schema."
         )
     mu_squared = getattr(loss, "mu_squared", None)
     if not isinstance(mu_squared, int | Fraction):
@@ -73,13 +73,13 @@ def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> flo
         )
     if mu_squared <= 0:
         raise InvalidValueError(
-            f"loss: mu must be > 0, given mu^2 = {shown(mu_squared)}: no finite noise costs nothing. "
-            "Ask for a larger mu."
+            f"loss: mu must be > 0, given mu^2 = {shown(mu_squared)}: a loss of 0 needs infinite noise. "
+            "Request a larger mu."
         )
     sigma = sqrt_up(Fraction(l2_sensitivity_squared) / mu_squared)
     if not math.isfinite(sigma):
         raise InvalidValueError(
             f"loss: the noise scale C/mu must stay below the largest double, given C^2 = {l2_sensitivity_squared} "
-            f"and mu^2 = {shown(mu_squared)}. Ask for a larger mu or a coarser grid."
+            f"and mu^2 = {shown(mu_squared)}. Request a larger mu or a coarser grid."
         )
     return sigma

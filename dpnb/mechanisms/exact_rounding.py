@@ -1,9 +1,9 @@
-"""Rounding a normal draw with certainty, when doubles cannot tell on which side of a boundary it falls.
+"""Exact rounding of a normal draw, for draws too close to a rounding boundary for doubles to decide.
 
 Let Y = Phi^-1(U) with U uniform on (0, 1/2): the lower half of a standard normal.  No inverse is ever computed
 here.  ``shift + scale * Y`` rounds to at most m exactly when ``U < Phi((m + 1/2 - shift) / scale)``, so U's binary
-digits are compared with an enclosure of that one number; when the digits drawn so far lie on both sides of it, more
-are drawn and the enclosure is narrowed.  Each further digit halves the chance of staying undecided.
+digits are compared with an enclosure of that one number; while the digits drawn so far do not decide the comparison,
+more are drawn and the enclosure is narrowed.  Each further digit halves the probability of no decision.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from dpnb.errors import InvalidValueError
 
 # Phi is enclosed between multiples of 2**-_UNIT_BITS times the last digit drawn: fine enough to decide nearly always.
 _UNIT_BITS = 16
-# Phi is computed with this many bits beyond the unit that it is allowed to be wrong by, so mpmath, which is right to
-# a few units in the last place, would have to be wrong by about 2**60 of them to change an answer.
+# Phi is computed with this many bits beyond its permitted error, so mpmath, which is accurate to a few units in the
+# last place, would have to be wrong by about 2**60 of them to change an answer.
 _GUARD_BITS = 64
 _DIGITS_FOR_A_GUESS = 32
-# A draw still open after this many digits means a broken source, not bad luck.
+# A draw that is undecided after this many digits means a broken source, not bad luck.
 _MOST_BITS = 1024
 
 
 class LazyUniform:
-    """A real number uniform on (0, 1/2), of which as many binary digits exist as anybody has asked for.
+    """A real number uniform on (0, 1/2), whose binary digits are drawn on demand.
 
     Parameters
     ----------
     leading : int
         The first `bits` binary digits as an integer; below ``2**(bits - 1)`` since the number is below 1/2.
     bits : int
-        How many digits `leading` holds.
+        Number of digits in `leading`.
     more : callable
-        Gives the next `step` random digits as an integer.
+        Returns the next `step` random digits as an integer.
     step : int
         Digits per call of `more`.
     """
@@ -54,18 +54,18 @@ class LazyUniform:
         Raises
         ------
         InvalidValueError
-            A thousand digits did not settle the matter, as happens with a source that repeats itself.
+            A thousand digits did not decide the draw, as happens with a source that repeats itself.
         """
         if self.bits > _MOST_BITS:
             raise InvalidValueError(
-                f"source: the bits must be random, but {self.bits} of them did not place one draw, which has "
-                f"probability below 2**-{_MOST_BITS - 64 - _UNIT_BITS}. Use SystemSource()."
+                f"source: the bits must be random, but {self.bits} of them did not decide one draw, which has "
+                f"probability below 2**-{_MOST_BITS - 64 - _UNIT_BITS}. Use SystemNoiseSource()."
             )
         self.leading = (self.leading << self._step) | self._more()
         self.bits += self._step
 
     def quantile_guess(self) -> float:
-        """Say roughly where Y = Phi^-1(U) is; nothing depends on its accuracy but speed."""
+        """An approximation of Y = Phi^-1(U); only the speed depends on its accuracy."""
         log_u = math.log(2 * self.leading + 1) - (self.bits + 1) * math.log(2)
         return float(ndtri_exp(log_u))
 
@@ -79,19 +79,19 @@ def round_lower_normal(shift: Fraction, scale: Fraction, uniform: LazyUniform) -
         Known offset.
     scale : Fraction
         Standard deviation, > 0.
-    uniform : HalfUniform
+    uniform : LazyUniform
         U; more of its digits are drawn as needed.
 
     Returns
     -------
     int
-        Ties have probability 0 and need no rule.
+        The nearest integer; ties have probability 0 and need no rule.
     """
 
     def at_most(m: int) -> bool:
         return lies_below(uniform, (m + Fraction(1, 2) - shift) / scale)
 
-    # With this many significant digits the guess is right, or next to it, for every scale in use.
+    # With this many significant digits the guess is correct, or off by one, for every scale in use.
     while uniform.leading.bit_length() < _DIGITS_FOR_A_GUESS:
         uniform.extend()
     # Bracket the answer between `low` (not reached) and `high` (reached), widening from a guess, then bisect.
@@ -116,7 +116,7 @@ def lies_below(uniform: LazyUniform, threshold: Fraction) -> bool:
 
     Parameters
     ----------
-    uniform : HalfUniform
+    uniform : LazyUniform
         U; more of its digits are drawn as needed.
     threshold : Fraction
         In standard deviations.
@@ -141,9 +141,9 @@ def _cdf_units(threshold: Fraction, bits: int) -> tuple[int, int]:
     """Enclose the normal distribution function at a negative threshold between two multiples of ``2**-bits``.
 
     Phi(t) = erfc(x)/2 with x = sqrt(t^2/2).  An error of relative size e in x changes erfc by a relative size of at
-    most (2 x^2 + 2) e = (t^2 + 2) e, which the working precision makes up for.  As Phi <= 1/2, a relative error
+    most (2 x^2 + 2) e = (t^2 + 2) e, for which the working precision compensates.  As Phi <= 1/2, a relative error
     below ``2**-bits`` is an absolute one below half a unit; a whole unit either way is allowed, and one more above
-    for cutting off the digits beyond.
+    for truncating the remaining digits.
     """
     half_square = threshold * threshold / 2
     precision = bits + _GUARD_BITS + int(half_square).bit_length()

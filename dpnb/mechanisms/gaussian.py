@@ -1,6 +1,6 @@
 """The exactly rounded Gaussian mechanism.
 
-For integer sums S and a noise scale sigma it releases, cell by cell,
+For integer sums S and a noise scale sigma it releases, for each cell,
 
     h * round((S + sigma Z) / h),    h = 2**exponent,    exponent = floor(log2(sigma)) - 20,
 
@@ -10,8 +10,8 @@ Why this is private
 -------------------
 S + sigma Z is the ideal Gaussian mechanism, which for sums of L2 sensitivity C is (C/sigma)-GDP (Dong, Roth, Su,
 arXiv:1905.02383v3, Theorem 2.7), and everything after it is a function of its output: h depends on sigma alone.
-Post-processing cannot raise the loss, so GDP, zCDP with C^2/(2 sigma^2) and every Renyi order hold as they are, for
-sums of any size.  The low bits of a double, which give textbook samplers away, are not there: what is released is an
+Post-processing cannot raise the loss, so GDP, zCDP with C^2/(2 sigma^2) and every Renyi order hold unchanged, for
+sums of any size.  The attacks on the low bits of doubles in textbook samplers do not apply: the released value is an
 integer.
 
 Why it is exact
@@ -26,24 +26,24 @@ Why it is exact
 4. ndtri's error is assumed to be below 1e-14 (1 + |z|); see below.  Rounding its
    argument moves Y by at most 2^-52 sqrt(pi/2) (Mills' ratio); rounding f, s z and their sum moves the result by at
    most 2^-51 (1 + s |z|).  All of it together is far below s * 1e-11 * (1 + |z|), the margin used, since s >= 2^20.
-5. If f + s z is further than these margins from every half-integer, all possible Z round alike: the answer is known.
-   That holds for all but about one draw in 10^4 (never for k < 10^6, hence not for k = 0).
-6. Otherwise `exact_rounding` draws more digits of the same U and decides with certainty.  Whether it was needed does
-   not show in the value.
+5. If f + s z is further than these margins from every half-integer, all possible Z round to the same integer: the
+   answer is known.  That holds for all but about one draw in 10^4 (never for k < 10^6, hence not for k = 0).
+6. Otherwise `exact_rounding` draws more digits of the same U and decides exactly.  The value does not show whether this
+   was necessary.
 
-Time taken does depend on the values; timing is outside the promise.
+The running time does depend on the values; timing is outside the guarantee.
 
-What is assumed
----------------
-The exactness rests on two assumptions about other libraries' arithmetic, which are measured and not proved.
+Assumptions
+-----------
+The exactness assumes two properties of other libraries' arithmetic, which are measured and not proved.
 
-- scipy's `ndtri` is off by at most `INVERSE_ERROR` (1 + |z|) wherever step 3 asks it.  The margin in use is a thousand
-  times that, so a draw could be rounded wrongly only with a `ndtri` that is wrong by more than 1e-11.
+- The error of scipy's `ndtri` is at most `INVERSE_ERROR` (1 + |z|) at every argument of step 3.  The margin in use is a
+  thousand times that, so a draw could be rounded wrongly only with an error of `ndtri` above 1e-11.
   tests/test_assumptions.py compares the installed version with mpmath over all binades and both seams of its
-  approximations, before all other tests; the worst seen is near 1e-15.
-- mpmath's `erfc` is right to better than some 2^60 units in its last place (`exact_rounding`).
+  approximations, before all other tests; the largest error seen is near 1e-15.
+- The error of mpmath's `erfc` is below some 2^60 units in its last place (`exact_rounding`).
 
-Doubles themselves are IEEE 754's, rounded to nearest.
+Doubles are those of IEEE 754, rounded to nearest.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from dpnb.mechanisms.randomness import WORD_BITS, NoiseSource, checked_words
 __all__ = ["INVERSE_ERROR", "Measurement", "measure"]
 
 INVERSE_ERROR = 1e-14
-"""What scipy's `ndtri` is assumed to be off by at most, times 1 + |z|; the installed version is measured by a test."""
+"""Assumed bound on the error of scipy's `ndtri`, times 1 + |z|; a test measures the installed version."""
 
 # The output grid is about a millionth of the noise: too fine to matter, coarse enough to round with certainty.
 _GRID_BITS = 20
@@ -74,36 +74,37 @@ _INVERSE_MARGIN = 1e-11
 # Step 3 above: sqrt(2 pi)/4 = 0.62666, rounded up.
 _UNDRAWN_BITS_MARGIN = 0.63
 _SIGN_BIT = 1 << (WORD_BITS - 1)
-# Cells worked on at a time, so that intermediate arrays stay in the processor's cache.
+# Cells processed at a time, so that intermediate arrays stay in the processor's cache.
 _CHUNK = 1 << 14
 
 
 def measure(sums: Sequence[int] | NDArray[Any], *, sigma: float, source: NoiseSource) -> Measurement:
-    """Add independent Gaussian noise to integer sums and round correctly to a grid that follows sigma.
+    """Add independent Gaussian noise to integer sums and round correctly to a grid determined by sigma.
 
     Parameters
     ----------
     sums : sequence or array of int, shape (cells,)
         Exact sums, in grid units; integers of any size.
     sigma : float
-        Standard deviation in the same units, > 0; its literal binary value counts.
-    source : Source
-        Where the random bits come from.
+        Standard deviation in the same units, > 0; the literal binary value is used.
+    source : NoiseSource
+        Source of the random bits.
 
     Returns
     -------
     Measurement
-        One noisy value a cell, (C/sigma)-GDP together when one privacy unit changes the sums by at most C in L2 norm.
+        One noisy value for each cell; together they are (C/sigma)-GDP if one privacy unit changes the sums by at most
+        C in L2 norm.
 
     Raises
     ------
     InvalidValueError
-        sigma is not positive and finite, sums are not integers in one dimension, or the source gives no words.
+        sigma is not positive and finite, sums are not integers in one dimension, or the source is invalid.
 
     References
     ----------
     .. [1] Dong, Roth, Su 2022, Gaussian Differential Privacy, arXiv:1905.02383v3, Theorem 2.7.
-       The proof that nothing is lost by rounding is in this module's docstring.
+       The proof that rounding does not raise the loss is in this module's docstring.
 
     Examples
     --------
@@ -135,9 +136,9 @@ def _output_grid(sigma: object) -> tuple[int, float]:
 
 
 def _as_integers(sums: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
-    """Give the sums as int64, or as Python integers where one needs more bits.
+    """The sums as int64, or as Python integers if one of them needs more bits.
 
-    The messages name types only: the sums themselves are private.
+    Error messages name only types: the sums are private.
     """
     array = sums if isinstance(sums, np.ndarray) else None
     if array is not None and array.dtype.kind in "iu" and array.ndim == 1:
@@ -185,7 +186,7 @@ def _shift_left(integers: NDArray[Any], bits: int) -> NDArray[Any]:
 
 
 def _add(whole: NDArray[Any], steps: NDArray[np.int64]) -> NDArray[Any]:
-    """Add the noise's steps to the whole parts without wrapping round."""
+    """Add the steps of the noise to the whole parts without integer overflow."""
     if whole.dtype != object:
         # |steps| < 2^26 (a 64-bit draw ends at 9.3 standard deviations of less than 2^21 steps).
         room = 2**62
@@ -198,7 +199,7 @@ def _add(whole: NDArray[Any], steps: NDArray[np.int64]) -> NDArray[Any]:
 def _round_in_doubles(
     fraction: NDArray[np.float64] | float, scale: float, words: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Round f + s Z for every word, and say which results are certain (steps 2 to 5 of the module's docstring)."""
+    """Round f + s Z for every word, and report which results are certain (steps 2 to 5 of the module's docstring)."""
     steps = np.empty(len(words), dtype=np.int64)
     decided = np.empty(len(words), dtype=np.bool_)
     for start in range(0, len(words), _CHUNK):
@@ -211,7 +212,7 @@ def _round_in_doubles(
 def _round_chunk(
     fraction: NDArray[np.float64] | float, scale: float, words: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Do one chunk of `_round_in_doubles`."""
+    """One chunk of `_round_in_doubles`."""
     digits = (words & np.uint64(_SIGN_BIT - 1)).view(np.int64).astype(np.float64)
     z = ndtri((digits + 0.5) * 2.0**-WORD_BITS)  # <= 0
     with np.errstate(divide="ignore"):
@@ -223,7 +224,7 @@ def _round_chunk(
 
 
 def _round_exactly(total: int, exponent: int, scale: float, word: int, source: NoiseSource) -> int:
-    """Round f + s Z with certainty, starting from the digits that the word already gives."""
+    """Round f + s Z exactly, starting from the digits in the word."""
     fraction = Fraction(total & ((1 << exponent) - 1), 1 << exponent) if exponent > 0 else Fraction(0)
     uniform = LazyUniform(word & (_SIGN_BIT - 1), WORD_BITS, lambda: int(checked_words(source, 1)[0]), WORD_BITS)
     if word & _SIGN_BIT:

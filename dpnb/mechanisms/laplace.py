@@ -2,29 +2,29 @@
 
 ``discrete_laplace(t)`` gives X with P(X = x) = (1 - q)/(1 + q) q^|x|, q = exp(-1/t), for a rational scale t.
 
-Why adding it is private, without a caveat
-------------------------------------------
+Why adding it is private without further assumptions
+----------------------------------------------------
 For integers x and d, |x - d| >= |x| - |d|, so P(X = x - d) <= exp(|d|/t) P(X = x): moving the centre by d changes no
-probability by more than the factor exp(|d|/t), and summing over an event keeps that.  So for an integer S that one
-privacy unit changes by at most D, S + X is (D/t)-DP.  Nothing in this is about reals: what is drawn are integers, with
-exactly these probabilities, and what is released is an integer.  No double appears on the way, so there are no low
-bits to tell neighbours apart by (Mironov 2012), and the cost is D/t itself, not a bound on it.
+probability by more than the factor exp(|d|/t), and summing over an event preserves that.  So for an integer S that one
+privacy unit changes by at most D, S + X is (D/t)-DP.  No real numbers are involved: the draws are integers with exactly
+these probabilities, and the released value is an integer.  No doubles are involved either, so there are no low bits
+that distinguish neighbours (Mironov 2012), and the loss is exactly D/t, not a bound on it.
 
 Why the sampling is exact
 -------------------------
-It is that of Canonne, Kamath and Steinke, with two rational building blocks.
+The method is that of Canonne, Kamath and Steinke, with two rational building blocks.
 
-1. An integer uniform below n: k words are one integer W below R = 2^(64 k), R >= n.  W is drawn anew while it is not
-   below the largest multiple of n in R, at most every second time; then W mod n has every value equally often.
+1. An integer uniform below n: k words are one integer W below R = 2^(64 k), R >= n.  W is drawn again while it is not
+   below the largest multiple of n in R, with probability at most 1/2; then all values of W mod n are equally likely.
 2. An event of probability exp(-g), 0 <= g <= 1 (their Algorithm 1): events of probabilities g/1, g/2, g/3, ... are
-   drawn until one fails.  The first k all succeed with probability g^k/k!, so the first failure is at an odd place
+   drawn until one fails.  The first k all succeed with probability g^k/k!, so the index of the first failure is odd
    with probability sum over even k of (g^k/k! - g^(k+1)/(k+1)!) = exp(-g).
-3. With t = n/m in lowest terms (their Algorithm 2): U uniform below n, kept with probability exp(-U/n), and V the
+3. With t = n/m in lowest terms (their Algorithm 2): U uniform below n, accepted with probability exp(-U/n), and V the
    number of successes of exp(-1) before its first failure, give P(U + n V = x) proportional to exp(-x/n).  Its m-th
    part, rounded down, is y with probability proportional to exp(-y m/n) = exp(-y/t).  A random sign, where "minus
-   zero" is drawn anew lest zero count twice, gives X.
+   zero" is rejected so that zero does not count twice, gives X.
 
-A draw takes some ten words whatever the scale.  How long it takes depends on the value; timing is outside the promise.
+A draw takes some ten words at any scale.  Its running time depends on the value; timing is outside the guarantee.
 
 References
 ----------
@@ -46,9 +46,9 @@ from dpnb.mechanisms.randomness import WORD_BITS, NoiseSource, checked_words
 __all__ = ["discrete_laplace", "laplace_half_width", "laplace_tail"]
 
 _WORD_VALUES = 1 << WORD_BITS
-# Enough for nearly every draw; drawing words one by one would take longer than all the rest.
+# Enough for nearly every draw; drawing words one by one would take most of the time.
 _WORDS_AT_ONCE = 16
-# A draw still open after 4,096 words, times the words that its scale fills, means a broken source, not bad luck.
+# A draw undecided after 4,096 words, times the number of words in its scale, means a broken source, not bad luck.
 _MOST_REFILLS = 256
 # exp(-800) is below every double.
 _DEEP = 800
@@ -60,19 +60,19 @@ def discrete_laplace(scale: Fraction, source: NoiseSource) -> int:
     Parameters
     ----------
     scale : Fraction
-        Greater than 0; an int will do.
-    source : Source
-        Where the random bits come from.
+        Scale of the noise, greater than 0; may be an int.
+    source : NoiseSource
+        Source of the random bits.
 
     Returns
     -------
     int
-        Added to an integer of sensitivity D it costs D/scale in epsilon: see this module's docstring.
+        Added to an integer of sensitivity D, it is (D/scale)-DP: see this module's docstring.
 
     Raises
     ------
     InvalidValueError
-        The scale is not an exact number greater than 0, or the source gives no words.
+        The scale is not an exact number greater than 0, or the source is invalid.
 
     Examples
     --------
@@ -102,9 +102,9 @@ def laplace_tail(scale: Fraction, width: int) -> float:
     Parameters
     ----------
     scale : Fraction
-        Of the noise, greater than 0.
+        Scale of the noise, greater than 0.
     width : int
-        At least 0.
+        Distance from zero, at least 0.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def laplace_tail(scale: Fraction, width: int) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -132,26 +132,26 @@ def laplace_tail(scale: Fraction, width: int) -> float:
 
 
 def laplace_half_width(scale: Fraction, alpha: Number) -> int:
-    """Smallest width that a draw exceeds in absolute value with probability at most `alpha`.
+    """The smallest width that the absolute value of a draw exceeds with probability at most `alpha`.
 
-    From `laplace_tail`'s formula: the smallest w >= 0 with w + 1 >= scale log(2/(alpha (1 + q))).
+    By the formula of `laplace_tail`: the smallest w >= 0 with w + 1 >= scale log(2/(alpha (1 + q))).
 
     Parameters
     ----------
     scale : Fraction
-        Of the noise, greater than 0.
+        Scale of the noise, greater than 0.
     alpha : Number
         In (0, 1); a float means its shortest decimal.
 
     Returns
     -------
     int
-        Never too small.  One too large only where the formula is within a relative 2^-100 of an integer.
+        Never too small; too large, by one, only where the formula is within a relative 2^-100 of an integer.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def laplace_half_width(scale: Fraction, alpha: Number) -> int:
     exact_scale, miss = Fraction(*_checked(scale)), exact(alpha, name="alpha")
     if not 0 < miss < 1:
         raise InvalidValueError(f"alpha: must lie between 0 and 1, given {shown(alpha)}. Give for example 0.05.")
-    # The bits are more than log(2/alpha), so w = 0 will do, and q, of as many digits as 1/scale has, is not needed.
+    # The bit length exceeds log(2/alpha), so w = 0 suffices, and q, which has as many digits as 1/scale, is not needed.
     if exact_scale * math.ceil(2 / miss).bit_length() < 1:
         return 0
     bound = directed(
@@ -192,10 +192,10 @@ def _checked_width(width: object) -> int:
 
 
 class _ExactBernoulli:
-    """Uniform integers and coins for one draw.
+    """Uniform integers and exact Bernoulli events for one draw.
 
-    Words are taken from the source several at a time.  What is left of them is dropped with this object, which nobody
-    keeps: no word is ever seen by two draws.
+    Words are taken from the source several at a time.  Unused words are discarded with this object after the draw, so
+    no word is used by two draws.
     """
 
     __slots__ = ("_refills_left", "_source", "_words")
@@ -217,10 +217,10 @@ class _ExactBernoulli:
 
     def happens(self, top: int, bottom: int) -> bool:
         """An event of probability exp(-top/bottom), 0 <= top <= bottom: step 2 of the module's docstring."""
-        place = 1 if top < bottom else 2  # the first of them is certain for exp(-1)
-        while self.below(place * bottom) < top:
-            place += 1
-        return place % 2 == 1
+        index = 1 if top < bottom else 2  # the first event is certain for exp(-1)
+        while self.below(index * bottom) < top:
+            index += 1
+        return index % 2 == 1
 
     def _word(self) -> int:
         if not self._words:
@@ -230,8 +230,8 @@ class _ExactBernoulli:
     def _refill(self) -> None:
         if not self._refills_left:
             raise InvalidValueError(
-                "source: the bits must be random, but thousands of words did not settle one draw, as happens with "
-                "probability below 2**-200. Use SystemSource()."
+                "source: the bits must be random, but thousands of words did not decide one draw, which has "
+                "probability below 2**-200. Use SystemNoiseSource()."
             )
         self._refills_left -= 1
         self._words = checked_words(self._source, _WORDS_AT_ONCE).tolist()

@@ -1,4 +1,4 @@
-"""What a mechanism releases: integers on a grid whose spacing is a power of two."""
+"""The result that a mechanism releases: integers on a grid whose spacing is a power of two."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _EXACT_DOUBLE = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Noisy sums: cell i holds the number ``values[i] * 2**exponent``.
+    """Noisy sums: the value of cell i is ``values[i] * 2**exponent``.
 
-    Everything in it is released: nothing more can be learned from it than from the ideal Gaussian mechanism.
+    All fields are released; they contain no more information than the output of the ideal Gaussian mechanism.
 
     Parameters
     ----------
     values : tuple of int, shape (cells,)
         Multiples of the output grid.
     exponent : int
-        Binary logarithm of the output grid's spacing; follows `sigma` alone.
+        Binary logarithm of the output grid's spacing; depends on `sigma` alone.
     sigma : float
         Standard deviation of the noise, in the units of the sums; its literal binary value.
 
@@ -45,7 +45,7 @@ class Measurement:
     sigma: float
 
     def to_floats(self) -> NDArray[np.float64]:
-        """Give the nearest double to every cell.
+        """The double nearest to each cell's value.
 
         Returns
         -------
@@ -59,7 +59,7 @@ class Measurement:
         return np.array([_nearest_double(value, self.exponent) for value in self.values], dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:
-        """Give a JSON-safe form that `from_json` turns back into an equal measurement.
+        """A JSON-safe form, from which `from_json` restores an equal measurement.
 
         Returns
         -------
@@ -74,12 +74,12 @@ class Measurement:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Measurement:
-        """Read what `to_json` wrote.
+        """The measurement that `to_json` wrote.
 
         Parameters
         ----------
         data : mapping
-            With ``values``, ``exponent`` and ``sigma``.
+            With the keys ``values``, ``exponent`` and ``sigma``.
 
         Returns
         -------
@@ -88,7 +88,7 @@ class Measurement:
         Raises
         ------
         InvalidValueError
-            Something is missing or is not a number.
+            A key is missing or a value is not a number.
         """
         try:
             values = tuple(map(int, data["values"]))
@@ -103,7 +103,7 @@ class Measurement:
 
 
 def _nearest_double(value: int, exponent: int) -> float:
-    """Round ``value * 2**exponent`` once; Python's int-to-float and int-by-int division both round correctly."""
+    """``value * 2**exponent``, rounded once; Python's int-to-float conversion and int division round correctly."""
     try:
         return float(value << exponent) if exponent >= 0 else value / (1 << -exponent)
     except OverflowError:

@@ -1,7 +1,7 @@
-"""The only place where chance enters dpnb.
+"""Sources of random bits: the only place in dpnb that draws randomness.
 
-The privacy promise holds for bits that nobody can predict or replay, so the one real source is the operating
-system's.  A generator that can be seeded exists for tests, under a name that nobody passes by accident.
+The privacy guarantee holds for bits that cannot be predicted or replayed, so the only private source is the operating
+system's.  A seeded generator exists for tests, under a name that prevents accidental use.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class NoiseSource(Protocol):
         Parameters
         ----------
         n : int
-            How many, >= 0.
+            Number of words, >= 0.
 
         Returns
         -------
         ndarray of uint64, shape (n,)
-            Never given out before and never again.
+            Words that are returned only once.
         """
         ...
 
@@ -52,7 +52,7 @@ class NoiseSource(Protocol):
 class SystemNoiseSource:
     """Words from the operating system's cryptographic generator (`os.urandom`).
 
-    It keeps no state: safe in threads and after a fork, with nothing in memory that would tell past noise.
+    It has no state: it is safe in threads and after a fork, and nothing in memory reveals past noise.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class SystemNoiseSource:
 
     @property
     def private(self) -> bool:
-        """True: nobody can predict these words."""
+        """True: these words are unpredictable."""
         return True
 
     def words(self, n: int) -> NDArray[np.uint64]:
@@ -72,7 +72,7 @@ class SystemNoiseSource:
 
 
 class NotPrivateSeededSource:
-    """Repeatable words for tests: whoever knows the seed can subtract the noise.
+    """Reproducible words for tests: anyone who knows the seed can subtract the noise.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class NotPrivateSeededSource:
 
     @property
     def private(self) -> bool:
-        """False: nothing drawn from here protects anybody."""
+        """False: noise from this source protects no one."""
         return False
 
     def words(self, n: int) -> NDArray[np.uint64]:
@@ -101,16 +101,16 @@ class NotPrivateSeededSource:
 
 
 def checked_words(source: NoiseSource, n: int) -> NDArray[np.uint64]:
-    """Draw from a source and refuse what is not ``n`` words.
+    """Draw ``n`` words from a source and check their type and number.
 
-    A source that hands out floats or too few words would weaken the noise silently.
+    A source that returns floats or too few words would weaken the noise silently.
 
     Parameters
     ----------
-    source : Source
-        Where to draw.
+    source : NoiseSource
+        Source of the random bits.
     n : int
-        How many words, >= 0.
+        Number of words, >= 0.
 
     Returns
     -------
@@ -119,12 +119,12 @@ def checked_words(source: NoiseSource, n: int) -> NDArray[np.uint64]:
     Raises
     ------
     InvalidValueError
-        Another type or shape came back.
+        The source returned another type or shape.
     """
-    words: object = source.words(n)  # whatever the annotations say
+    words: object = source.words(n)  # the annotation is not trusted
     if not isinstance(words, np.ndarray) or words.dtype != np.uint64 or words.shape != (n,):
         raise InvalidValueError(
             f"source: words(n) must return an array of n numbers of type uint64, {type(source).__name__} returned "
-            f"something else. Use SystemSource()."
+            f"something else. Use SystemNoiseSource()."
         )
     return words

@@ -1,17 +1,18 @@
-"""Which groups may be named: those whose noisy number of units is above a threshold.
+"""Partition selection: releases the groups whose noisy number of units reaches a threshold.
 
-Each group that some unit has gets N(0, sigma^2) added to its number of units, and is named with the result if that
-reaches T; the others leave nothing behind.
+N(0, sigma^2) is added to the number of units of each group that has any; a group is released, with its noisy number,
+if that reaches T; nothing is released about the others.
 
 Privacy (approximate GDP; add or remove one unit u, which counts in at most G groups). Let D' be D with u. Of the
 groups of D', at most G are u's alone; they have one unit each and are not in D. Let E be the event that none of them
 reaches T. The noises of different groups are independent, so given E the other groups' results have their
 unconditioned distribution, and that is mu-GDP against D's with mu = sqrt(G)/sigma: at most G counts differ, by one
 each, and thresholding is post-processing. P(not E) <= 1 - Phi((T - 1)/sigma)^G = delta. So the output on D' is a
-mixture with weight 1 - delta of something that is mu-GDP against D's output, and D's own is trivially such a mixture
-with the same weight.
+mixture with weight 1 - delta of a part that is mu-GDP against D's output, and the output on D is trivially such a
+mixture with the same weight.
 
-For what a noisy number says about a group, given that it was named, see `dpnb.results.estimates.partitions`.
+For estimates and intervals of a noisy number, given that its group was released, see
+`dpnb.results.estimates.partitions`.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import NoiseSource
 
 _MARGIN = 1 + 1e-12
-"""Far above the error of `ndtri`, as tests/test_assumptions.py measures it, and of the doubles around it."""
+"""Far above the error of `ndtri`, which tests/test_assumptions.py measures, and the rounding errors here."""
 
 
 def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
-    """The number of units, noise included, from which a group is named; rounded up.
+    """The noisy number of units from which a group is released; rounded up.
 
     Parameters
     ----------
     sigma : float
         Noise scale.
     groups : int
-        In how many groups one unit counts.
+        The largest number of groups in which one unit counts.
     delta : Fraction
-        Bound on the probability that any group of one unit alone is named, in (0, 1).
+        Bound on the probability that any group that only one unit has is released, in (0, 1).
 
     Returns
     -------
     float
-        In units; its literal binary value counts.
+        In units; the literal binary value is used.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
 
 
 def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> int:
-    """The least multiple of the output grid at which a group is named.
+    """The smallest multiple of the output grid at which a group is released.
 
     Parameters
     ----------
@@ -95,27 +96,28 @@ def least_named(sigma: float, groups: int, delta: Fraction, exponent: int) -> in
     >>> least_named(4.0, 2, Fraction(1, 10**6), -18) * 2.0**-18 > 20
     True
     """
-    # Rounding to the output grid may lift a value by half a step.
+    # Rounding to the output grid may raise a value by half a step.
     return math.ceil(Fraction(threshold_for(sigma, groups, delta)) / Fraction(2) ** exponent) + 1
 
 
 def named(
     counts: NDArray[np.int64], *, sigma: float, groups: int, delta: Fraction, source: NoiseSource
 ) -> tuple[list[int], Measurement]:
-    """Which of the counts are released, and their noisy values.
+    """The groups that are released, and their noisy numbers of units.
 
     Parameters
     ----------
     counts : int64 array
-        Units of every group that has any, so at least 1; intervals rely on that.
+        Number of units of each group that has any, so at least 1; intervals assume that.
     sigma, groups, delta
         As for `threshold_for`.
-    source : Source
+    source : NoiseSource
+        Source of the random bits.
 
     Returns
     -------
     (list of int, Measurement)
-        Places of the released ones, in order, and their values.
+        Indices of the released groups, in ascending order, and their noisy values.
 
     Raises
     ------
@@ -128,11 +130,11 @@ def named(
     >>> import numpy as np
     >>> from dpnb.mechanisms import SystemNoiseSource, named
     >>> counts = np.array([1, 5000])
-    >>> places, noisy = named(counts, sigma=4.0, groups=1, delta=Fraction(1, 10**20), source=SystemNoiseSource())
-    >>> places, len(noisy.values)
+    >>> released, noisy = named(counts, sigma=4.0, groups=1, delta=Fraction(1, 10**20), source=SystemNoiseSource())
+    >>> released, len(noisy.values)
     ([1], 1)
     """
     noisy = measure(counts, sigma=sigma, source=source)
     least = least_named(sigma, groups, delta, noisy.exponent)
-    places = [place for place, value in enumerate(noisy.values) if value >= least]
-    return places, Measurement(tuple(noisy.values[place] for place in places), noisy.exponent, noisy.sigma)
+    released = [index for index, value in enumerate(noisy.values) if value >= least]
+    return released, Measurement(tuple(noisy.values[index] for index in released), noisy.exponent, noisy.sigma)

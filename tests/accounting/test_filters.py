@@ -244,7 +244,7 @@ def test_mu_named_in_a_refusal_is_admitted(mus: list[float]) -> None:
             state = state.step(GDP(mu))
     with pytest.raises(BudgetExceeded) as refusal:
         state.step(GDP(1.5))
-    named = re.search(r"ask for at most mu=([-+.e0-9]+)", str(refusal.value))
+    named = re.search(r"request at most mu=([-+.e0-9]+)", str(refusal.value))
     if named is None:
         assert not state.affordable().parts[0]
     else:
@@ -256,7 +256,7 @@ def test_mu_named_in_a_refusal_is_admitted(mus: list[float]) -> None:
 def test_refusal_of_a_delta_names_the_delta_that_is_left() -> None:
     state = GDPFilter(1, delta="1e-7").step(GDP(0.6, delta="4e-8"))
     with pytest.raises(
-        BudgetExceeded, match=r"asked for mu=0\.1 and delta=1e-07, remaining is mu=0\.8 and delta=6e-08"
+        BudgetExceeded, match=r"requested mu=0\.1 and delta=1e-07, remaining is mu=0\.8 and delta=6e-08"
     ):
         state.step(GDP(0.1, delta="1e-7"))
     with pytest.raises(BudgetExceeded, match=r"delta=0\.0"):
@@ -264,7 +264,7 @@ def test_refusal_of_a_delta_names_the_delta_that_is_left() -> None:
 
 
 def test_exhausted_filter_says_so() -> None:
-    with pytest.raises(BudgetExceeded, match=r"0% of the budget\); every question that costs is now refused"):
+    with pytest.raises(BudgetExceeded, match=r"0% of the budget\); queries with a non-zero cost are refused"):
         GDPFilter(1).step(GDP(1)).step(GDP(0.1))
 
 
@@ -279,9 +279,9 @@ def test_headroom_is_the_smallest_of_the_shares() -> None:
 
 
 def test_zcdp_is_not_gdp() -> None:
-    with pytest.raises(ConversionError, match="no theorem makes GDP of ZCDP"):
+    with pytest.raises(ConversionError, match=r"no theorem converts ZCDP.* to GDP"):
         GDPFilter(1).admits(ZCDP(1e-9))
-    with pytest.raises(ConversionError, match="no theorem makes GDP of RDP"):
+    with pytest.raises(ConversionError, match=r"no theorem converts RDP.* to GDP"):
         GDPFilter(1).admits(RDP({2: 1e-9}))
 
 
@@ -296,7 +296,7 @@ def test_losses_of_another_kind_enter_by_their_tightest_theorem() -> None:
 
 def test_loss_with_a_delta_has_no_renyi_divergence() -> None:
     for loss in (GDP(0.1, 1e-9), ZCDP(0.1, 1e-9), ApproxDP(0.1, 1e-9), PointwiseDP(0.1, 1e-9)):
-        with pytest.raises(ConversionError, match="no theorem makes RDP"):
+        with pytest.raises(ConversionError, match=r"no theorem converts .* to RDP"):
             RDPFilter({2: 1}).admits(loss)
 
 
@@ -324,7 +324,7 @@ def test_order_that_a_loss_does_not_speak_of_is_bounded_by_the_ones_around_it() 
     assert RDPFilter({4: 1}).step(RDP({2: "0.1", 8: "0.8"})).spent.parts == (
         (Fraction(1, 10) + (Fraction(56, 10) - Fraction(1, 10)) / 3) / 3,
     )
-    with pytest.raises(ConversionError, match="order above"):
+    with pytest.raises(ConversionError, match="largest order of the loss"):
         RDPFilter({16: 1}).admits(RDP({2: 0.1, 8: 0.8}))
 
 
@@ -473,7 +473,7 @@ def test_budget_of_nothing_admits_what_costs_nothing(empty: Any) -> None:
     assert not empty.affordable()
     free, costing = (RDP({2: x}) if isinstance(empty, RDPFilter) else PureDP(x) for x in (0, "1e-300"))
     assert empty.step(free).admits(free)
-    with pytest.raises(BudgetExceeded, match="every question that costs is now refused"):
+    with pytest.raises(BudgetExceeded, match="queries with a non-zero cost are refused"):
         empty.step(costing)
 
 
@@ -559,5 +559,5 @@ def test_budget_given_as_another_kind_of_loss_is_refused() -> None:
 
 
 def test_bare_number_is_not_a_loss() -> None:
-    with pytest.raises(ConversionError, match="float, which is no loss"):
+    with pytest.raises(ConversionError, match="float, which is not a loss"):
         GDPFilter(1).step(0.1)  # type: ignore[arg-type]

@@ -108,7 +108,7 @@ def test_converting_a_dp_loss_to_zcdp_first_reads_no_more(make: Callable[[], Any
 
 @pytest.mark.parametrize("make", IN_V)
 def test_renyi_losses_of_some_orders_are_refused_by_the_odometers_in_v(make: Callable[[], Any]) -> None:
-    with pytest.raises(ConversionError, match="read RenyiOdometer"):
+    with pytest.raises(ConversionError, match="use RenyiOdometer"):
         make().step(RDP({2: 0.1}))
 
 

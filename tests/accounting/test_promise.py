@@ -163,8 +163,8 @@ def test_gdp_keeps_the_same_promise_with_more_budget_than_zcdp(
 @every_filter
 def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
     made = make_guarantee(name, BUDGET)
-    assert made.words.startswith("(1, 1e-06)-DP, kept as ")
-    kept = made.words.removeprefix("(1, 1e-06)-DP, kept as ")
+    assert made.words.startswith("(1, 1e-06)-DP, enforced as ")
+    kept = made.words.removeprefix("(1, 1e-06)-DP, enforced as ")
     budget = made.initial_filter.budget
     if name == "basic":
         assert kept == "sums of epsilon and delta"
@@ -185,7 +185,7 @@ def test_words_name_a_guarantee_that_is_kept(name: str) -> None:
 def test_gdp_budget_is_kept_by_the_gdp_filter_alone() -> None:
     assert make_guarantee("gdp", Budget.gdp(0.5)).words == "0.5-GDP"
     for name in set(FILTERS) - {"gdp"}:
-        with pytest.raises(InvalidValueError, match=r"filter: .* keeps an \(epsilon, delta\), not GDP"):
+        with pytest.raises(InvalidValueError, match=r"filter: .* needs a budget in epsilon and delta"):
             make_guarantee(name, Budget.gdp(0.5))
 
 

@@ -281,9 +281,9 @@ BAD: list[tuple[Any, str]] = [
     (Gradient(RegressionModel("linear", Y, (A,)), (), 1.0), "needs coefficients"),
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, math.nan),), 1.0), "at most"),
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 2e6),), 1.0), "at most"),
-    (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 0.0),), 0.0), "clip must lie"),
-    (Gradient(RegressionModel("linear", Y, (A, A)), ((0.0,) * 3,), 1.0), "stands twice"),
-    (Gradient(RegressionModel("linear", Y, (Y,)), ((0.0,) * 2,), 1.0), "stands twice"),
+    (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 0.0),), 0.0), "clip_norm must be"),
+    (Gradient(RegressionModel("linear", Y, (A, A)), ((0.0,) * 3,), 1.0), "occurs twice"),
+    (Gradient(RegressionModel("linear", Y, (Y,)), ((0.0,) * 2,), 1.0), "occurs twice"),
     (Gradient(RegressionModel("linear", C, (A,)), ((0.0,) * 2,), 1.0), "needs a number"),
     (Gradient(RegressionModel("linear", Y, (C,)), ((0.0,) * 2,), 1.0), "needs a number"),
     (Gradient(RegressionModel("linear", Y, (), (A,)), ((0.0,) * 2,), 1.0), "two public values"),
@@ -306,7 +306,7 @@ def test_what_the_schema_gives_no_meaning_is_refused(aggregation: Any, said: str
 )
 def test_a_gradient_is_of_all_rows_together(more: Any) -> None:
     check_plan(Plan(GOOD), SCHEMA)
-    with pytest.raises(PlanError, match="of all rows together"):
+    with pytest.raises(PlanError, match="over all rows"):
         check_plan(Plan(GOOD, **more), SCHEMA)
 
 

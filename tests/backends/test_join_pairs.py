@@ -230,7 +230,7 @@ def test_a_view_is_not_merged_with_a_view_of_its_table() -> None:
 def test_a_unit_has_few_pairs() -> None:
     units = {"visits": PrivacyUnit("u", 101), "bills": PrivacyUnit("u", 100), "homes": PrivacyUnit("u", 99)}
     assert unit_of(Join("bills", "homes"), units).max_rows == 9900
-    with pytest.raises(PlanError, match="10,100 pairs of rows; 10,000 are the most"):
+    with pytest.raises(PlanError, match="10,100 pairs of rows; at most 10,000 are possible"):
         unit_of(Join("visits", "bills"), units)
 
 

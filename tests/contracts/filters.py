@@ -140,7 +140,7 @@ class FilterContract:
         state = self.fresh().step(self.costing(Fraction(1, 3)))
         with pytest.raises(
             BudgetExceeded,
-            match=r"must stay within .* asked for .* remaining is .* ask for at most .* nothing was charged",
+            match=r"must stay within .* requested .* remaining is .* request at most .* nothing was charged",
         ):
             state.step(self.costing(Fraction(1)))
 

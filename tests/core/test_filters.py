@@ -199,7 +199,7 @@ def test_refining_costs_more_where_epsilons_are_counted(make: Make, name: str, t
     question(once, 0).release(mu=2 * small(name))
     assert isinstance(twice.spent, ApproxDP)
     assert twice.spent.epsilon > once.spent.parts[0]
-    assert "costs more than asking at the finer level at once" in repr(question(once, 0).preview(mu=3 * small(name)))
+    assert "costs more than one release at the finer level" in repr(question(once, 0).preview(mu=3 * small(name)))
 
 
 def test_nothing_is_left_to_take_a_share_of(make: Make) -> None:
@@ -218,7 +218,7 @@ def test_ledger_of_one_filter_serves_no_other(make: Make) -> None:
 
 
 def test_gdp_budget_cannot_be_kept_by_another_filter(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="not GDP"):
+    with pytest.raises(InvalidValueError, match="needs a budget in epsilon and delta"):
         make(filter="approx-dp", budget=dpnb.Budget.gdp(1))
     assert not (tmp_path / "clinic.dpnb").exists()
 

@@ -167,7 +167,7 @@ def test_source_that_gives_nothing_but_zeros_is_refused_rather_than_awaited() ->
         def words(self, n: int) -> NDArray[np.uint64]:
             return np.zeros(n, dtype=np.uint64)
 
-    with pytest.raises(InvalidValueError, match=r"source: .*SystemSource"):
+    with pytest.raises(InvalidValueError, match=r"source: .*SystemNoiseSource"):
         measure([1], sigma=1.0, source=Stuck())
 
 

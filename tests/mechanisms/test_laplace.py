@@ -173,7 +173,7 @@ def test_a_source_that_repeats_itself_is_refused(word: int) -> None:
         def words(self, n: int) -> NDArray[np.uint64]:
             return np.full(n, word, dtype=np.uint64)
 
-    with pytest.raises(InvalidValueError, match=r"source: the bits must be random.*SystemSource"):
+    with pytest.raises(InvalidValueError, match=r"source: the bits must be random.*SystemNoiseSource"):
         discrete_laplace(Fraction(7, 5), Stuck())
 
 

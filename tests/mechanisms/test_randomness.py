@@ -77,5 +77,5 @@ def test_source_that_gives_no_words_is_refused(bad: Any) -> None:
         def words(self, n: int) -> Any:
             return bad
 
-    with pytest.raises(InvalidValueError, match=r"source: words\(n\) must return.*Broken.*SystemSource"):
+    with pytest.raises(InvalidValueError, match=r"source: words\(n\) must return.*Broken.*SystemNoiseSource"):
         measure([1, 2], sigma=1.0, source=Broken())

@@ -104,7 +104,7 @@ def test_a_limit_must_be_a_whole_number(asked: Any) -> None:
 
 
 def test_a_row_is_in_one_part() -> None:
-    with pytest.raises(PlanError, match="a unit of its own"):
+    with pytest.raises(PlanError, match="each row is a unit"):
         parts_of_unit(PrivacyUnit(), 4, 2)
 
 

@@ -191,7 +191,7 @@ def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, fo
     assert any(one.id == "named" for one in dpnb.render.explanations.EXPLANATIONS)
     assert words in re.sub("<[^>]*>+", " ", found.plot().layout.title.text).replace("  ", " ").replace("  ", " ")
     assert words not in repr(count)
-    assert "given that a group was named" in repr(session.frame.discover("t").explain())
+    assert "given that a group was released" in repr(session.frame.discover("t").explain())
 
 
 def test_the_log_tells_the_errors_that_the_answer_has(session: dpnb.Session, found: Any) -> None:

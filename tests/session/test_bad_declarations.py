@@ -37,14 +37,14 @@ SESSIONS: dict[str, tuple[dict[str, Any], str]] = {
     "privacy unit without a limit": (NO_ROWS, "required"),
     "only groups are limited": ({**NO_ROWS, "max_groups_per_unit": 2}, "max_rows_per_group="),
     "only rows in a group are limited": ({**NO_ROWS, "max_rows_per_group": 2}, "max_groups_per_unit="),
-    "max_rows_per_unit without privacy unit": ({"privacy_unit": None}, "needed for max_rows_per_unit=2"),
+    "max_rows_per_unit without privacy unit": ({"privacy_unit": None}, "required with max_rows_per_unit=2"),
     "max_groups_per_unit without privacy unit": (
         {**NO_ROWS, "privacy_unit": None, "max_groups_per_unit": 2},
-        "needed for max_groups_per_unit=2",
+        "required with max_groups_per_unit=2",
     ),
     "max_norm_per_unit without privacy unit": (
         {**NO_ROWS, "privacy_unit": None, "max_norm_per_unit": 2},
-        "needed for max_norm_per_unit=2",
+        "required with max_norm_per_unit=2",
     ),
     "max_rows_per_unit zero": ({"max_rows_per_unit": 0}, "whole number from 1"),
     "max_rows_per_unit negative": ({"max_rows_per_unit": -3}, "whole number from 1"),

@@ -210,7 +210,7 @@ FAULTS: dict[str, Change] = {
     "no persons": ("= 100", "= 0", 4, "public_size: must be a positive"),
     "no rows": ("unit = 2", "unit = 0", 3, "max_rows_per_unit: must be a whole number"),
     "no limit": ("max_rows_per_unit = 2\n", "", None, "max_rows_per_unit: required"),
-    "no unit": ("privacy_unit", "# privacy_unit", None, "privacy_unit: needed for max_rows"),
+    "no unit": ("privacy_unit", "# privacy_unit", None, "privacy_unit: required with max_rows"),
     "a unit in the schema": ('"person"', '"town"', 2, "privacy_unit: 'town' is also in the schema"),
     "a unit that is not there": ('"person"', '"persons"', 2, "column 'persons': is not in the table"),
     "an unknown filter": ('"gdp"', '"strict"', 6, "filter"),

@@ -1,10 +1,10 @@
-"""Steps that give a number: its bounds by interval arithmetic, of the kinds of their arguments.
+"""Types of nodes that result in a number: their bounds by interval arithmetic, from the types of their arguments.
 
-Bounds hold for every row and every step, to the last bit.  Doubles are added, subtracted, multiplied and divided with
-correct rounding, which keeps the order of the exact results, so the results for the bounds are bounds for the results.
-Where libraries round in ways of their own (`dpnb._plan.expressions.rules.is_rounded`), the evaluation clips the result
-to its bounds.  Every bound and constant is 0 or of a usual size (`dpnb._plan.schema.of_usual_size`), or the expression
-is refused.  So no step overflows, divides by zero, or is undefined, whatever a row holds.
+Bounds hold for every row and every node, to the last bit.  Doubles are added, subtracted, multiplied and divided with
+correct rounding, which preserves the order of the exact results, so the results for the bounds bound the results.
+Where libraries round differently (`dpnb._plan.expressions.rules.is_rounded`), the evaluation clips the result to its
+bounds.  An expression is refused unless every bound and constant is 0 or of a usual size
+(`dpnb._plan.schema.of_usual_size`).  So no node overflows, divides by zero, or is undefined, whatever a row contains.
 
 Bounds need not be tight.
 """
@@ -33,7 +33,7 @@ from dpnb._plan.expressions.nodes import Apply, Arithmetic, AsNumber, Clip, Extr
 from dpnb._plan.expressions.text import words
 
 MOST_DECIMALS = 15
-"""Decimals to which a number can be rounded, before and after the point."""
+"""Largest number of decimals to which a number can be rounded, before or after the point."""
 
 _ENDS: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
@@ -44,19 +44,15 @@ _ENDS: dict[str, Callable[[float, float], float]] = {
 
 
 def arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
-    """Of numbers; and the difference of dates."""
+    """Arithmetic of numbers; and the difference of dates."""
     if isinstance(left, Timestamp | Duration) or isinstance(right, Timestamp | Duration):
         return _time_arithmetic(node, left, right)
     for side, kind in ((node.left, left), (node.right, right)):
         if not isinstance(kind, Numeric):
-            hint = (
-                "write .astype(float) to compute with it"
-                if isinstance(kind, Categorical | Boolean)
-                else "it has no sum"
-            )
+            hint = "convert it with .astype(float)" if isinstance(kind, Categorical | Boolean) else "it has no sum"
             refuse(node, f"{words(side)} is {described(kind)}, not a number; {hint}")
     if not isinstance(left, Numeric) or not isinstance(right, Numeric):
-        raise TypeError  # never; the loop has refused it
+        raise TypeError  # unreachable: the loop has refused it
     if node.operator in ("//", "%", "**"):
         return _with_constant(node, left)
     if node.operator == "/" and right.low <= 0 <= right.high:
@@ -68,7 +64,7 @@ def arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
 
 def _with_constant(node: Arithmetic, left: Numeric) -> Numeric:
     if not isinstance(node.right, Literal) or isinstance(node.right.value, bool | str):
-        refuse(node, f"the right side of {node.operator} must be a number that you write; got {words(node.right)}")
+        refuse(node, f"the right side of {node.operator} must be a constant number; got {words(node.right)}")
     by = float(node.right.value)
     if node.operator == "**":
         return _power(node, left, by)
@@ -88,7 +84,7 @@ def _power(node: Arithmetic, left: Numeric, by: float) -> Numeric:
     if not by.is_integer() and left.low < 0:
         refuse(node, f"{words(node.left)} can be below 0, where a root is not defined; .clip(0, None) it first")
     try:
-        # A square is a product wherever it is evaluated, and correctly rounded.
+        # Every backend evaluates a square as a product, which is correctly rounded.
         ends = [end * end if by == 2 else end**by for end in (left.low, left.high)]
     except OverflowError:
         ends = [-math.inf, math.inf]
@@ -102,7 +98,7 @@ def _time_arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
             right = date_literal(node, node.right)
         if isinstance(right, Timestamp):
             return Duration(left.low - right.high, left.high - right.low)
-    return refuse(node, "dates can be subtracted from each other, and nothing else; take .dt.year or another part")
+    return refuse(node, "dates can only be subtracted from each other; use .dt.year or another part")
 
 
 def clip(node: Clip, inner: Dtype) -> Numeric:
@@ -121,7 +117,7 @@ def clip(node: Clip, inner: Dtype) -> Numeric:
 
 
 def apply(node: Apply, inner: Dtype) -> Numeric:
-    """A function that only rises, or the absolute value."""
+    """An increasing function, or the absolute value."""
     number = needs(Numeric, node.inner, inner, f"{node.function}() takes a number")
     low, high = number.low, number.high
     if node.function == "abs":
@@ -135,7 +131,7 @@ def apply(node: Apply, inner: Dtype) -> Numeric:
 
 
 def rounded(node: Round, inner: Dtype) -> Numeric:
-    """Rounding keeps the order."""
+    """Rounding, which preserves the order."""
     number = needs(Numeric, node.inner, inner, ".round() takes a number")
     decimals = node.decimals
     if not -MOST_DECIMALS <= decimals <= MOST_DECIMALS:
@@ -145,7 +141,7 @@ def rounded(node: Round, inner: Dtype) -> Numeric:
 
 
 def part(node: ExtractDatePart, kind: Dtype) -> Numeric:
-    """A part of a date, or of a length of time."""
+    """A part of a date, or of a duration."""
     if node.part in calendar.SPANS:
         if not isinstance(kind, Duration):
             refuse(node, f"only a difference of dates has {node.part}; this is {described(kind)}")
@@ -160,7 +156,7 @@ def part(node: ExtractDatePart, kind: Dtype) -> Numeric:
 
 
 def as_number(node: AsNumber, kind: Dtype) -> Numeric:
-    """Numeric categories, or a condition."""
+    """Numeric categories, or a condition, as a number."""
     if isinstance(kind, Boolean):
         return Numeric(0.0, 1.0, whole=True)
     if isinstance(kind, Numeric):
@@ -168,4 +164,4 @@ def as_number(node: AsNumber, kind: Dtype) -> Numeric:
     if isinstance(kind, Categorical) and kind.numeric:
         values = [float(value) for value in kind.values]
         return Numeric(min(values), max(values), all(value.is_integer() for value in values))
-    return refuse(node, f"only numeric categories and conditions become numbers; this is {described(kind)}")
+    return refuse(node, f"only numeric categories and conditions convert to numbers; this is {described(kind)}")

@@ -23,9 +23,9 @@ RANGES: dict[DatePart, tuple[int, int]] = {
     "dayofweek": (0, 6),
     "hour": (0, 23),
 }
-"""What a part can be, whatever the bounds of the column are; years follow from the bounds."""
+"""Range of each part, whatever the bounds of the column are; the range of years follows from the bounds."""
 SPANS: dict[DatePart, float] = {"days": DAY, "seconds": 1.0}
-"""Parts of a span of time, in seconds; counted in whole numbers, downward as in pandas."""
+"""Parts of a duration, in seconds; counted in whole numbers, rounded down as in pandas."""
 
 
 def year_of(seconds: float) -> int:
@@ -37,7 +37,7 @@ def year_of(seconds: float) -> int:
 
 
 def part_of(part: DatePart, seconds: Floats) -> Floats:
-    """The part of each point in time (or span); NaN for nothing."""
+    """The part of each point in time (or duration); NaN where it is missing."""
     if part in SPANS:
         return np.floor(seconds / SPANS[part])
     missing = np.isnan(seconds)

@@ -1,4 +1,4 @@
-"""Steps that give a condition or a category, or one of two values: of the kinds of their arguments."""
+"""Types of nodes that result in a condition, a category, or one of two values, from the types of their arguments."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from dpnb._plan.schema import SIZES, Key, of_usual_size
 
 _HINT = (
     "compare numbers with numbers, dates with dates such as '1974-11-01', and categories or texts with one value by "
-    "== or !=; .astype(float) makes numbers of numeric categories"
+    "== or !=; .astype(float) converts numeric categories to numbers"
 )
 
 
 def both(node: And | Or, left: Dtype, right: Dtype) -> Boolean:
-    """Two conditions."""
+    """``&`` or ``|`` of two conditions."""
     for side, kind in ((node.left, left), (node.right, right)):
-        needs(Boolean, side, kind, "&, | and ~ join conditions")
+        needs(Boolean, side, kind, "&, | and ~ require conditions")
     return Boolean()
 
 
 def negation(node: Not, inner: Dtype) -> Boolean:
-    """A condition turned round."""
-    return needs(Boolean, node.inner, inner, "~ turns a condition round")
+    """A negated condition."""
+    return needs(Boolean, node.inner, inner, "~ negates a condition")
 
 
 def comparison(node: Compare, left: Dtype, right: Dtype) -> Boolean:
-    """Of two values of one kind, or with a constant."""
+    """A comparison of two values of one type, or with a constant."""
     literal = node.right if isinstance(node.right, Literal) else None
     equality = node.operator in ("==", "!=")
     match left, right:
@@ -73,7 +73,7 @@ def _category_comparison(node: Compare, left: Categorical, value: Key, equality:
 
 
 def is_in(node: IsIn, inner: Dtype) -> Boolean:
-    """As many comparisons."""
+    """A comparison with each value of the list."""
     for value in node.values:
         comparison(Compare("==", node.inner, Literal(value)), inner, literal_kind(value))
     return Boolean()
@@ -91,7 +91,7 @@ def where(node: Where, condition: Dtype, inner: Dtype, otherwise: Dtype) -> Dtyp
 
 
 def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) -> Dtype:
-    """A kind for both of two expressions."""
+    """A type that contains the values of both expressions."""
     match kind, other:
         case Numeric(), Numeric():
             return Numeric(min(kind.low, other.low), max(kind.high, other.high), kind.whole and other.whole)
@@ -106,7 +106,7 @@ def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) ->
         case (Timestamp(), Categorical()) if isinstance(otherwise, Literal):
             date = date_literal(node, otherwise)
             return Timestamp(min(kind.low, date.low), max(kind.high, date.high))
-    return refuse(node, f"{described(kind)} and {described(other)} do not go together; give both of one kind")
+    return refuse(node, f"{described(kind)} and {described(other)} cannot be combined; give two of one kind")
 
 
 def cut(node: Cut, inner: Dtype) -> Categorical:
@@ -122,11 +122,11 @@ def cut(node: Cut, inner: Dtype) -> Categorical:
 
 
 def lookup(node: Lookup, *inner: Dtype) -> Dtype:
-    """What a public table says."""
-    for place, kind in enumerate(inner):
+    """A value from a public table."""
+    for level, kind in enumerate(inner):
         if not isinstance(kind, Categorical | String) and not (isinstance(kind, Numeric) and kind.whole):
             refuse(node, f"only categories, texts and whole numbers can be looked up; this is {described(kind)}")
-        if isinstance(kind, String) and not all(isinstance(key[place], str) for key in node.keys):
+        if isinstance(kind, String) and not all(isinstance(key[level], str) for key in node.keys):
             refuse(node, "texts are looked up by texts; write the keys as str")
     if node.low is not None and node.high is not None:
         for value in node.values:

@@ -1,4 +1,4 @@
-"""What an expression can give, with its bounds or public values."""
+"""The types of expressions, with their bounds or public values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpnb._plan.schema import SIZES, Key, iso_time, of_usual_size, seconds_of
 from dpnb.errors import PlanError, SchemaError
 
 OPEN_END = sys.float_info.max
-"""An edge of a cut that stands for infinity."""
+"""The edge of a cut that represents infinity."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class String:
-    """A text, of which nothing is public."""
+    """A text whose values are not public."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Timestamp:
 
 @dataclass(frozen=True)
 class Duration:
-    """A length of time, in seconds."""
+    """A difference of two points in time, in seconds."""
 
     low: float
     high: float
@@ -76,19 +76,19 @@ K = TypeVar("K", Numeric, Boolean)
 
 
 def literal_kind(value: Key) -> Dtype:
-    """What a constant is.
+    """The type of a constant.
 
     Raises
     ------
     PlanError
-        A number that is neither 0 nor of a usual size.
+        A number that is neither 0 nor between `LEAST` and `GREATEST` in absolute value.
     """
     if isinstance(value, bool):
         return Boolean()
     if isinstance(value, str):
         return Categorical((value,))
     if not of_usual_size(value):
-        raise PlanError(f"{value!r}: a number in a question must be {SIZES}; rows without a number never count")
+        raise PlanError(f"{value!r}: a number in a query must be {SIZES}; rows without a number never count")
     return Numeric(float(value), float(value), whole=float(value).is_integer())
 
 
@@ -98,7 +98,7 @@ def date_literal(node: Expression, literal: Literal) -> Timestamp:
     Raises
     ------
     PlanError
-        It is no date.
+        The constant is not a date.
     """
     try:
         seconds = seconds_of(iso_time(literal.value, words(node)))
@@ -108,11 +108,12 @@ def date_literal(node: Expression, literal: Literal) -> Timestamp:
 
 
 def needs(wanted: type[K], node: Expression, kind: Dtype, rule: str) -> K:
-    """The kind of an argument, if it is the one that a step takes.
+    """The type of an argument, checked to be the required one.
 
     Raises
     ------
     PlanError
+        The argument is of another type.
     """
     if not isinstance(kind, wanted):
         refuse(node, f"{rule}; this is {described(kind)}")
@@ -120,7 +121,7 @@ def needs(wanted: type[K], node: Expression, kind: Dtype, rule: str) -> K:
 
 
 def described(kind: Dtype) -> str:
-    """A kind in words."""
+    """A type in words."""
     return {
         Numeric: "a number",
         Categorical: "a category",
@@ -137,5 +138,6 @@ def refuse(node: Expression, fault: str) -> NoReturn:
     Raises
     ------
     PlanError
+        Always.
     """
     raise PlanError(f"{words(node)}: {fault}")

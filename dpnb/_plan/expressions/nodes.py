@@ -16,7 +16,7 @@ DatePart = OneOf["year", "quarter", "month", "day", "dayofyear", "dayofweek", "h
 
 
 class Node(msgspec.Struct, frozen=True, tag_field="op", omit_defaults=True):
-    """Base of every node."""
+    """Base class of all nodes."""
 
 
 class Column(Node, frozen=True, tag="column"):
@@ -48,40 +48,40 @@ class Compare(Node, frozen=True, tag="compare"):
 
 
 class And(Node, frozen=True, tag="and"):
-    """Both hold."""
+    """True if both conditions are true."""
 
     left: Expression
     right: Expression
 
 
 class Or(Node, frozen=True, tag="or"):
-    """At least one holds."""
+    """True if at least one condition is true."""
 
     left: Expression
     right: Expression
 
 
 class Not(Node, frozen=True, tag="not"):
-    """It does not hold."""
+    """True if the condition is false."""
 
     inner: Expression
 
 
 class IsIn(Node, frozen=True, tag="isin"):
-    """The value is one of these."""
+    """True if the value is in a list."""
 
     inner: Expression
     values: tuple[Key, ...]
 
 
 class IsNull(Node, frozen=True, tag="isna"):
-    """There is nothing that counts; true or false for every row."""
+    """True if the value is missing; true or false for every row."""
 
     inner: Expression
 
 
 class FillNull(Node, frozen=True, tag="fillna"):
-    """The value, or a constant where there is none."""
+    """The value, or a constant where it is missing."""
 
     inner: Expression
     value: Key
@@ -110,7 +110,7 @@ class Round(Node, frozen=True, tag="round"):
 
 
 class Where(Node, frozen=True, tag="where"):
-    """`inner` where the condition is true, `otherwise` where it is false, nothing where it is neither."""
+    """`inner` where the condition is true, `otherwise` where it is false, missing where it is neither."""
 
     condition: Expression
     inner: Expression
@@ -118,10 +118,10 @@ class Where(Node, frozen=True, tag="where"):
 
 
 class Cut(Node, frozen=True, tag="cut"):
-    """Which of the bins between ascending edges a number falls into; nothing outside of them.
+    """The label of the bin, between ascending edges, that contains a number; missing outside the bins.
 
-    With `right` a bin holds its upper edge (the first one its lower edge too), otherwise its lower edge (the last one
-    its upper edge too).
+    With `right` a bin includes its upper edge (the first bin also its lower edge), otherwise its lower edge (the last
+    bin also its upper edge).
     """
 
     inner: Expression
@@ -131,7 +131,7 @@ class Cut(Node, frozen=True, tag="cut"):
 
 
 class ExtractDatePart(Node, frozen=True, tag="date_part"):
-    """A part of a point in time, as a whole number; of a span of time ``days`` and ``seconds``."""
+    """A part of a point in time, as a whole number; for a duration ``days`` and ``seconds``."""
 
     part: DatePart
     inner: Expression
@@ -144,7 +144,7 @@ class AsNumber(Node, frozen=True, tag="as_number"):
 
 
 class Lookup(Node, frozen=True, tag="lookup"):
-    """What a public table says of a key: ``values[i]`` for the key ``keys[i]``, nothing for any other."""
+    """A value from a public table: ``values[i]`` for the key ``keys[i]``, missing for any other key."""
 
     name: str
     inner: tuple[Expression, ...]
@@ -178,11 +178,11 @@ Expression = (
 
 DEEPEST = 60
 LARGEST = 1000
-"""Of one expression, in levels and nodes: evaluation goes down one Python frame after the other."""
+"""Largest depth and number of nodes of an expression: evaluation needs a Python frame for each level."""
 
 
 def small_enough(node: Expression) -> bool:
-    """Whether an expression can be evaluated, however deep it is."""
+    """Whether an expression is within these limits; works at any depth."""
     waiting: list[tuple[object, int]] = [(node, 1)]
     seen = 0
     while waiting:
@@ -204,15 +204,15 @@ _ARGUMENTS = {
 
 
 def arguments(node: Node) -> list[Expression]:
-    """The expressions that a step is computed from."""
-    found: list[Expression] = []
+    """The expressions from which a node is computed."""
+    inner: list[Expression] = []
     for name in _ARGUMENTS[type(node)]:
         part = getattr(node, name)
         if isinstance(part, tuple):
-            found += part
+            inner += part
         else:
-            found.append(part)
-    return found
+            inner.append(part)
+    return inner
 
 
 def negative(inner: Expression) -> Expression:
@@ -221,7 +221,7 @@ def negative(inner: Expression) -> Expression:
 
 
 def renamed(node: Expression, names: Mapping[str, str]) -> Expression:
-    """The same expression over columns that are called otherwise."""
+    """The same expression with columns renamed."""
     if isinstance(node, Column):
         return Column(names.get(node.name, node.name))
     changes: dict[str, object] = {}

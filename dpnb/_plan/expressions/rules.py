@@ -1,7 +1,8 @@
-"""What each step of an expression does, in one table that every evaluation follows.
+"""The rules of the nodes of an expression, in one table that every backend follows.
 
-A rule says what kinds a step takes and what it gives, with bounds (`Rule.kind`); where it gives nothing (`Rule.nulls`);
-and whether libraries round it in ways of their own, so that its result is clipped to its bounds (`Rule.rounded`).
+A rule states the argument types and the result type with its bounds (`Rule.kind`); where the result is missing
+(`Rule.nulls`); and whether libraries round it differently, so that the result is clipped to its bounds
+(`Rule.rounded`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from dpnb._plan.schema import EXACT, SIZES, Bounded, Categories, Dates, Key, Sch
 from dpnb.errors import PlanError
 
 MAX_KEYS = 10_000_000
-"""Groups that one question may have."""
+"""Largest number of groups of a query."""
 
 Nulls = OneOf["any", "never", "own"]
 
@@ -44,18 +45,17 @@ def _exact(node: Any) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """How a step treats its arguments.
+    """The rule of a node.
 
     Parameters
     ----------
     kind : callable
-        Of the node and the kinds of its arguments: the kind of what it gives, or a PlanError.
+        Maps the node and the types of its arguments to the type of the result, or raises PlanError.
     nulls : str
-        Where it gives nothing: ``"any"``: where any argument is nothing; ``"never"``: nowhere; ``"own"``: in a way of
-        its own.
+        Where the result is missing: ``"any"``: where any argument is missing; ``"never"``: nowhere; ``"own"``: by a
+        special rule of the node.
     rounded : callable
-        Of the node: whether libraries round it in ways of their own, so that its result can lie just outside its
-        bounds.
+        Maps the node to whether libraries round it differently, so that its result can lie just outside its bounds.
     """
 
     kind: Callable[..., Dtype]
@@ -78,21 +78,21 @@ RULES: dict[type[Node], Rule] = {
     nodes.Not: Rule(choices.negation),
     nodes.IsNull: Rule(lambda node, inner: Boolean(), "never"),
     nodes.FillNull: Rule(choices.fill, "never"),
-    nodes.Where: Rule(choices.where, "own"),  # where the condition is nothing, or the value that it chooses
-    nodes.Cut: Rule(choices.cut, "own"),  # outside of the bins too
-    nodes.Lookup: Rule(choices.lookup, "own"),  # for a key that is not there too
+    nodes.Where: Rule(choices.where, "own"),  # where the condition or the chosen value is missing
+    nodes.Cut: Rule(choices.cut, "own"),  # also outside the bins
+    nodes.Lookup: Rule(choices.lookup, "own"),  # also for a key that is not in the table
 }
-"""All but columns, which give what the schema says."""
+"""The rules of all nodes except columns, whose types are in the schema."""
 
 
 def dtype_of(node: Expression, schema: Schema) -> Dtype:
-    """What the expression gives, or a refusal if it has no meaning for every row.
+    """The type of an expression; raises if it is not defined for every row.
 
     Raises
     ------
     PlanError
-        An unknown column, operands that do not go together, an undeclared category, or a constant or bound that is
-        neither 0 nor of a usual size.
+        An unknown column, incompatible operands, an undeclared category, or a constant or bound that is neither 0 nor
+        between `LEAST` and `GREATEST` in absolute value.
     """
     if isinstance(node, Column):
         kind = _column(node.name, schema)
@@ -104,12 +104,12 @@ def dtype_of(node: Expression, schema: Schema) -> Dtype:
 
 
 def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
-    """The bounds of what is to be added up; a condition counts as 1 where it is true.
+    """The bounds of an expression that is to be summed; a condition counts as 1 where it is true.
 
     Raises
     ------
     PlanError
-        It is no number.
+        The expression is not a number.
     """
     kind = dtype_of(node, schema)
     if isinstance(kind, Boolean):
@@ -118,8 +118,8 @@ def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
         return kind
     remedy = {
         Categorical: "declare it as dpnb.Bounded(low, high), or write .astype(float) if its categories are numbers",
-        Timestamp: "take a part of it, such as .dt.year, or subtract a date",
-        Duration: "take .dt.days or .dt.total_seconds() of it",
+        Timestamp: "use a part of it, such as .dt.year, or subtract a date",
+        Duration: "use .dt.days or .dt.total_seconds()",
     }.get(type(kind), "only numbers can be added up")
     raise PlanError(f"{verb} of {words(node)}: needs a number, and this is {described(kind)}; {remedy}")
 
@@ -130,7 +130,7 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
     Raises
     ------
     PlanError
-        Its values cannot be listed.
+        The values cannot be listed.
     """
     kind = dtype_of(node, schema)
     if isinstance(kind, String):
@@ -149,22 +149,22 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
 
 
 def is_never_null(node: Expression) -> bool:
-    """Whether the step gives something for every row."""
+    """Whether the result of the node is never missing."""
     return not isinstance(node, Column) and RULES[type(node)].nulls == "never"
 
 
 def is_rounded(node: Expression) -> bool:
-    """Whether libraries round the step in ways of their own, so that its result can lie just outside its bounds."""
+    """Whether libraries round the node differently, so that its result can lie just outside its bounds."""
     return not isinstance(node, Column) and RULES[type(node)].rounded(node)
 
 
 def step_of(node: Expression) -> int:
-    """How far apart the whole numbers are that an expression can give: ``.round(-1)`` gives tens."""
+    """The distance between the whole numbers that an expression can have: 10 for ``.round(-1)``."""
     return int(10 ** max(-node.decimals, 0)) if isinstance(node, Round) else 1
 
 
 def _is_power(node: Arithmetic) -> bool:
-    """Whether it is a power that is no product."""
+    """Whether the node is a power that is not computed as a product."""
     return node.operator == "**" and isinstance(node.right, Literal) and node.right.value not in (1, 2)
 
 

@@ -27,7 +27,7 @@ from dpnb._plan.expressions.nodes import (
 )
 
 LISTED = 6
-"""Values of a list that are written out."""
+"""Largest number of values of a list that are written out."""
 
 
 def words(node: Expression) -> str:
@@ -76,13 +76,13 @@ def words(node: Expression) -> str:
 
 
 def _inner(node: Expression) -> str:
-    """In brackets, unless it is read as one thing anyway."""
+    """The text of an operand, in parentheses if it is an operation."""
     text = words(node)
     return f"({text})" if isinstance(node, Arithmetic | Compare | And | Or) else text
 
 
 def _value(value: object) -> str:
-    """A constant; a whole number without a decimal point, and an edge beyond everything as infinite."""
+    """A constant; a whole number without a decimal point, and the largest double as infinity."""
     if isinstance(value, float) and abs(value) == sys.float_info.max:
         return "inf" if value > 0 else "-inf"
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else repr(value)

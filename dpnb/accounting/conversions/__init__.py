@@ -1,8 +1,7 @@
-"""What a loss in one unit says in another: exact curves and the tightest known bounds, rounded against ourselves.
+"""Conversions between privacy parameters: exact curves and the tightest known bounds, rounded in the safe direction.
 
 Every argument is an exact number (a float means its shortest decimal).  Every result is a double that is safe in its
-decimal meaning: epsilon, delta, rho and rdp that are shown to hold are rounded up, budgets that are solved for are
-rounded down.
+decimal meaning: an implied epsilon, delta, rho or rdp is rounded up, a budget that is solved for is rounded down.
 
 ======================  =================================================================================
 Function                Theorem

@@ -1,4 +1,4 @@
-"""rho-zCDP and (epsilon, delta), rounded against ourselves.
+"""Conversions between rho-zCDP and (epsilon, delta), rounded in the safe direction.
 
 rho-zCDP is a Renyi divergence of at most a rho at every order a > 1 (Bun and Steinke 2016, Definition 1.1), so at each
 order, with x = a - 1 and L = log(1/delta),
@@ -8,8 +8,8 @@ order, with x = a - 1 and L = log(1/delta),
     "simple"  epsilon = rho + 2 sqrt(rho L), its minimum without the two terms in a alone
               (Bun and Steinke 2016, Proposition 1.3)
 
-Every order proves its own figure, so a search over orders cannot be wrong, only loose: orders are proposed in double
-precision, polished, and then the figure of that one order is evaluated with a margin.  The best order satisfies
+Every order gives a valid bound, so a search over orders cannot be wrong, only loose: an order is guessed in double
+precision, refined, and then the bound of that one order is evaluated with a margin.  The best order satisfies
 
     x^2 rho + log(1 + x) = L                  for epsilon, and for rho,
     (2 x + 1) rho - log(1 + 1/x) = epsilon    for delta.
@@ -40,7 +40,7 @@ __all__ = ["delta_from_rho", "epsilon_from_rho", "optimal_order", "rho_from_epsi
 
 # Bits of an order that is only proposed; being off by 2^-100 moves the figure by 2^-200 of its terms.
 _PROPOSAL_BITS = 256
-# log x is looked for in here, where neither x nor 1/x is too large for a double.
+# The range in which log x is searched, where neither x nor 1/x is too large for a double.
 _REACH = 700.0
 
 
@@ -64,7 +64,7 @@ def epsilon_from_rho(rho: Number, *, delta: Number, method: str = "tight") -> fl
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -99,7 +99,7 @@ def delta_from_rho(rho: Number, *, epsilon: Number, method: str = "tight") -> fl
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -144,7 +144,7 @@ def rho_from_epsilon(epsilon: Number, *, delta: Number, method: str = "tight") -
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -160,9 +160,9 @@ def rho_from_epsilon(epsilon: Number, *, delta: Number, method: str = "tight") -
 
 
 def optimal_order(epsilon: Number, *, delta: Number) -> float:
-    """The Renyi order at which zCDP reaches furthest under an (epsilon, delta): four digits of it.
+    """The Renyi order at which (epsilon, delta) admits the most zCDP losses, to four digits.
 
-    Any order is valid, as long as it is chosen beforehand; this one costs least when every loss is Gaussian or zCDP.
+    Any order is valid, as long as it is chosen beforehand; this one is best when every loss is Gaussian or zCDP.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def optimal_order(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def _rho(epsilon: Fraction, delta: Fraction, tight: bool) -> float:
 
 
 def _rho_terms(ctx: Any, epsilon: Fraction, delta: Fraction, x: Fraction) -> tuple[Any, ...]:
-    """The rho that order 1 + x allows, in terms of full relative precision."""
+    """The rho that order 1 + x allows, as terms of full relative precision."""
     a, over = real(ctx, x + 1), real(ctx, x)
     return (
         real(ctx, epsilon) / a,
@@ -302,7 +302,7 @@ def _polished(ctx: Any, x: Any, rho: Any, budget: Any, rounds: int = 3) -> Any:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """By bisection, the root of a monotone function, or the end where it is nearest to one."""
+    """The root of a monotone function by bisection, or the nearer end if there is none in the range."""
     low, high = max(min(low, _REACH), -_REACH), max(min(high, _REACH), -_REACH)
     rises = excess(high) > 0
     while high - low > 1e-9 * max(1.0, abs(low)):
@@ -327,5 +327,5 @@ def _log_expm1(x: float) -> float:
 
 
 def _double(number: Fraction) -> float:
-    """A positive double next to a number, for proposals alone."""
+    """A positive double next to a number, for guesses only."""
     return float(min(max(number, Fraction(1, 10**290)), Fraction(10**290)))

@@ -1,7 +1,7 @@
-"""The kit that every conversion is made with: a context for each thread, directed sums, and propose-and-check.
+"""Tools of all conversions: an mpmath context for each thread, sums with directed rounding, and guess-and-check.
 
-`directed` adds up terms that are each right to 2^15 units in the last place, and moves the sum by 2^16 units of the sum
-of their sizes towards the safe side.  It takes more bits until what is left after cancellation has 110 good ones, so
+`directed` adds terms that are each accurate to 2^15 units in the last place, and moves the sum by 2^16 units of the sum
+of their sizes towards the safe side.  It increases the precision until the sum has 110 good bits after cancellation, so
 that the movement is invisible in a double; if they cancel even then, the result is loose, never wrong.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
     "settle",
 ]
 
-# Smaller deltas than this are taken as 0, against ourselves.
+# Smaller deltas count as 0, which is the safe direction.
 LEAST_DELTA = Fraction(1, 10**5000)
 _BITS, _MOST_BITS, _LOST, _GOOD = 192, 1536, 16, 110
 # exp(-10000) < 2^-14000, far below every double.
@@ -42,7 +42,7 @@ _own = threading.local()
 
 
 def context() -> Any:
-    """The mpmath context of this thread: the shared one would let another thread change the precision under us."""
+    """The mpmath context of this thread: in the shared context another thread could change the precision."""
     ctx = getattr(_own, "context", None)
     if ctx is None:
         ctx = _own.context = mpmath.mp.clone()
@@ -67,14 +67,14 @@ def log(ctx: Any, number: Fraction) -> Any:
 
 
 def directed(terms: Callable[[Any], tuple[Any, ...]], *, up: bool) -> Fraction:
-    """A bound on the sum of `terms(context)`, which differs from it by nothing that a double could show.
+    """A bound on the sum of `terms(context)` that differs from it by less than a double can show.
 
     Parameters
     ----------
     terms : callable
-        Given a context, the terms at its precision, each right to 2^15 units in the last place.
+        Maps a context to the terms at its precision, each accurate to 2^15 units in the last place.
     up : bool
-        Whether the bound is an upper or a lower one.
+        Whether the bound is an upper bound; otherwise it is a lower bound.
     """
     ctx, bits = context(), _BITS
     while True:
@@ -97,9 +97,9 @@ def exp_up(exponent: Fraction) -> Fraction:
 
 
 def settle(guess: float, holds: Callable[[float], bool], safe: float) -> float:
-    """The double next to `guess` farthest from `safe` at which the promise holds, by asking `holds` itself."""
+    """The double near `guess` that is farthest from `safe` and for which `holds` returns True."""
     if not holds(guess):
-        # Further and further towards the safe side, then back by halves: a poor proposal costs time, never soundness.
+        # In growing steps towards the safe side, then back by bisection: a poor guess costs time, never soundness.
         broken, stride = guess, math.ulp(guess)
         while not holds(guess := min(guess + stride, math.inf) if safe else max(guess - stride, 0.0)):
             broken, stride = guess, 2 * stride
@@ -117,7 +117,7 @@ def checked_delta(delta: Number, *, name: str = "delta") -> Fraction:
     Raises
     ------
     InvalidValueError
-        It is not, or no number.
+        It is out of range, or not a number.
     """
     number = exact(delta, name=name)
     if not 0 <= number < 1:
@@ -131,7 +131,7 @@ def checked_order(order: Number) -> Fraction:
     Raises
     ------
     InvalidValueError
-        It is not, or no number.
+        It is out of range, or not a number.
     """
     number = exact(order, name="order")
     if number <= 1:

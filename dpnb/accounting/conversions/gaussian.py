@@ -1,4 +1,4 @@
-"""Conversions between mu and (epsilon, delta): exact curves, rounded against ourselves.
+"""Conversions between mu and (epsilon, delta): exact curves, rounded in the safe direction.
 
 mu-GDP is (epsilon, delta)-DP for precisely the pairs with (Dong, Roth and Su 2022, *Gaussian differential privacy*,
 Corollary 2.13)
@@ -7,14 +7,14 @@ Corollary 2.13)
 
 With phi the normal density and R = Q/phi, exp(epsilon) phi(b) = phi(a), so delta = Q(a) - phi(a) R(b).
 
-How many bits are enough.  The two terms nearly cancel when mu is small.  Since R' = xR - 1 and 1 - xR(x) is at least
+Sufficient precision.  The two terms nearly cancel when mu is small.  Since R' = xR - 1 and 1 - xR(x) is at least
 1/(x^2 + 3) (third convergent of R's continued fraction), R(a) - R(b) >= mu/(b^2 + 3); with R(0) < 1.26 the terms are at
 most 24 (b^2 + 3)/mu times delta (the 24 covers -2 < a < 0; below that nothing cancels).  An error of one unit in the
 last of p bits in epsilon/mu moves each term, relatively, by at most 16 (b + 2)^2 units.  So p = 192 + 4 log2(b + 2) +
-log2(1/mu) bits leave a relative error below 2^-180; `SLACK`, 2^-160, is what we add to be above it.
+log2(1/mu) bits leave a relative error below 2^-180; the margin `SLACK`, 2^-160, is above it.
 
-Root finders only propose.  Every double that leaves this file was put back into the curve, in its decimal meaning and
-with `SLACK` against us, and the promise held there; its neighbour on the other side was tried too.
+Root finders only provide guesses.  Every returned double has been checked against the curve, in its decimal meaning and
+with the margin `SLACK` in the safe direction; the next tighter double was tried too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLACK = 1 + Fraction(1, 2**160)
 # Q(400) < 2^-115000, and 1 - Q(-400) is as small.
 _FAR = 400
 _BEYOND = Fraction(1, 2**115_000)
-# No double is above its root, and none but 0 below the root's inverse.
+# No double is above its root, and none except 0 is below the inverse of its root.
 _MOST = Fraction(10**650)
 
 
@@ -55,7 +55,7 @@ def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is negative, not finite or no number.
+        A number is negative, not finite or not a number.
 
     References
     ----------
@@ -91,7 +91,7 @@ def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -108,7 +108,7 @@ def epsilon_from_mu(mu: Number, *, delta: Number) -> float:
 
 @lru_cache(maxsize=4096)
 def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
-    """:func:`epsilon_from_mu` for arguments that are exact already, with mu squared in place of mu.
+    """:func:`epsilon_from_mu` for exact arguments, with mu squared in place of mu.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
         return 0.0
     if delta < LEAST_DELTA or mu_squared > _MOST:
         return math.inf
-    mu_squared = max(mu_squared, 1 / _MOST)  # against ourselves, and below every use
+    mu_squared = max(mu_squared, 1 / _MOST)  # the safe direction, and smaller than any mu in use
     ctx = context()
 
     def holds(epsilon: float) -> bool:
@@ -157,7 +157,7 @@ def mu_from_epsilon(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -190,7 +190,7 @@ def rho_from_mu(mu: Number) -> float:
     Raises
     ------
     InvalidValueError
-        mu is negative, not finite or no number.
+        mu is negative, not finite or not a number.
 
     References
     ----------
@@ -209,7 +209,7 @@ def rho_from_mu(mu: Number) -> float:
 def _mu_of(epsilon: Fraction, delta: Fraction) -> float:
     if delta < LEAST_DELTA:
         return 0.0
-    epsilon = min(epsilon, Fraction(10**615))  # against ourselves: mu, about the root of 2 epsilon, stays a double
+    epsilon = min(epsilon, Fraction(10**615))  # the safe direction: mu, about the root of 2 epsilon, stays a double
     ctx = context()
 
     def holds(mu: float) -> bool:
@@ -232,7 +232,7 @@ def _terms(ctx: Any, epsilon: Any, mu: Any) -> tuple[Any, Any, Any]:
 
 
 def _set_precision(ctx: Any, epsilon: Fraction, mu_squared: Fraction, spare: int = 0) -> tuple[Any, Any]:
-    """Give the context the bits that the module's docstring asks for; epsilon and mu at that precision."""
+    """Set the context's precision to the bits derived in the module's docstring; epsilon and mu at that precision."""
     ctx.prec = 64
     mu = ctx.sqrt(real(ctx, mu_squared))
     b = real(ctx, epsilon) / mu + mu / 2
@@ -274,7 +274,7 @@ def _solve_epsilon(ctx: Any, mu_squared: Fraction, delta: Fraction) -> Fraction:
 
 
 def _near_epsilon(mu: float, target: float, start: float) -> float:
-    """The same steps in doubles, until they bring nothing more; `start` itself where doubles are at their ends."""
+    """The same steps in doubles, until they no longer improve; `start` where doubles over- or underflow."""
     e = start
     for _ in range(50):
         first, second = float(log_ndtr(mu / 2 - e / mu)), e + float(log_ndtr(-mu / 2 - e / mu))

@@ -1,9 +1,9 @@
-"""What epsilon-DP says in the other terms, rounded against ourselves.
+"""Conversions from epsilon-DP, rounded in the safe direction.
 
 Every pair of output distributions of an epsilon-DP mechanism is a post-processing of randomised response, which answers
 the truth with probability e^epsilon/(1 + e^epsilon) (Kairouz, Oh and Viswanath 2015, *The composition theorem for
-differential privacy*, Theorem 3.1 and its proof).  So what holds for randomised response holds for all of them, and
-each figure here but the "simple" one is the best there is.
+differential privacy*, Theorem 3.1 and its proof).  So a bound for randomised response holds for all of them, and each
+bound here except the "simple" one is the best possible.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rho_from_pure(epsilon: Number, method: str = "tight") -> float:
     Raises
     ------
     InvalidValueError
-        epsilon is negative, not finite or no number; another method.
+        epsilon is negative, not finite or not a number; another method.
 
     References
     ----------
@@ -93,7 +93,7 @@ def mu_from_pure(epsilon: Number) -> float:
     Raises
     ------
     InvalidValueError
-        epsilon is negative, not finite or no number.
+        epsilon is negative, not finite or not a number.
 
     References
     ----------
@@ -119,7 +119,7 @@ def mu_from_pure(epsilon: Number) -> float:
     def holds(mu: float) -> bool:
         ctx.prec = _BITS
         x = real(ctx, exact(mu)) / root8
-        # Near 0 the two tails cancel and the middle does not; each side is right to far fewer units than this.
+        # Near 0 the two tails cancel and the middle does not; the error of each side is far below this margin.
         if number < 1:
             return bool(ctx.erf(x) >= middle * (1 + real(ctx, _TINY)))
         return bool(ctx.erfc(x) <= tail * (1 - real(ctx, _TINY)))
@@ -155,7 +155,7 @@ def rdp_from_pure(epsilon: Number, *, order: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -198,7 +198,7 @@ def epsilon_from_pure(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -249,7 +249,7 @@ def pointwise_delta(epsilon: Number, *, delta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------

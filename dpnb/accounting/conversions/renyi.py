@@ -1,4 +1,4 @@
-"""Renyi divergence of one order a > 1 and (epsilon, delta), rounded against ourselves.
+"""Conversions between Renyi divergence of one order a > 1 and (epsilon, delta), rounded in the safe direction.
 
 If D_a(P, Q) <= r for all neighbours, then (epsilon, delta)-DP holds with
 
@@ -8,7 +8,7 @@ If D_a(P, Q) <= r for all neighbours, then (epsilon, delta)-DP holds with
               (Mironov 2017, *Renyi differential privacy*, Proposition 3)
 
 for every epsilon >= 0.  Each is linear in r and epsilon, so it is solved for either in closed form.  Where r is tiny
-beside delta neither sees that epsilon is 0; `epsilon_from_curve` does: the divergence of order 1 is at most r, so the
+compared to delta neither gives epsilon = 0; `epsilon_from_curve` does: the divergence of order 1 is at most r, so the
 total variation is at most sqrt(1 - e^-r) (Bretagnolle and Huber 1979).
 """
 
@@ -57,7 +57,7 @@ def epsilon_from_rdp(order: Number, rdp: Number, *, delta: Number, method: str =
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -93,7 +93,7 @@ def delta_from_rdp(order: Number, rdp: Number, *, epsilon: Number, method: str =
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -132,12 +132,12 @@ def rdp_from_epsilon(epsilon: Number, *, order: Number, delta: Number, method: s
     Returns
     -------
     float
-        Rounded down in its decimal meaning.  Negative, and -inf for delta = 0, when this order shows nothing.
+        Rounded down in its decimal meaning.  Negative (-inf for delta = 0) if this order proves nothing.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number; another method.
+        A number is out of range, not finite or not a number; another method.
 
     References
     ----------
@@ -174,7 +174,7 @@ def rdp_from_mu(mu: Number, *, order: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range, not finite or no number.
+        A number is out of range, not finite or not a number.
 
     References
     ----------
@@ -190,12 +190,12 @@ def rdp_from_mu(mu: Number, *, order: Number) -> float:
 
 
 def epsilon_from_curve(curve: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> float:
-    """The smallest epsilon that divergences of several orders show together, all of them fixed beforehand.
+    """The smallest epsilon implied by divergences of several orders, all of them fixed beforehand.
 
     Parameters
     ----------
     curve : iterable of (Fraction, Fraction)
-        Order and rdp.
+        Pairs of order and rdp.
     delta : Fraction
         In [0, 1).
 
@@ -229,7 +229,7 @@ def _epsilon(a: Fraction, r: Fraction, delta: Fraction, tight: bool) -> float:
 
 
 def _overhead(ctx: Any, a: Fraction, delta: Fraction, tight: bool) -> tuple[Any, ...]:
-    """What epsilon is above r, in terms of full relative precision."""
+    """The difference epsilon - r, as terms of full relative precision."""
     m = real(ctx, a - 1)
     tail = -log(ctx, delta) / m
     return (tail, log(ctx, 1 - 1 / a), -log(ctx, a) / m) if tight else (tail,)

@@ -1,6 +1,6 @@
-"""Filters refuse.  State and a loss give a new state, or a refusal that leaves the old state as it was.
+"""Filters refuse.  A state and a loss give a new state, or a refusal that leaves the old state unchanged.
 
-A filter keeps one promise, fixed before the first answer, however the losses are chosen afterwards.
+A filter enforces one guarantee, fixed before the first answer, however the losses are chosen afterwards.
 
 ==============  ==============================================================  ===================================
 filter          admits a loss while, with it,                                   theorem
@@ -14,8 +14,8 @@ RDPFilter       sum rho(a) <= budget(a) for every order a                       
 GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
 ==============  ==============================================================  ===================================
 
-All but Rogers' are one thing, an exact sum held to a bound (``sums``); they differ in what they count.  A loss of
-another kind is converted by the tightest theorem that allows it; where none does it is a ``ConversionError``.
+All except RogersFilter compare an exact sum with a bound (``sums``); they differ in the losses that they add.  A loss
+of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is raised.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter

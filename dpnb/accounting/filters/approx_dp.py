@@ -1,4 +1,4 @@
-"""The filter of (epsilon, delta) that adds up epsilon squared."""
+"""The filter of (epsilon, delta)-DP that adds epsilon squared."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     """Admits (epsilon, delta)-DP losses while sqrt(2 l V) + V/2 stays within epsilon, V the sum of their epsilon^2.
 
     Whitehouse et al. 2023, Theorem 8, with l = log(1/conversion_delta), and the sum of the losses' deltas within
-    slack_delta.  Everything together is then (epsilon, slack_delta + (1 - slack_delta) conversion_delta)-DP.  (Theorem
-    2 of the paper spends one delta for both purposes, which does not hold.)
+    slack_delta.  All releases together are then (epsilon, slack_delta + (1 - slack_delta) conversion_delta)-DP.
+    (Theorem 2 of the paper spends one delta for both purposes, which does not hold.)
 
     The condition is V <= y* with y* = (2 epsilon / (sqrt(2 l + 2 epsilon) + sqrt(2 l)))^2, so the filter is that of
     approximate y*/2-zCDP, and admits GDP and zCDP losses too, at V = 2 rho.  For a DP loss, ``convert(loss, ZCDP)``
@@ -33,7 +33,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     epsilon : Number
         At least 0, in nats; a float means its shortest decimal.
     conversion_delta : Number
-        In (0, 1): what turning zCDP into epsilon may fail by.
+        In (0, 1): the delta of the conversion from zCDP to (epsilon, delta)-DP.
     slack_delta : Number
         Budget for the losses' deltas, in [0, 1]; with 1 the `guaranteed_epsilon` is infinite.
 
@@ -41,12 +41,12 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     ----------
     epsilon, conversion_delta : Fraction
     budget, spent : ZCDP
-        rho = V/2.
+        The bound and the sum so far, with rho = V/2.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         if type(loss) is ZCDP:
             return loss
         if isinstance(loss, EpsilonLoss):
-            # epsilon^2/2 built from whole numbers: four times as fast as products of Fractions.
+            # epsilon^2/2 computed in integers: four times as fast as products of Fractions.
             return ZCDP.of(Fraction(loss.epsilon.numerator**2, 2 * loss.epsilon.denominator**2), loss.delta)
         return convert(loss, ZCDP)
 
@@ -89,14 +89,14 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         return (
             f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2 or mu^2, must stay "
             f"within {decimal_down(self.epsilon)!r}{self._delta_rule}"
         )
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
         At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight
         conversion of the same y*/2-zCDP makes it smaller.

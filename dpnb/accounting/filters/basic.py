@@ -1,4 +1,4 @@
-"""The filter that adds up epsilons and deltas."""
+"""The filter that adds epsilons and deltas."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class BasicFilter(SumFilter[ApproxDP]):
         self._start(ApproxDP(non_negative(epsilon, name="epsilon"), delta))
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
-        """The loss as (epsilon, delta)-DP; one that has no epsilon of its own must be converted before."""
+        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first."""
         return loss if type(loss) is ApproxDP else ApproxDP.of(*own_epsilon_delta(loss))
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guarantee`."""
+        """The budget's epsilon, if `delta` is at least its delta: see :meth:`SumFilter.guaranteed_epsilon`."""
         return decimal_up(self.budget.epsilon) if checked_delta(delta) >= self.budget.delta else math.inf

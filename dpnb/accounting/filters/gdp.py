@@ -16,10 +16,10 @@ __all__ = ["GDPFilter"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class GDPFilter(SumFilter[GDP]):
-    """Admits losses while the sum of mu squared stays within mu0 squared; then everything together is mu0-GDP.
+    """Admits losses while the sum of mu squared stays within mu0 squared; then all releases together are mu0-GDP.
 
-    Smith and Thakurta 2022 (Fully Adaptive Composition for Gaussian Differential Privacy), Theorem 1: nothing is lost
-    against mus fixed in advance.  Losses may carry a delta; their sum stays within the filter's own.
+    Smith and Thakurta 2022 (Fully Adaptive Composition for Gaussian Differential Privacy), Theorem 1: the bound is the
+    same as for mus fixed in advance.  Losses may have a delta; the sum of the deltas stays within the filter's delta.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class GDPFilter(SumFilter[GDP]):
         ConversionError
             The budget is not GDP.
         InvalidValueError
-            As the constructor.
+            As for the constructor.
         """
         new = object.__new__(cls)
         new._start(convert(budget, GDP))
@@ -64,12 +64,12 @@ class GDPFilter(SumFilter[GDP]):
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         return f"the sum of mu^2 must stay within {decimal_sqrt_down(self.budget.mu_squared)!r}^2{self._delta_rule}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
-        Dong, Roth and Su 2022, Corollary 2.13, at what the filter's own delta leaves of `delta`.
+        Dong, Roth and Su 2022, Corollary 2.13, at the part of `delta` that the filter's own delta leaves.
         """
         return self._guarantee(delta, lambda good: epsilon_of_gdp(self.budget.mu_squared, good))

@@ -1,4 +1,4 @@
-"""What every filter can do."""
+"""The interface that all filters have in common."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Filter", "refusal"]
 
 @runtime_checkable
 class Filter(Protocol):
-    """What every filter can do; all filters are frozen.
+    """The interface of all filters; every filter is frozen.
 
     Examples
     --------
@@ -26,22 +26,22 @@ class Filter(Protocol):
 
     @property
     def budget(self) -> Loss:
-        """The bound that was fixed beforehand, in the kind in which the filter counts."""
+        """The bound that was fixed beforehand, in the kind of loss that the filter counts."""
         ...
 
     @property
     def spent(self) -> Loss:
-        """Everything admitted so far, in the same kind, rounded up."""
+        """The sum of the losses admitted so far, in the same kind, rounded up."""
         ...
 
     @property
     def headroom(self) -> float:
-        """Share of the budget left in the scale in which it is spent, 0 to 1, rounded down."""
+        """Share of the budget that remains, in the filter's additive scale, 0 to 1, rounded down."""
         ...
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         ...
 
     def admits(self, loss: Loss) -> bool:
@@ -49,7 +49,7 @@ class Filter(Protocol):
         ...
 
     def step(self, loss: Loss) -> Self:
-        """The filter after the loss, or `BudgetExceeded`."""
+        """The filter after the loss; raises `BudgetExceeded` if the loss does not fit."""
         ...
 
     def budget_fraction(self, loss: Loss) -> float:
@@ -61,11 +61,11 @@ class Filter(Protocol):
         ...
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        """How many more losses like this one are admitted; None for one that costs nothing."""
+        """How many more losses like this one are admitted; None for a loss of 0."""
         ...
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon at `delta` that the whole budget promises, rounded up."""
+        """The epsilon at `delta` that the whole budget guarantees, rounded up."""
         ...
 
 
@@ -75,15 +75,16 @@ def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool)
     Parameters
     ----------
     rule : str
-        What the filter holds to.
+        The rule that the filter enforces.
     loss, left : str
-        What was asked for, and the largest loss that is still admitted.
+        The requested loss, and the largest loss that is still admitted.
     headroom : float
+        Share of the budget that remains.
     anything : bool
-        Whether any loss that costs something is still admitted.
+        Whether any loss above 0 is still admitted.
     """
-    remedy = f"ask for at most {left}" if anything else "every question that costs is now refused"
+    remedy = f"request at most {left}" if anything else "queries with a non-zero cost are refused"
     return (
-        f"budget: {rule}; asked for {loss}, remaining is {left} ({percent_down(headroom)} of the budget); "
+        f"budget: {rule}; requested {loss}, remaining is {left} ({percent_down(headroom)} of the budget); "
         f"{remedy}; nothing was charged"
     )

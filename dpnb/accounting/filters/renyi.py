@@ -21,8 +21,8 @@ class RDPFilter(SumFilter[RDP]):
     """Admits losses while, at every order, the sum of Renyi losses stays within that order's budget.
 
     Feldman and Zrnic 2021, Theorem 4.3 for one order, and for interactive mechanisms Haney et al. 2023, Theorem 4.6.
-    With several orders all of them must admit.  To go on while *some* order has budget left is not private: a first
-    answer could choose which order to exhaust.
+    With several orders, all of them must admit the loss.  To continue while *some* order has budget left is not
+    private: a first answer could choose which order to exhaust.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ class RDPFilter(SumFilter[RDP]):
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         return f"at each order the sum of Renyi losses must stay within {self.budget.format(up=False)}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
-        The best of the orders, whose budgets were all fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).
+        The smallest over the orders, whose budgets were fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12).
         """
         number = checked_delta(delta)
         return epsilon_from_curve(self.budget.curve, number)

@@ -1,4 +1,4 @@
-"""The advanced filter of the first paper, whose bound is not a sum."""
+"""The advanced filter of Rogers et al. 2016, whose bound is not a sum."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ MOST_DELTA = Fraction(36787944, 10**8)
 
 @dataclass(frozen=True, slots=True)
 class RogersConstants:
-    """The bound that was fixed beforehand, with what of it never changes.
+    """The bound that was fixed beforehand, with its constants.
 
     Parameters
     ----------
     epsilon, delta : Fraction
-        The promise.
+        The guarantee.
     deltas : Fraction
         Bound on the sum of the losses' deltas.
     most : float
-        The double below epsilon, for K.
+        The double below epsilon: the bound on K.
     constant : float
         C; any positive one that is fixed beforehand is valid.
     log : float
@@ -87,8 +87,8 @@ class RogersFilter(Frozen):
 
         K = M + sqrt(2 (S + C) (1 + log(1 + S/C)/2) log(2/delta)),    C = epsilon^2/(28.04 log(1/delta)).
 
-    Everything together is (epsilon, delta)-DP.  The constant C makes K(0) a quarter to a third of epsilon: a price
-    that the later filters do not ask.
+    All releases together are (epsilon, delta)-DP.  The constant C makes K(0) a quarter to a third of epsilon, a loss
+    that the later filters do not have.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class RogersFilter(Frozen):
 
     Attributes
     ----------
-    terms : Terms
+    terms : RogersConstants
         The bound, fixed beforehand.
     squares : Fraction
         S.
@@ -114,12 +114,12 @@ class RogersFilter(Frozen):
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Notes
     -----
-    K is computed in doubles and raised by a relative 2^-45, more than their rounding: what is admitted is admitted by
-    exact arithmetic too.
+    K is computed in doubles and raised by a relative 2^-45, more than the rounding error: exact arithmetic would admit
+    every loss that is admitted.
 
     Examples
     --------
@@ -149,19 +149,19 @@ class RogersFilter(Frozen):
 
     @property
     def k(self) -> float:
-        """The figure K that is held to epsilon, rounded up; not 0 before the first loss."""
+        """K, which must stay within epsilon, rounded up; not 0 before the first loss."""
         return self.terms.k(self.squares, self.means)
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         return (
             f"K must stay within {decimal_down(self.terms.epsilon)!r}, and the sum of the losses' deltas within "
             f"{decimal_down(self.terms.deltas)!r}"
         )
 
     def holds(self, epsilon: Fraction, times: Fraction) -> bool:
-        """Whether K of so many losses of one epsilon, not necessarily a whole number, is within the bound."""
+        """Whether K of `times` losses of one epsilon, not necessarily a whole number, is within the bound."""
         means = math.ceil(times * _in_smallest(mean_loss(epsilon)))
         return self.terms.fits(times * epsilon**2, means, _ZERO)
 
@@ -171,19 +171,19 @@ class RogersFilter(Frozen):
         Raises
         ------
         ConversionError
-            `loss` has no epsilon of its own.
+            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
         """
         return self.terms.fits(*self._sums(loss))
 
     def step(self, loss: Loss, times: int = 1) -> RogersFilter:
-        """The filter after `loss`, so many times.
+        """The filter after `loss`, repeated `times` times.
 
         Raises
         ------
         BudgetExceeded
-            The budget does not cover all of them; this filter is unchanged.
+            The budget does not cover all repetitions; this filter is unchanged.
         ConversionError
-            `loss` has no epsilon of its own.
+            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
         """
         squares, means, deltas = self._sums(loss, times)
         if not self.terms.fits(squares, means, deltas):
@@ -192,7 +192,7 @@ class RogersFilter(Frozen):
 
     @property
     def headroom(self) -> float:
-        """1 - K/epsilon, or the deltas' share if that is smaller; 0 to 1, rounded down; below 1 from the start."""
+        """1 - K/epsilon, or the share of delta left if smaller; 0 to 1, rounded down; below 1 before the first loss."""
         share = 1 - Fraction(self.k) / self.terms.epsilon
         if self.terms.deltas:
             share = min(share, 1 - self.deltas / self.terms.deltas)
@@ -204,7 +204,7 @@ class RogersFilter(Frozen):
         Raises
         ------
         ConversionError
-            `loss` has no epsilon of its own.
+            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
         """
         squares, means, deltas = self._sums(loss)
         after = self.terms.k(squares, means)
@@ -229,12 +229,12 @@ class RogersFilter(Frozen):
         return ApproxDP(low, left)
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        """How many more losses like `loss` are admitted; None if it costs nothing.
+        """How many more losses like `loss` are admitted; None if its cost is 0.
 
         Raises
         ------
         ConversionError
-            `loss` has no epsilon of its own.
+            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
         """
         once = ApproxDP.of(*own_epsilon_delta(loss))
         if not once:
@@ -254,7 +254,7 @@ class RogersFilter(Frozen):
         return low
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon such that everything together is (epsilon, `delta`)-DP: the budget's from its delta on.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP; infinite below the budget's delta.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
-"""Filters that hold an exact sum of losses to a bound; their decisions are comparisons of rationals.
+"""Filters that compare an exact sum of losses with a bound; their decisions are comparisons of rationals.
 
-Nothing is lost in a sum, and nothing above the budget is ever admitted.  Where a bound is irrational it is rounded
-down, where a loss is converted it is rounded up.  A step takes the same time and memory however many came before, as
-long as the losses are decimals or doubles; Fractions with ever new denominators make ever longer sums.
+Sums are exact, and nothing above the budget is ever admitted.  An irrational bound is rounded down, a converted loss is
+rounded up.  The time and memory of a step do not depend on the number of earlier steps, as long as the losses are
+decimals or doubles; Fractions with always new denominators make the sums longer and longer.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def _share(parts: Parts, budget: Parts) -> float:
 
 @dataclass(frozen=True, init=False, repr=False)
 class SumFilter(Frozen, Generic[L]):
-    """Admits losses while every part of their sum stays within the budget's; the base of the filters below.
+    """Admits losses while every part of their sum is within the budget; base class of all filters but RogersFilter.
 
     Attributes
     ----------
     budget, spent : Loss
-        In the kind in which the filter counts.
+        The bound and the sum so far, in the kind of loss that the filter counts.
 
     Examples
     --------
@@ -59,22 +59,22 @@ class SumFilter(Frozen, Generic[L]):
     spent: L
 
     def to_filter_loss(self, loss: Loss) -> L:
-        """The loss in the kind in which this filter counts.
+        """The loss converted to the kind that this filter counts.
 
         Raises
         ------
         ConversionError
-            No theorem turns it into that kind.
+            No theorem allows the conversion.
         """
         raise NotImplementedError
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         raise NotImplementedError
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon such that everything together is (epsilon, `delta`)-DP, rounded up; infinite if there is none.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP, rounded up; infinite if there is none.
 
         Parameters
         ----------
@@ -94,17 +94,17 @@ class SumFilter(Frozen, Generic[L]):
         return f", and the sum of the losses' deltas within {decimal_down(delta)!r}" if delta else ""
 
     def _guarantee(self, delta: Number, epsilon: Callable[[Fraction], float]) -> float:
-        """The epsilon at what the filter's own delta leaves of `delta`; infinite if it leaves nothing to speak of."""
+        """The epsilon at the part of `delta` that the filter's own delta leaves; infinite if it leaves too little."""
         good = good_delta(checked_delta(delta), self.budget.delta)
         return math.inf if good is None else epsilon(good)
 
     def admits(self, loss: Loss) -> bool:
-        """Whether the budget covers what was spent and `loss`.
+        """Whether the budget covers `loss` in addition to the losses so far.
 
         Raises
         ------
         ConversionError
-            The filter cannot count `loss`.
+            `loss` cannot be converted to the kind that the filter counts.
         """
         return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
@@ -116,7 +116,7 @@ class SumFilter(Frozen, Generic[L]):
         BudgetExceeded
             The budget does not cover it; this filter is unchanged.
         ConversionError
-            The filter cannot count `loss`.
+            `loss` cannot be converted to the kind that the filter counts.
         """
         total = self.spent + self.to_filter_loss(loss)
         if not total.within(self.budget):
@@ -125,9 +125,9 @@ class SumFilter(Frozen, Generic[L]):
 
     @property
     def headroom(self) -> float:
-        """1 - spent/budget, for the part of which the smallest share is left; 0 to 1, rounded down.
+        """1 - spent/budget, for the part with the smallest share left; 0 to 1, rounded down.
 
-        Nothing is left of a budget of 0; a delta that was never given is not counted.
+        The headroom of a budget of 0 is 0; a delta of 0 is not counted.
         """
         pairs = zip(self.budget.names, self.spent.parts, self.budget.parts, strict=True)
         shares = [1 - spent / budget if budget else _ZERO for name, spent, budget in pairs if budget or name != "delta"]
@@ -139,21 +139,21 @@ class SumFilter(Frozen, Generic[L]):
         Raises
         ------
         ConversionError
-            The filter cannot count `loss`.
+            `loss` cannot be converted to the kind that the filter counts.
         """
         return _share(self.to_filter_loss(loss).parts, self.budget.parts)
 
     def affordable(self) -> Loss:
-        """The exact remainder: `step` admits it, and nothing larger in any part."""
+        """The exact remainder: `step` admits it, and no loss that is larger in any part."""
         return self.budget - self.spent
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        """How many more losses like `loss` are admitted; None if it costs nothing.
+        """How many more losses like `loss` are admitted; None if its cost is 0.
 
         Raises
         ------
         ConversionError
-            The filter cannot count `loss`.
+            `loss` cannot be converted to the kind that the filter counts.
         """
         left = (self.budget - self.spent).parts
         cost = self.to_filter_loss(loss).parts
@@ -163,7 +163,7 @@ class SumFilter(Frozen, Generic[L]):
         return f"{type(self).__name__}(budget={self.budget!r}, spent={self.spent!r})"
 
     def with_budget(self, budget: Loss) -> Self:
-        """A fresh filter of the same rule with another budget of the same kind.
+        """A new filter with the same rule and another budget of the same kind.
 
         Raises
         ------

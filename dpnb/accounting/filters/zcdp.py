@@ -15,10 +15,10 @@ __all__ = ["ZCDPFilter"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class ZCDPFilter(SumFilter[ZCDP]):
-    """Admits losses while the sum of rho stays within the budget; then everything together is rho-zCDP.
+    """Admits losses while the sum of rho stays within the budget; then all releases together are rho-zCDP.
 
     Whitehouse et al. 2023, Theorem 1; without a delta also Feldman and Zrnic 2021, Remark 4.4, and, for interactive
-    mechanisms that are interleaved freely, Haney et al. 2023, Theorem 4.10.  With a delta, concurrent use is open.
+    mechanisms in any interleaving, Haney et al. 2023, Theorem 4.10.  With a delta, concurrent composition is open.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class ZCDPFilter(SumFilter[ZCDP]):
 
     @property
     def rule(self) -> str:
-        """What the filter holds to, in words."""
+        """The rule that the filter enforces, in words."""
         return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}{self._delta_rule}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon such that everything together is (epsilon, `delta`)-DP: see :meth:`SumFilter.guarantee`.
+        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see :class:`SumFilter`.
 
-        Canonne, Kamath and Steinke 2020, at what the filter's own delta leaves of `delta`.
+        Canonne, Kamath and Steinke 2020, at the part of `delta` that the filter's own delta leaves.
         """
         return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))

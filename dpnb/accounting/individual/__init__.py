@@ -1,40 +1,41 @@
-"""Everyone pays only for the questions that touch them: individual accounting, one array entry a unit.
+"""Individual accounting: each unit is charged only for the queries that use its data; one array entry for each unit.
 
 =======================  ===========  ==================================================  ============================
-name                     file         what it is                                          Feldman and Zrnic 2021
+name                     file         content                                             Feldman and Zrnic 2021
 =======================  ===========  ==================================================  ============================
-losses_of_linear_query   losses       what a unit loses in a noisy sum                    Example 2.7
-losses_of_squares        losses       the same as mu squared, of squared norms            Example 2.7
-remaining_of             losses       what a unit has left                                Algorithm 3
-IndividualFilter         filter       a unit takes part as far as it can pay              Algorithms 3, 7; Theorem 1.2
-NormFilter               norm_filter  a unit is clipped to what it has left               Algorithm 7
-Till, Terms              till         where units pay for one question                 Algorithms 3, 7
-WorstCase                worst_case   what is public: the unit that pays everything       section 4.2
+losses_of_linear_query   losses       loss of each unit in a noisy sum                    Example 2.7
+losses_of_squares        losses       the same as mu squared, from squared norms          Example 2.7
+remaining_of             losses       remaining budget of each unit                       Algorithm 3
+IndividualFilter         filter       excludes or clips units that cannot pay             Algorithms 3, 7; Theorem 1.2
+NormFilter               norm_filter  clips each unit to its remaining budget             Algorithm 7
+UnitAdmission,
+UnitChargeTerms          admission    charges the units for one query                     Algorithms 3, 7
+WorstCaseFilter          worst_case   the public part: a unit that every query uses       section 4.2
 norm_budget_variance     formulas     the noise that makes a norm budget rho-zCDP         Corollary 4.7
-norm_budget_radius       formulas     how far such a noisy sum may be off                 Corollary 4.7
-worst_case_rounds        formulas     the rounds that everybody can pay for               section 4.2
-rho_of_descent           formulas     what k gradient steps cost                          Algorithm 6; Proposition 5.1
-rho_of_filtered_descent  formulas     what any number of steps under a norm filter costs  Algorithm 7; Proposition 5.2
+norm_budget_radius       formulas     error bound of such a noisy sum                     Corollary 4.7
+worst_case_rounds        formulas     the number of rounds that every unit can pay for    section 4.2
+rho_of_descent           formulas     cost of k gradient steps                            Algorithm 6; Proposition 5.1
+rho_of_filtered_descent  formulas     cost of any number of steps under a norm filter     Algorithm 7; Proposition 5.2
 =======================  ===========  ==================================================  ============================
 
 Koskela, Tobaben and Honkela 2023, *Individual Privacy Accounting with Gaussian Differential Privacy* (ICLR;
-arXiv:2209.15596v2), carry individual accounting over to Gaussian differential privacy, where sums of mu squared are
-tight; sessions count so, and `dpnb._core.unit_budgets` says why their promise holds.
+arXiv:2209.15596v2), extend individual accounting to Gaussian differential privacy, where sums of mu squared are
+tight; sessions use this form, and `dpnb._core.unit_budgets` explains why their guarantee holds.
 
-``units`` reads arrays and numbers, ``rounding`` is arithmetic on arrays that never rounds in a unit's favour.
+``units`` checks arrays and numbers, ``rounding`` is arithmetic on arrays that never rounds in a unit's favour.
 
-Everything per unit here is SENSITIVE: who takes part, how many, what anyone has spent or has left, and whether two
-states are equal.  None of it may be shown, logged, counted or turned into an error or a warning; a unit's own figures
-may be shown to that unit alone.  So errors about arrays are constant texts, and a filter's text and hash are the same
-whatever the units did.  That an error is raised at all still says something of the array: a session gives only arrays
-that cannot raise one.
+Everything per unit here is SENSITIVE: which units take part, how many, what any unit has spent or has left, and whether
+two states are equal.  None of it may be shown, logged, counted or turned into an error or a warning; a unit's own
+numbers may be shown to that unit alone.  So errors about arrays are constant texts, and a filter's repr and hash do not
+depend on the units' losses.  Whether an error is raised still reveals something about the array: a session passes only
+arrays that cannot raise one.
 
-The noise of a question is drawn ONCE and added to the sum over the active units; the sum may then be divided by a
+The noise of a query is drawn ONCE and added to the sum over the active units; the sum may then be divided by a
 public constant, never by the number of units or of active units.
 
-Numbers: arrays are doubles taken literally, and so are noise scales and clips, for the noise is made from them; other
-numbers mean what `exact` says, so a budget of the float 0.1 is 1/10, which is below the double 0.1.  Spending is
-rounded up and what is left down, each operation to the next double and only if it was not exact: no unit is ever
+Numbers: arrays are doubles taken literally, and so are noise scales and clips, because the noise is generated from
+them; other numbers are read by `exact`, so a budget of the float 0.1 is 1/10, which is below the double 0.1.  Spending
+is rounded up and the remainder down, each operation to the next double and only if it was not exact: no unit is ever
 under-charged, and dyadic sums stay exact.
 """
 

@@ -1,4 +1,4 @@
-"""Where the units pay for one question, and who of them takes part."""
+"""Charging the units for one query, and deciding which of them take part."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpnb.accounting.individual.units import Places
 __all__ = ["UnitAdmission", "UnitChargeTerms"]
 
 ROOT_MARGIN = 2.0**-50
-"""Above what a root and a product of doubles can be off."""
+"""Above the relative error of a root and a product of doubles."""
 
 FEW = 2**12
-"""Different squares of norms, of which the losses are looked up."""
+"""Up to this largest squared norm, losses are looked up in a table."""
 
 EXACT = 2**53
 """Doubles hold every integer up to here."""
@@ -26,18 +26,18 @@ EXACT = 2**53
 
 @dataclass(frozen=True)
 class UnitChargeTerms:
-    """On which terms a question is paid for: all of it is public.
+    """The terms on which units are charged for a query; all of them are public.
 
     Parameters
     ----------
     sigma : float
         Standard deviation of the noise, in integer steps.
     max_norm_squared : int
-        No square of a unit's norm is larger.
+        Upper bound on the square of a unit's norm.
     all_admitted : bool
-        Everybody can surely pay.
+        Whether it is certain that every unit can pay.
     clips : bool
-        Who cannot pay for all of it counts with as much as can be paid for.
+        Whether the vector of a unit that cannot pay in full is scaled down to its remaining budget.
 
     Examples
     --------
@@ -53,28 +53,29 @@ class UnitChargeTerms:
 
     @property
     def rough(self) -> bool:
-        """Whether squares are doubles that were rounded up themselves."""
+        """Whether the squares are so large that as doubles they have been rounded up."""
         return self.max_norm_squared >= EXACT
 
 
 class UnitAdmission:
-    """Where the units pay for one question.
+    """Charges the units for one query.
 
     Parameters
     ----------
     units : IndividualFilter
-        Before the question; replaced by how they stand after it.
-    terms : Terms
+        The filter before the query; the attribute `units` is replaced by the filter after it.
+    terms : UnitChargeTerms
+        The terms of the query.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dpnb.accounting.individual import IndividualFilter, UnitAdmission, UnitChargeTerms
     >>> terms = UnitChargeTerms(sigma=2.0, max_norm_squared=9, all_admitted=False)
-    >>> till = UnitAdmission(IndividualFilter(units=3, budget=1), terms)
-    >>> till.active(np.array([0, 2]), np.array([1.0, 9.0]))
+    >>> admission = UnitAdmission(IndividualFilter(units=3, budget=1), terms)
+    >>> admission.active(np.array([0, 2]), np.array([1.0, 9.0]))
     array([ True, False])
-    >>> till.units.spent
+    >>> admission.units.spent
     array([0.25, 0.  , 0.  ])
     """
 
@@ -83,18 +84,18 @@ class UnitAdmission:
         self.unit_indices: Places = np.zeros(0, np.int64)
         self.requested: Floats = np.zeros(0)
         self.clip_norms: Floats | None = None
-        """To which norm the vectors of those are to be scaled down who can pay for a part, unit by unit; -1 for the
-        others.  None where nobody counts in part, which is public."""
+        """For each unit that can pay only in part, the norm to which its vector must be scaled down; -1 for the others.
+        None if units never count in part, which is public."""
 
     def active(self, owners: Places, squares: Floats) -> NDArray[np.bool_] | None:
-        """Who takes part in full, of those whom the question touches; None if it is public that all do.
+        """Whether each unit that the query uses takes part in full; None if it is public that all do.
 
         Parameters
         ----------
         owners : int64 array, shape (touched,)
-            Places of units, ascending.
+            Indices of the units that the query uses, ascending.
         squares : float64 array, shape (touched,)
-            Of the norms of what they add, rounded up.
+            Squared norms of their vectors, rounded up.
         """
         self._note(owners, squares)
         if self._terms.all_admitted:
@@ -114,6 +115,6 @@ class UnitAdmission:
         self.unit_indices = owners
         if terms.max_norm_squared > FEW:
             self.requested = losses_of_squares(squares, sigma=terms.sigma, rough=terms.rough)
-        else:  # as of counts: every loss that there can be
+        else:  # for example counts: a table of all possible losses
             table = losses_of_squares(np.arange(terms.max_norm_squared + 1.0), sigma=terms.sigma)
             self.requested = table[squares.astype(np.int64)]

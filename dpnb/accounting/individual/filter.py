@@ -1,4 +1,4 @@
-"""A unit takes part in a question as far as its own budget pays for it."""
+"""The individual filter: a unit takes part in a query as far as its own budget covers the loss."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ OnExhausted = Literal["skip", "drop", "clip"]
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class IndividualFilter(Frozen):
-    """Each unit takes part in a question only if its own budget pays for it, or as far as it does.
+    """Each unit takes part in a query only if, or as far as, its own budget covers the loss.
 
     Parameters
     ----------
     budget : Number
-        What each unit may lose in all, zCDP rho or Renyi loss at one order, >= 0 and below 2^1000.
+        The total loss of each unit, zCDP rho or Renyi loss at one order, >= 0 and below 2^1000.
     units : int
         Number of units, >= 0.
     on_exhausted : {"skip", "drop", "clip"}
-        "skip" (Algorithm 3): a unit that cannot pay sits out, is charged nothing and may return for a cheaper
-        question.  "drop" (the set S_t of Theorem 1.2): once out, out for ever.  They are different sets and both are
-        private; accuracy is with respect to the one that was used.  "clip" (Algorithm 7): like "skip", and a question
-        that can be scaled down takes `step_clipped`.
+        "skip" (Algorithm 3): a unit that cannot pay is excluded, is charged nothing and may take part in a cheaper
+        query later.  "drop" (the set S_t of Theorem 1.2): an excluded unit stays excluded.  The two sets of active
+        units differ and both are private; accuracy refers to the set that was used.  "clip" (Algorithm 7): like "skip",
+        but a query whose vectors can be scaled down uses `step_clipped`.
 
     Raises
     ------
     InvalidValueError
-        A budget or on_exhausted outside these ranges, or units that is no integer >= 0.
+        A budget or on_exhausted outside these ranges, or units that is not an integer >= 0.
 
     Notes
     -----
-    A unit's loss must be a function of its own data and of what was released, never of other units.
+    A unit's loss must be a function of its own data and of released answers, never of other units' data.
 
     References
     ----------
@@ -70,7 +70,7 @@ class IndividualFilter(Frozen):
     budget: Fraction
     on_exhausted: OnExhausted
     _spent: Floats
-    _inside: NDArray[np.bool_]  # who may still take part; everybody but with "drop"
+    _inside: NDArray[np.bool_]  # units that may still take part: all, except under "drop"
 
     def __init__(self, budget: Number, units: int, on_exhausted: OnExhausted = "skip") -> None:
         if on_exhausted not in get_args(OnExhausted):
@@ -84,48 +84,48 @@ class IndividualFilter(Frozen):
 
     @property
     def spent(self) -> Floats:
-        """What each unit was charged, rounded up; read-only.  SENSITIVE: each entry is for that unit alone."""
-        return self._spent.view()  # of an array that cannot be made writeable through it
+        """The charges of each unit, rounded up; read-only.  SENSITIVE: each entry is for that unit alone."""
+        return self._spent.view()  # a view cannot be made writeable if its base is read-only
 
     @property
     def remaining(self) -> Floats:
-        """What each unit has left, rounded down.  SENSITIVE: each entry is for that unit alone.
+        """The remaining budget of each unit, rounded down.  SENSITIVE: each entry is for that unit alone.
 
-        With "drop" a unit that is out keeps a remainder that it can no longer use.
+        Under "drop" an excluded unit has a remainder that it can no longer use.
         """
         return remaining_of(self._spent, budget=self.budget)
 
     def step(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, NDArray[np.bool_]]:
-        """The filter after a question, and who takes part in it.
+        """The filter after a query, and the units that take part in it.
 
         Parameters
         ----------
         losses : array_like, shape (units,) or that of `of`
-            What each unit would lose if it took part, finite, >= 0, never under-counted.
+            The loss of each unit if it takes part, finite, >= 0, never under-counted.
         of : int array, optional
-            Places of the units whose losses these are, ascending, each once; the others lose nothing.
+            Indices of the units whose losses these are, ascending, without repeats; the others lose nothing.
 
         Returns
         -------
         filter : IndividualFilter
         active : ndarray of bool, of the shape of `losses`
-            The units to sum over.  SENSITIVE, and so is their number.
+            Whether each unit takes part; the sum is over these units.  SENSITIVE, and so is their number.
 
         Raises
         ------
         InvalidValueError
-            A loss is not finite or is negative (the text is constant), or the shape differs.
+            A loss is not finite or negative (the message is constant), or the shape differs.
         """
-        places, before, asked = self._of(losses, of)
-        after = plus_up(before, asked)
-        active = self._inside[places] & (after <= self._limit())
-        state = self._with(places, np.where(active, after, before))
+        indices, before, requested = self._of(losses, of)
+        after = plus_up(before, requested)
+        active = self._inside[indices] & (after <= self._limit())
+        state = self._with(indices, np.where(active, after, before))
         if self.on_exhausted == "drop":
-            state = state._changed(_inside=changed(self._inside, places, active))
+            state = state._changed(_inside=changed(self._inside, indices, active))
         return state, active
 
     def step_clipped(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
-        """The filter after a question in which a unit takes part as far as it can pay, and how far that is.
+        """The filter after a query in which each unit takes part as far as it can pay, and the losses it can pay.
 
         Parameters
         ----------
@@ -136,27 +136,27 @@ class IndividualFilter(Frozen):
         -------
         filter : IndividualFilter
         allowed : ndarray, of the shape of `losses`
-            The loss itself, or what is left of the unit's budget if that is less: each unit's vector is to be scaled
-            down until it loses no more.  SENSITIVE.
+            The loss, or the unit's remaining budget if that is less: each unit's vector must be scaled down to this
+            loss.  SENSITIVE.
 
         Raises
         ------
         InvalidValueError
-            As `step`.
+            As for `step`.
         """
-        places, before, asked = self._of(losses, of)
+        indices, before, requested = self._of(losses, of)
         left = minus_down(self._limit(), before)
-        short = asked > left
-        # Who takes all that is left has nothing left, not the crumb by which that was rounded down.
-        after = np.where(short, np.maximum(before, self._limit()), plus_up(before, asked))
-        return self._with(places, after), np.where(short, left, asked)
+        short = requested > left
+        # A unit that takes its whole remainder has exactly 0 left, not the amount by which `left` was rounded down.
+        after = np.where(short, np.maximum(before, self._limit()), plus_up(before, requested))
+        return self._with(indices, after), np.where(short, left, requested)
 
     def charge(self, losses: ArrayLike, of: Places | None = None) -> Self:
-        """The filter after a question in which everybody took part, because everybody surely could pay for it.
+        """The filter after a query in which every unit takes part, without a check of the budget.
 
-        For when the worst case of all questions together is within the budget: `step` would leave out nobody either,
-        but for the last digits by which its sums are rounded up.  And for what has to be counted although it may be
-        more than there was.
+        For queries whose worst cases together are within the budget: `step` would exclude no unit either, except
+        because of the last digits by which its sums are rounded up.  Also for losses that must be counted even if they
+        exceed the budget.
 
         Parameters
         ----------
@@ -166,19 +166,19 @@ class IndividualFilter(Frozen):
         Raises
         ------
         InvalidValueError
-            As `step`.
+            As for `step`.
         """
-        places, before, asked = self._of(losses, of)
-        return self._with(places, np.minimum(plus_up(before, asked), GREATEST))
+        indices, before, requested = self._of(losses, of)
+        return self._with(indices, np.minimum(plus_up(before, requested), GREATEST))
 
     def _of(self, losses: ArrayLike, of: Places | None) -> tuple[Places | slice, Floats, Floats]:
-        """Where the units of some losses are, what they have spent, and the losses, checked."""
-        places = places_of(of, len(self._spent))
-        before = self._spent[places]
-        return places, before, per_unit(losses, "losses", len(before))
+        """The indices of the units in `of`, their spending, and their losses, checked."""
+        indices = places_of(of, len(self._spent))
+        before = self._spent[indices]
+        return indices, before, per_unit(losses, "losses", len(before))
 
-    def _with(self, places: Places | slice, spent: Floats) -> Self:
-        return self._changed(_spent=changed(self._spent, places, spent))
+    def _with(self, indices: Places | slice, spent: Floats) -> Self:
+        return self._changed(_spent=changed(self._spent, indices, spent))
 
     def _limit(self) -> float:
         return budget_as_double(self.budget, name="budget")
@@ -190,7 +190,7 @@ class IndividualFilter(Frozen):
         return same and np.array_equal(self._spent, other._spent) and np.array_equal(self._inside, other._inside)
 
     def __hash__(self) -> int:
-        return hash((self.budget, self.on_exhausted))  # of what is public alone
+        return hash((self.budget, self.on_exhausted))  # only public values
 
     def __repr__(self) -> str:
         return f"IndividualFilter(budget={self.budget}, on_exhausted={self.on_exhausted!r})"

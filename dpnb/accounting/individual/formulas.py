@@ -1,4 +1,4 @@
-"""Figures of individual accounting made of public numbers only: noise, accuracy, rounds, cost."""
+"""Formulas of individual accounting that use public numbers only: noise, accuracy, rounds, cost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
 
 
 def norm_budget_variance(norm_budget: Number, *, rho: Number) -> float:
-    """Variance of the noise of each sum, B_norm/(2 rho), that makes a budget of squared norms rho-zCDP; rounded up.
+    """Variance of the noise of each sum for which a budget of squared norms is rho-zCDP: B_norm/(2 rho), rounded up.
 
     Parameters
     ----------
     norm_budget : Number
         B_norm, > 0: the largest sum of a unit's squared norms.
     rho : Number
-        What all the sums together may cost, zCDP, > 0.
+        Total zCDP loss of all sums together, > 0.
 
     Returns
     -------
@@ -55,9 +55,9 @@ def norm_budget_variance(norm_budget: Number, *, rho: Number) -> float:
 
 
 def norm_budget_radius(norm_budget: Number, *, rho: Number, coordinates: int, delta: Number) -> float:
-    """What a sum's error stays within in every coordinate, with probability 1 - delta: sqrt(B_norm log(d/delta)/rho).
+    """Error bound of a sum in all coordinates, with probability 1 - delta: sqrt(B_norm log(d/delta)/rho).
 
-    The error is about the ACTIVE units' sum; who was left out is not in it.
+    The error is relative to the sum of the ACTIVE units; it does not include the excluded units.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def norm_budget_radius(norm_budget: Number, *, rho: Number, coordinates: int, de
     coordinates : int
         d, >= 1: the length of the vectors.
     delta : Number
-        How often one sum may be further off, in (0, 1).
+        Probability that the error of one sum exceeds the bound, in (0, 1).
 
     Returns
     -------
@@ -76,7 +76,7 @@ def norm_budget_radius(norm_budget: Number, *, rho: Number, coordinates: int, de
     Raises
     ------
     InvalidValueError
-        norm_budget or rho <= 0, coordinates no integer >= 1, or delta outside (0, 1).
+        norm_budget or rho <= 0, coordinates not an integer >= 1, or delta outside (0, 1).
 
     References
     ----------
@@ -102,12 +102,12 @@ def norm_budget_radius(norm_budget: Number, *, rho: Number, coordinates: int, de
 
 
 def worst_case_rounds(budget: Number, *, sigma: Number, clip: Number, order: Number = 1) -> int:
-    """How many questions everybody can pay for: floor(2 B sigma^2/(C^2 order)).
+    """The number of queries that every unit can pay for: floor(2 B sigma^2/(C^2 order)).
 
     Parameters
     ----------
     budget : Number
-        B, what each unit may lose in all, zCDP rho or Renyi loss at `order`, >= 0.
+        B, the total loss of each unit, zCDP rho or Renyi loss at `order`, >= 0.
     sigma, clip : Number
         Standard deviation of the noise and largest norm of a contribution, > 0; a float is its literal binary value.
     order : Number
@@ -124,8 +124,8 @@ def worst_case_rounds(budget: Number, *, sigma: Number, clip: Number, order: Num
 
     Notes
     -----
-    This is the exact figure.  A filter's charges are rounded up, so where 2 B sigma^2/(C^2 order) is a whole number it
-    may refuse the last of these rounds, never an earlier one below some millions of rounds.  (100 losses of 1/200 are
+    This is the exact number.  A filter's charges are rounded up, so where 2 B sigma^2/(C^2 order) is a whole number it
+    may refuse the last of these rounds, but no earlier one, up to some millions of rounds.  (100 losses of 1/200 are
     1/2, but the double nearest to 1/200 is above it.)
 
     References

@@ -1,4 +1,4 @@
-"""What each unit loses in a question, and what it has left."""
+"""The loss of each unit in a query, and its remaining budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["losses_of_linear_query", "losses_of_squares", "remaining_of"]
 
 
 def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1) -> Floats:
-    """What each unit loses in a sum of per-unit vectors with Gaussian noise: order ||v||^2/(2 sigma^2).
+    """The loss of each unit in a sum of per-unit vectors with Gaussian noise: order ||v||^2/(2 sigma^2).
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1
     Returns
     -------
     ndarray, shape (units,)
-        Nats, at most a few units of the last place above the exact figure and never below it; capped at the largest
-        double, which no filter admits.  SENSITIVE.
+        Losses in nats, at most a few units of the last place above the exact value and never below it; capped at the
+        largest double, which no filter admits.  SENSITIVE.
 
     Raises
     ------
     InvalidValueError
-        A norm is not finite or is negative (the text is constant), sigma <= 0 or order < 1.
+        A norm is not finite or negative (the message is constant), sigma <= 0 or order < 1.
 
     References
     ----------
@@ -55,7 +55,7 @@ def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1
 
 
 def losses_of_squares(squares: ArrayLike, *, sigma: Number, rough: bool = False) -> Floats:
-    """What each unit loses in a sum of per-unit vectors with Gaussian noise, as mu squared: ||v||^2/sigma^2.
+    """The loss of each unit in a sum of per-unit vectors with Gaussian noise, as mu squared: ||v||^2/sigma^2.
 
     Parameters
     ----------
@@ -64,22 +64,22 @@ def losses_of_squares(squares: ArrayLike, *, sigma: Number, rough: bool = False)
     sigma : Number
         Standard deviation of the noise, drawn once for the sum, > 0; a float is its literal binary value.
     rough : bool
-        Round up also what is exact, which is quicker; for squares that are rounded up themselves.
+        Round up even exact results, which is faster; for squares that have been rounded up.
 
     Returns
     -------
     ndarray, shape (units,)
-        Rounded up and capped like :func:`losses_of_linear_query`, at whose order 2 it is.  SENSITIVE.
+        Equal to :func:`losses_of_linear_query` at order 2, and rounded up and capped like it.  SENSITIVE.
 
     Raises
     ------
     InvalidValueError
-        A square is not finite or is negative (the text is constant), or sigma <= 0.
+        A square is not finite or negative (the message is constant), or sigma <= 0.
 
     References
     ----------
-    .. [1] Feldman and Zrnic 2021, Example 2.7; a unit's pair of tables differs by ||v||/sigma in the sense of Gaussian
-       differential privacy (Smith and Thakurta 2022, Theorem 1).
+    .. [1] Feldman and Zrnic 2021, Example 2.7; for the two tables that differ in a unit the release is
+       (||v||/sigma)-GDP (Smith and Thakurta 2022, Theorem 1).
 
     Examples
     --------
@@ -93,14 +93,16 @@ def losses_of_squares(squares: ArrayLike, *, sigma: Number, rough: bool = False)
 
 
 def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:
-    """What each unit has left, max(0, budget - spent), rounded down.  SENSITIVE: each entry is for that unit alone.
+    """The remaining budget of each unit, max(0, budget - spent), rounded down.
+
+    SENSITIVE: each entry is for that unit alone.
 
     Parameters
     ----------
     spent : array_like, shape (units,)
-        Finite, >= 0, in the budget's own scale.
+        Loss that each unit has spent, finite, >= 0, in the scale of `budget`.
     budget : Number
-        >= 0 and below 2^1000.
+        Total loss of each unit, >= 0 and below 2^1000.
 
     Returns
     -------
@@ -109,7 +111,7 @@ def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:
     Raises
     ------
     InvalidValueError
-        An entry is not finite or is negative (the text is constant), or the budget is outside its range.
+        An entry is not finite or negative (the message is constant), or the budget is outside its range.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Each unit's vectors are clipped to what is left of the unit's own budget of squared norms."""
+"""The norm filter: each unit's vectors are clipped to the remainder of the unit's budget of squared norms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["NormFilter"]
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class NormFilter(Frozen):
-    """Each unit's vectors are clipped to a constant, and to what is left of the unit's budget of squared norms.
+    """Each unit's vectors are clipped to a constant, and to the remainder of the unit's budget of squared norms.
 
     Parameters
     ----------
@@ -59,20 +59,20 @@ class NormFilter(Frozen):
     @property
     def spent(self) -> Floats:
         """Each unit's sum of squared clipped norms, rounded up; read-only.  SENSITIVE: for that unit alone."""
-        return self._spent.view()  # of an array that cannot be made writeable through it
+        return self._spent.view()  # a view cannot be made writeable if its base is read-only
 
     @property
     def radius(self) -> Floats:
-        """Each unit's clipping radius now: min(C, sqrt(B_norm - spent)), rounded down.  SENSITIVE."""
+        """Each unit's current clipping radius: min(C, sqrt(B_norm - spent)), rounded down.  SENSITIVE."""
         return np.minimum(self._root(), binary_down(self.clip))
 
     @property
     def active(self) -> NDArray[np.bool_]:
-        """Who can still contribute: a radius above zero, strictly.  SENSITIVE, and so is their number."""
+        """Whether each unit can still contribute: a radius above zero.  SENSITIVE, and so is their number."""
         return self.radius > 0
 
     def step(self, norms: ArrayLike) -> tuple[Self, Floats]:
-        """The filter after a question, and the norms to which the units' vectors are to be clipped.
+        """The filter after a query, and the norms to which the units' vectors must be clipped.
 
         Parameters
         ----------
@@ -83,19 +83,19 @@ class NormFilter(Frozen):
         -------
         filter : NormFilter
         clipped_norms : ndarray, shape (units,)
-            min(norm, radius); 0 for a norm of 0.  SENSITIVE.  Scale each vector so that its norm is not above it,
-            whatever the scaling rounds.
+            min(norm, radius); 0 for a norm of 0.  SENSITIVE.  Scale each vector so that its norm after rounding is not
+            above this.
 
         Raises
         ------
         InvalidValueError
-            A norm is not finite or is negative (the text is constant), or the shape differs.
+            A norm is not finite or negative (the message is constant), or the shape differs.
         """
         values = per_unit(norms, "norms", len(self._spent))
         root = self._root()
         clipped = np.minimum(values, np.minimum(root, binary_down(self.clip)))
         after = plus_up(self._spent, squares_up(clipped))
-        # Who takes all that is left has nothing left, not the crumb by which the root was rounded down.
+        # A unit that takes its whole remainder has exactly 0 left, not the amount by which the root was rounded down.
         after = np.where(clipped >= root, self._limit(), after)
         return self._changed(_spent=read_only(after)), clipped
 
@@ -112,7 +112,7 @@ class NormFilter(Frozen):
         return same and np.array_equal(self._spent, other._spent)
 
     def __hash__(self) -> int:
-        return hash((self.clip, self.norm_budget))  # of what is public alone
+        return hash((self.clip, self.norm_budget))  # only public values
 
     def __repr__(self) -> str:
         return f"NormFilter(clip={self.clip}, norm_budget={self.norm_budget})"

@@ -1,8 +1,8 @@
-"""Arithmetic on arrays of doubles that rounds the way it says, and only if the result is not exact.
+"""Arithmetic on arrays of doubles with directed rounding, which leaves exact results unchanged.
 
 Each operation is done to the nearest double; an error-free transformation (Knuth's for sums, Dekker's for products)
-then gives the exact error, whose sign tells whether to move to the neighbour.  All entries are finite and >= 0.
-Overflow gives infinity.  Nothing here warns, whatever the caller's numpy settings are.
+then gives the exact error, whose sign decides whether to move to the neighbour.  All entries are finite and >= 0.
+Overflow gives infinity.  No function warns, whatever the caller's numpy settings are.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp): cuts a double into two halves of 26
 
 
 def _in_blocks(work: Callable[..., Floats]) -> Callable[..., Floats]:
-    """The same function of arrays, a block at a time: what is passed on from step to step then stays in the cache."""
+    """The same function of arrays, applied block by block, so that intermediate results stay in the cache."""
 
     @functools.wraps(work)
     @np.errstate(all="ignore")
-    def worked(*arguments: Any) -> Floats:
-        size = max(len(one) for one in arguments if isinstance(one, np.ndarray))
+    def blockwise(*arguments: Any) -> Floats:
+        size = max(len(argument) for argument in arguments if isinstance(argument, np.ndarray))
         if size <= _BLOCK:
             return work(*arguments)
-        found = np.empty(size)
+        result = np.empty(size)
         for start in range(0, size, _BLOCK):
-            part = slice(start, start + _BLOCK)
-            found[part] = work(*(one[part] if isinstance(one, np.ndarray) else one for one in arguments))
-        return found
+            block = slice(start, start + _BLOCK)
+            result[block] = work(*(array[block] if isinstance(array, np.ndarray) else array for array in arguments))
+        return result
 
-    return worked
+    return blockwise
 
 
 @_in_blocks
@@ -62,7 +62,7 @@ def minus_down(limit: float, b: Floats) -> Floats:
 def squares_up(values: Floats, factor: Fraction = Fraction(1)) -> Floats:
     """The numbers factor v^2, rounded up, a few units of the last place at most.
 
-    Mantissas and exponents are kept apart until the end, so that nothing overflows or vanishes on the way.
+    Mantissas and exponents are handled separately until the end, so that no intermediate result over- or underflows.
     """
     parts, exponents = np.frexp(values)
     return _scaled_up(_times_up(parts, parts), 2 * exponents, factor)
@@ -72,16 +72,16 @@ def squares_up(values: Floats, factor: Fraction = Fraction(1)) -> Floats:
 def times_up(values: Floats, factor: Fraction) -> Floats:
     """The numbers factor v, rounded up, a few units of the last place at most."""
     mantissa, shift = taken_apart(factor)
-    if abs(shift) < _MODERATE and _moderate(values):  # then nothing can overflow or vanish, and the result is the same
+    if abs(shift) < _MODERATE and _moderate(values):  # nothing can over- or underflow, and the result is the same
         return np.asarray(_times_up(values, np.full_like(values, mantissa)) * 2.0**shift)
     return _scaled_up(*np.frexp(values), factor)
 
 
 def times_up_roughly(values: Floats, factor: Fraction) -> Floats:
-    """The numbers factor v, rounded up by a few units of the last place, also where that is not needed."""
+    """The numbers factor v, rounded up by a few units of the last place, even where the product is exact."""
     mantissa, shift = taken_apart(factor)
     if abs(shift) < _MODERATE and _moderate(values):
-        # The product of two doubles is off by a relative 2^-53 at most, and so is the factor here.
+        # The relative error of the product of two doubles is at most 2^-53, and so is that of the factor here.
         return np.asarray(values * (mantissa * (1 + 2.0**-51) * 2.0**shift))
     return times_up(values, factor)
 
@@ -100,9 +100,9 @@ def root_down(values: Floats) -> Floats:
 
 
 def _scaled_up(parts: Floats, exponents: NDArray[np.int32], factor: Fraction) -> Floats:
-    """The numbers factor parts 2^exponents, rounded up; mantissas and exponents apart, so that nothing overflows."""
+    """The numbers factor parts 2^exponents, rounded up; mantissas and exponents are separate to avoid overflow."""
     mantissa, shift = taken_apart(factor)
-    # Beyond 10^6 every double has overflowed or vanished already.
+    # Beyond 10^6 every double has already overflowed or underflowed.
     exponents = exponents + np.int32(max(-(10**6), min(10**6, shift)))
     return _shifted_up(_times_up(parts, np.full_like(parts, mantissa)), exponents)
 
@@ -115,7 +115,7 @@ def taken_apart(factor: Fraction) -> tuple[float, int]:
 
 
 def _moderate(values: Floats) -> bool:
-    """Whether every entry is 0 or of a size at which products can be taken without looking at exponents."""
+    """Whether every entry is 0 or of a size at which products can be computed without handling exponents."""
     return bool((((values >= 2.0**-_MODERATE) & (values <= 2.0**_MODERATE)) | (values == 0)).all())
 
 
@@ -127,7 +127,7 @@ def _sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The product to nearest, and its exact error (Dekker), for entries in [1/16, 4] or 0: no half of it vanishes."""
+    """The product to nearest, and its exact error (Dekker), for entries in [1/16, 4] or 0: no half underflows."""
     split_a, split_b = _SPLIT * a, _SPLIT * b
     high_a, high_b = split_a - (split_a - a), split_b - (split_b - b)
     low_a, low_b = a - high_a, b - high_b

@@ -1,7 +1,7 @@
-"""Reading what the caller gives: arrays with one entry a unit, and the public numbers beside them.
+"""Checks of the caller's arguments: arrays with one entry for each unit, and public numbers.
 
-An error about an array, or about how many units there are, is a constant text and carries no cause: it shows nothing
-of anybody.  Numbers that are public are quoted as everywhere.
+An error about an array, or about the number of units, has a constant message and no cause, so it shows nothing about
+any unit.  Public numbers are quoted as in all other errors.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ Places = NDArray[np.int64]
 
 
 def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
-    """An array with one finite entry >= 0 for each unit, as doubles; what is no double is rounded up to one.
+    """An array with one finite entry >= 0 for each unit, as doubles; numbers between doubles are rounded up.
 
     Raises
     ------
     InvalidValueError
-        Another shape, no numbers, or an entry that is not finite or negative; the text is constant.
+        Another shape, no numbers, or an entry that is not finite or negative; the message is constant.
     """
     try:
         array = _doubles_up(values)
     except (TypeError, ValueError, OverflowError):
         array = None
-    # Raised outside the handler: the caught error may quote an entry.
+    # Raised outside the handler, because the caught error may quote an entry.
     if array is None:
         raise InvalidValueError(f"{name} must be numbers, one for each unit; check the values")
     if array.ndim != 1 or (units is not None and len(array) != units):
@@ -60,12 +60,12 @@ def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
 
 
 def unit_count(units: object) -> int:
-    """How many units there are, >= 0.
+    """The number of units, >= 0.
 
     Raises
     ------
     InvalidValueError
-        It is no integer or negative; the text is constant, for the number may be private.
+        It is not an integer or negative; the message is constant, because the number may be private.
     """
     if isinstance(units, bool) or not isinstance(units, (int, np.integer)) or units < 0:
         raise InvalidValueError("units must be a whole number of at least 0; give an int")
@@ -73,7 +73,7 @@ def unit_count(units: object) -> int:
 
 
 def budget_as_double(budget: Number, *, name: str) -> float:
-    """The double that holds every unit to the budget: a double is at most it if and only if it is at most the budget.
+    """The largest double within the budget: a double is at most this if and only if it is at most the budget.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def budget_as_double(budget: Number, *, name: str) -> float:
 
 
 def positive_literal(value: Number, *, name: str) -> Fraction:
-    """A noise scale or clip, > 0: a float is the binary value from which noise is made, not the decimal it shows.
+    """A noise scale or clip, > 0: a float is its binary value, from which noise is generated, not its decimal.
 
     Raises
     ------
@@ -99,18 +99,18 @@ def positive_literal(value: Number, *, name: str) -> Fraction:
 
 
 def read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """The same array, which from now on cannot be written to."""
+    """The same array, set to read-only."""
     array.setflags(write=False)
     return array
 
 
 def places_of(places: Places | None, units: int) -> Places | slice:
-    """Where to read and write: everywhere for None, and where the places are all there are."""
+    """An index for the given units: a full slice for None, or if the given units are all units."""
     return slice(None) if places is None or len(places) == units else places
 
 
 def changed(array: NDArray[_Scalar], places: Places | slice, values: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """A copy with other values at some places, read-only."""
+    """A read-only copy with other values at some indices."""
     copied = array.copy()
     copied[places] = values
     return read_only(copied)

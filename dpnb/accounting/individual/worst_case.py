@@ -1,8 +1,8 @@
-"""What is public under individual accounting: how the unit stands that every question touches in full.
+"""The public state under individual accounting: the spending of a hypothetical unit that every query uses in full.
 
-Each unit keeps to the budget by itself, so no question is refused.  The sum of the worst cases, up to the budget, is
-never below what any unit has spent: while it is within the budget everybody surely takes part; from where it would
-exceed it on, somebody may be left out, and nobody can be told whether.
+Each unit has the whole budget for itself, so no query is refused.  The sum of the worst cases, up to the budget, is
+never below the spending of any unit: while it is within the budget, every unit certainly takes part; once it would
+exceed the budget, units may be excluded, and whether any is excluded is private.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ L = TypeVar("L", bound=Loss)
 
 @dataclass(frozen=True, init=False, repr=False)
 class WorstCaseFilter(SumFilter[L], Generic[L]):
-    """Adds up the worst cases, up to the budget, and refuses nothing but a delta that does not fit.
+    """Adds the worst cases, up to the budget, and refuses only a delta that does not fit.
 
-    Every unit's own losses keep to the budget, whatever is asked (Feldman and Zrnic 2021, Theorem 4.3; for Gaussian
-    noise Smith and Thakurta 2022, Theorem 1, applied to the two tables that differ in that unit).  Deltas, of which
-    every question has its own for everybody alike, are added up and refused as everywhere.
+    Every unit's own losses stay within the budget, whatever the queries (Feldman and Zrnic 2021, Theorem 4.3; for
+    Gaussian noise Smith and Thakurta 2022, Theorem 1, applied to the two tables that differ in that unit).  The delta
+    of a query is the same for all units, so deltas are added and refused as by the other filters.
 
     Notes
     -----
-    `headroom`, `affordable` and `max_repetitions` apply to all units: what is left for a unit that pays for
-    everything in full, and how many more questions every unit takes part in.  Once the sum of the worst cases has
-    reached the budget it stays there, also for questions that are cheaper than the one that passed it.
+    `headroom`, `affordable` and `max_repetitions` describe the worst case: the remainder of a unit that pays for
+    every query in full, and the number of further queries in which every unit takes part.  Once the sum of the worst
+    cases has reached the budget it stays there, even for queries that are cheaper than the one that exceeded it.
 
     Examples
     --------
@@ -44,20 +44,20 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
     """
 
     def admits(self, loss: Loss) -> bool:
-        """Whether the losses' deltas fit; a unit that cannot pay the rest is left out of the question instead."""
+        """Whether the delta fits; a unit that cannot pay the rest of the loss is excluded from the query instead."""
         return (self.spent + self.to_filter_loss(loss)).delta <= self.budget.delta
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether everybody can surely pay for a question: the worst cases of all together are within the budget."""
+        """Whether every unit can certainly pay for a query: the sum of all worst cases is within the budget."""
         return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
     def step(self, loss: Loss) -> Self:
-        """After a question, whoever took part in it.
+        """The state after a query, whichever units took part in it.
 
         Raises
         ------
         BudgetExceeded
-            Its delta does not fit.
+            The delta of the query does not fit.
         """
         total = self.spent + self.to_filter_loss(loss)
         if total.delta > self.budget.delta:
@@ -67,27 +67,27 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether nothing is left for the unit that pays for everything in full."""
+        """Whether nothing is left for a unit that pays for every query in full."""
         return self.spent.parts[0] == self.budget.parts[0]
 
     @property
     def rule(self) -> str:
-        """What holds for each unit, in words."""
-        return f"for each unit by itself, {super().rule}"
+        """The rule that holds for each unit, in words."""
+        return f"for each unit separately, {super().rule}"
 
     def mu_squared(self, loss: Loss) -> Fraction:
-        """A loss as mu squared, for a Gaussian answer: what units are charged in."""
+        """A loss as mu squared, for a Gaussian answer: the scale in which units are charged."""
         raise NotImplementedError
 
     @property
     def unit_budget(self) -> Fraction:
-        """What each unit may lose in all, as mu squared."""
+        """The total loss of each unit, as mu squared."""
         return self.mu_squared(self.budget)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class WorstCaseGDPFilter(WorstCaseFilter[GDP], GDPFilter):
-    """Of a budget in Gaussian differential privacy."""
+    """The worst case under a budget in Gaussian differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
         """A loss as mu squared."""
@@ -96,7 +96,7 @@ class WorstCaseGDPFilter(WorstCaseFilter[GDP], GDPFilter):
 
 @dataclass(frozen=True, init=False, repr=False)
 class WorstCaseZCDPFilter(WorstCaseFilter[ZCDP], ZCDPFilter):
-    """Of a budget in zero-concentrated differential privacy."""
+    """The worst case under a budget in zero-concentrated differential privacy."""
 
     def mu_squared(self, loss: Loss) -> Fraction:
         """A loss as mu squared: twice the rho of a Gaussian answer."""
@@ -104,17 +104,17 @@ class WorstCaseZCDPFilter(WorstCaseFilter[ZCDP], ZCDPFilter):
 
 
 def worst_case_filter(filter_: object) -> WorstCaseFilter[GDP] | WorstCaseFilter[ZCDP]:
-    """What is public where each unit keeps to a fresh filter's budget by itself.
+    """The public worst case if each unit has the budget of a new filter for itself.
 
     Parameters
     ----------
     filter_ : GDPFilter or ZCDPFilter
-        Of which nothing is spent.
+        A filter before its first loss.
 
     Returns
     -------
-    WorstCase
-        Counts what the filter counts, and holds to the same budget.
+    WorstCaseFilter
+        Counts the same kind of loss, with the same budget.
 
     Raises
     ------
@@ -133,6 +133,6 @@ def worst_case_filter(filter_: object) -> WorstCaseFilter[GDP] | WorstCaseFilter
     if isinstance(filter_, ZCDPFilter):
         return WorstCaseZCDPFilter(filter_.budget.rho, filter_.budget.delta)
     raise InvalidValueError(
-        f"accounting: 'individual' is proved for filter='gdp' and filter='zcdp'; got {type(filter_).__name__}; take "
+        f"accounting: 'individual' is proved for filter='gdp' and filter='zcdp'; got {type(filter_).__name__}; use "
         "one of these"
     )

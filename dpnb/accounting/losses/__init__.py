@@ -1,9 +1,9 @@
-"""What a release costs: frozen, exact values.
+"""Privacy losses of releases: frozen, exact values.
 
-A loss is a few exact rational parts that add up, each with a meaning of its own kind:
+A loss consists of a few exact rational parts that are added under composition; their meaning depends on the kind:
 
 =============  =====================  ===============================================================================
-kind           parts                  what it says of a release
+kind           parts                  property of the release
 =============  =====================  ===============================================================================
 GDP            mu squared, delta      no easier to tell neighbours apart than N(0, 1) from N(mu, 1)
 ZCDP           rho, delta             every Renyi divergence D_a is at most rho a (Bun and Steinke 2016)
@@ -13,8 +13,8 @@ ApproxDP       epsilon, delta         (epsilon, delta)-DP
 PointwiseDP    epsilon, delta         the realised loss is beyond epsilon with probability at most delta
 =============  =====================  ===============================================================================
 
-A ``delta`` beside mu or rho is that of approximate GDP or zCDP: both neighbours' outputs share a decomposition in which
-a part of weight at least 1 - delta has the property.  Turning one kind into another is a theorem; see ``convert``.
+A ``delta`` with mu or rho is that of approximate GDP or zCDP: both neighbours' outputs share a decomposition in which
+a part of weight at least 1 - delta has the property.  Conversions between kinds need a theorem; see ``convert``.
 """
 
 from dpnb.accounting.losses.epsilon import ApproxDP, EpsilonLoss, PointwiseDP, PureDP

@@ -1,4 +1,4 @@
-"""Losses with an epsilon of their own."""
+"""Losses that have an epsilon: PureDP, ApproxDP and PointwiseDP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ApproxDP", "EpsilonLoss", "PointwiseDP", "PureDP"]
 
 
 class EpsilonLoss(Loss):
-    """A loss with an epsilon of its own: PureDP, ApproxDP or PointwiseDP.
+    """Base class of the losses that have an epsilon: PureDP, ApproxDP and PointwiseDP.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class EpsilonLoss(Loss):
 
     @property
     def epsilon(self) -> Fraction:
-        """In nats."""
+        """The parameter epsilon, in nats."""
         return self.parts[0]
 
 
@@ -46,7 +46,7 @@ class PureDP(EpsilonLoss):
     Raises
     ------
     InvalidValueError
-        The number is negative, not finite or no number.
+        The number is negative, not finite or not a number.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class ApproxDP(_WithDelta):
     Raises
     ------
     InvalidValueError
-        A number is negative, not finite or no number.
+        A number is negative, not finite or not a number.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class PointwiseDP(_WithDelta):
     Raises
     ------
     InvalidValueError
-        A number is negative, not finite or no number.
+        A number is negative, not finite or not a number.
 
     Examples
     --------

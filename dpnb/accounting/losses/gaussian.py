@@ -14,15 +14,15 @@ __all__ = ["GDP", "ZCDP"]
 class GDP(Loss):
     """Gaussian differential privacy: telling neighbours apart is no easier than N(0, 1) from N(mu, 1).
 
-    Kept as mu squared, because that is what adds up and what a remainder of a budget is exact in (Smith and Thakurta
+    Stored as mu squared, because mu squared is additive, so that remainders of a budget are exact (Smith and Thakurta
     2022, Theorem 1).
 
     Parameters
     ----------
     mu : Number
-        At least 0; a float means its shortest decimal.  0 is a release that costs nothing.
+        At least 0; a float means its shortest decimal.
     delta : Number
-        At least 0.
+        At least 0; above 0 it is delta-approximate GDP.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class GDP(Loss):
     Raises
     ------
     InvalidValueError
-        A number is negative, not finite or no number.
+        A number is negative, not finite or not a number.
 
     Examples
     --------
@@ -62,28 +62,28 @@ class GDP(Loss):
 
     @classmethod
     def from_mu_squared(cls, mu_squared: Number, delta: Number = 0.0) -> GDP:
-        """The loss whose mu squared is given, so that mu itself may be irrational.
+        """The loss with this mu squared, so that mu may be irrational.
 
         Raises
         ------
         InvalidValueError
-            A number is negative, not finite or no number.
+            A number is negative, not finite or not a number.
         """
         return cls.of(non_negative(mu_squared, name="mu_squared"), non_negative(delta, name="delta"))
 
     @property
     def mu(self) -> float:
-        """Mu as a double, rounded up in its decimal meaning; exact if mu is such a decimal."""
+        """Mu as a double, rounded up in its decimal meaning; exact if mu is the shortest decimal of a double."""
         return decimal_sqrt_up(self.mu_squared)
 
     @property
     def rho(self) -> Fraction:
         """The zCDP parameter that follows from mu, mu squared over two (Bun and Steinke 2016, Prop. 1.6)."""
-        # Built from whole numbers: four times as fast as a division of Fractions.
+        # Computed in integers: four times as fast as a division of Fractions.
         return Fraction(self.mu_squared.numerator, 2 * self.mu_squared.denominator)
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The loss for a message, with mu itself: see :meth:`Loss.words`."""
+        """The loss for a message, with mu itself: see :meth:`Loss.format`."""
         mu = self.mu if up else decimal_sqrt_down(self.mu_squared)
         delta = decimal_up(self.delta) if up else decimal_down(self.delta)
         return f"mu={mu!r} and delta={delta!r}" if self.delta or with_delta else f"mu={mu!r}"
@@ -106,7 +106,7 @@ class ZCDP(Loss):
     Raises
     ------
     InvalidValueError
-        A number is negative, not finite or no number.
+        A number is negative, not finite or not a number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What every kind of loss is: exact parts that add up, and that are stored as text."""
+"""The base class of losses: exact parts that are added, and stored as text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True, init=False, repr=False)
 class Loss:
-    """Exact parts that add up; the base of every kind.
+    """Base class of all losses: a tuple of exact parts that are added under composition.
 
     Attributes
     ----------
     parts : tuple of Fraction
-        The numbers that add up, none negative; all zero for a release that costs nothing.
+        The additive numbers, none negative; all zero for a loss of 0.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Loss:
 
     @property
     def delta(self) -> Fraction:
-        """Weight of the bad part; 0 for a kind that knows none."""
+        """Weight of the bad part; 0 for a kind without a delta."""
         return _ZERO
 
     def with_parts(self, parts: tuple[Fraction, ...]) -> Self:
@@ -53,51 +53,51 @@ class Loss:
         Raises
         ------
         InvalidValueError
-            A part is negative: no release gives anything back.
+            A part is negative.
         """
         return self._of_same_kind(not_negative(parts))
 
     def _of_same_kind(self, parts: tuple[Fraction, ...]) -> Self:
-        """The same without the check, for parts that cannot be negative."""
+        """`with_parts` without the check, for parts that cannot be negative."""
         new = object.__new__(type(self))
         object.__setattr__(new, "parts", parts)
         return new
 
     @classmethod
     def of(cls, *parts: Fraction) -> Self:
-        """The loss with these parts, for figures that are exact already.
+        """The loss with these parts, for numbers that are already exact.
 
         Raises
         ------
         InvalidValueError
-            A part is negative: no release gives anything back.
+            A part is negative.
         """
         new = object.__new__(cls)
         object.__setattr__(new, "parts", not_negative(parts))
         return new
 
     def like(self, other: object) -> bool:
-        """Whether `other` has parts of the same meaning, so that the two add up and compare."""
+        """Whether the parts of `other` have the same meaning, so that the two can be added and compared."""
         return type(other) is type(self)
 
     def __add__(self, other: Self) -> Self:
-        """The loss of both releases together, when both were fixed beforehand.
+        """The loss of both releases together, if both were fixed beforehand.
 
-        The sum is a promise about losses that were chosen after seeing earlier answers only when a filter fixed a
-        bound on it beforehand.
+        For losses that were chosen after seeing earlier answers, the sum is a guarantee only if a filter fixed a bound
+        on it beforehand.
         """
         if not self.like(other):
             return NotImplemented
         return self._of_same_kind(tuple([a + b if b else a for a, b in zip(self.parts, other.parts, strict=True)]))
 
     def __sub__(self, other: Self) -> Self:
-        """What is left of a budget after `other`, which it covers; otherwise an `InvalidValueError`."""
+        """The remainder of a budget after `other`; raises `InvalidValueError` if the budget does not cover it."""
         if not self.like(other):
             return NotImplemented
         return self.with_parts(tuple([a - b for a, b in zip(self.parts, other.parts, strict=True)]))
 
     def within(self, budget: Self) -> bool:
-        """Whether no part is above the budget's.
+        """Whether every part is at most the budget's.
 
         Raises
         ------
@@ -108,25 +108,25 @@ class Loss:
             raise ConversionError(
                 f"budget: must be {type(self).__name__}, got {shown(budget)}; convert one of the two beforehand"
             )
-        for part, most in zip(self.parts, budget.parts, strict=True):
-            # The comparison of Fractions, without its search for the type of the other side.
-            if part and part.numerator * most.denominator > most.numerator * part.denominator:
+        for part, bound in zip(self.parts, budget.parts, strict=True):
+            # The comparison of Fractions without its type dispatch, which is slower.
+            if part and part.numerator * bound.denominator > bound.numerator * part.denominator:
                 return False
         return True
 
     def __bool__(self) -> bool:
-        """Whether it costs anything."""
+        """Whether any part is above 0."""
         return any(self.parts)
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The loss for a message, for example ``mu=0.5 and delta=1e-06``.
+        """The loss as text for a message, for example ``mu=0.5 and delta=1e-06``.
 
         Parameters
         ----------
         up : bool
-            Round up, as a loss must be; a budget is rounded down.
+            Whether to round up, as required for a loss; a budget is rounded down.
         with_delta : bool
-            Name a delta of 0 too.
+            Whether to show a delta of 0.
         """
         rounded = decimal_up if up else decimal_down
         named = zip(self.names, self.parts, strict=True)
@@ -166,12 +166,12 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
     Returns
     -------
     Loss
-        Equal to the one that was written.
+        Equal to the loss that was written.
 
     Raises
     ------
     InvalidValueError
-        Unknown kind, a missing entry, or an entry that is no stored number.
+        Unknown kind, a missing entry, or an entry that is not a stored number.
 
     Examples
     --------
@@ -194,16 +194,16 @@ def loss_from_json(stored: Mapping[str, str]) -> Loss:
 
 
 def not_negative(parts: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """The parts of a loss.
+    """The parts of a loss, unchanged.
 
     Raises
     ------
     InvalidValueError
-        One of them is negative.
+        A part is negative.
     """
     for part in parts:
         if part.numerator < 0:
             raise InvalidValueError(
-                f"a loss must not be negative, got {decimal_down(part)!r}; take off a budget only what is within it"
+                f"a loss must not be negative, got {decimal_down(part)!r}; subtract from a budget only a loss within it"
             )
     return parts

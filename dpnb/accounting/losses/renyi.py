@@ -1,4 +1,4 @@
-"""Renyi losses of a few orders."""
+"""Renyi losses at several orders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RDP"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDP(Loss):
-    """Renyi differential privacy of some orders: D_a <= curve[a] for each (Mironov 2017, Def. 4).
+    """Renyi differential privacy of several orders: D_a <= curve[a] for each order a (Mironov 2017, Def. 4).
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ class RDP(Loss):
     Attributes
     ----------
     orders : tuple of Fraction
-        Rising; `parts` are the losses at them.
+        In ascending order; `parts` are the losses at these orders.
 
     Raises
     ------
     InvalidValueError
-        No order, one that is not above 1 or given twice, or a loss that is negative, not finite or no number.
+        No order, an order that is not above 1 or given twice, or a loss that is negative, not finite or not a number.
 
     Examples
     --------
@@ -50,8 +50,8 @@ class RDP(Loss):
         return ("rho",) * len(self.orders)
 
     def __init__(self, curve: Mapping[Any, Number]) -> None:
-        given: object = curve
-        if not isinstance(given, Mapping) or not given:
+        mapping: object = curve
+        if not isinstance(mapping, Mapping) or not mapping:
             raise InvalidValueError(
                 f"curve must map at least one order to its loss, got {shown(curve)}; give {{2: 0.1}}"
             )
@@ -63,7 +63,7 @@ class RDP(Loss):
 
     @property
     def curve(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Order and loss, by rising order."""
+        """Pairs of order and loss, by ascending order."""
         return tuple(zip(self.orders, self.parts, strict=True))
 
     def _of_same_kind(self, parts: tuple[Fraction, ...]) -> RDP:
@@ -79,7 +79,7 @@ class RDP(Loss):
         Raises
         ------
         ConversionError
-            It speaks of other orders.
+            The other loss has other orders.
         """
         if type(other) is not RDP:
             return False
@@ -91,7 +91,7 @@ class RDP(Loss):
         return True
 
     def format(self, *, up: bool, with_delta: bool = False) -> str:
-        """The curve for a message: see :meth:`Loss.words`; there is no delta."""
+        """The curve as text for a message: see :meth:`Loss.format`; there is no delta."""
         rounded = decimal_up if up else decimal_down
         return f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
 
@@ -99,7 +99,7 @@ class RDP(Loss):
         return f"RDP({self.format(up=True).removeprefix('rho=')})"
 
     def to_json(self) -> dict[str, str]:
-        """The loss as texts, one entry an order, read back exactly by :func:`loss_from_json`."""
+        """The loss as texts, one entry for each order, read back exactly by :func:`loss_from_json`."""
         return {"kind": self.kind, **{to_text(order): to_text(rho) for order, rho in self.curve}}
 
     @classmethod
@@ -110,7 +110,7 @@ class RDP(Loss):
 
 @lru_cache(maxsize=1024)
 def _one_of_each(orders: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """The first tuple of these orders, so that comparing the orders of two losses takes no arithmetic."""
+    """The first tuple with these orders, so that the orders of two losses are compared by identity."""
     return orders
 
 
@@ -122,6 +122,6 @@ def _order(order: Any) -> Fraction:
 
 
 def _shown(order: Fraction) -> str:
-    """An order as it can be given: ``2.5``, or ``'7/3'`` where no double means it."""
+    """An order as a valid argument: ``2.5``, or ``'7/3'`` where no double denotes it."""
     double = decimal_up(order)
     return repr(double) if exact(double) == order else repr(to_text(order))

@@ -1,9 +1,9 @@
-"""Odometers report.  They never refuse; a reading is a statement about what has been lost so far.
+"""Odometers report a bound on the privacy loss so far, and never refuse.
 
-There are two readings, never to be mixed (`Odometer.reading` says which).
+There are two kinds of bounds, which must not be mixed (`Odometer.kind` is one of them).
 
-"time-uniform": with confidence 1 - delta the realised loss is below the bound at every moment at once, so also at a
-moment chosen because of the answers.
+"time-uniform": with confidence 1 - delta the realised loss is below the bound at all moments simultaneously, so also at
+a moment chosen because of the answers.
 
 ==================  ==========================================================================================
 FilterOdometer      Whitehouse et al. 2023, Thm 3 (first bound), with the y that solves f(y) = epsilon; a line
@@ -14,33 +14,33 @@ RenyiOdometer       Mironov 2017, Prop. 3, which holds for the running sum by Vi
 BasicOdometer       Rogers et al. 2016, Thm 3.3
 ==================  ==========================================================================================
 
-"accumulator": everything so far is inside any budget that was fixed beforehand and is at least the bound.  That is no
-statement about a moment chosen because of the answers: read so, it fails.
+"accumulator": everything so far is within any budget that was fixed beforehand and is at least the bound.  That is not
+a statement about a moment chosen because of the answers, for which it would be false.
 
 ==================  ==========================================================================================
 ApproxDPAccumulator Haney et al. 2023, Thm 3.8
 ZCDPAccumulator     Haney et al. 2023, Thm 4.11
 RDPAccumulator      Haney et al. 2023, Thm 4.9
 GDPAccumulator      Smith and Thakurta 2022, Thm 1, at every budget fixed beforehand
-SpentAccumulator    what a filter has counted, whichever it is, parts and deltas included
+SpentAccumulator    the sum that any filter has counted, including parts and deltas
 RenyiTracker        Feldman and Zrnic 2021, Algorithm 5
 ==================  ==========================================================================================
 
-Which one to read.  Each time-uniform odometer, with its parameters, must be chosen before the first answer.  The
-smallest of several is a bound only if the deltas of all of them add up to the one that is stated.  And the pointwise
-curve sqrt(2 V log(1/delta)) + V/2 at the V of now, which ApproxDPAccumulator reads, is *not* time-uniform: by the law
+Choosing an odometer.  Each time-uniform odometer, with its parameters, must be chosen before the first answer.  The
+smallest of several is a bound only if their deltas add up to the stated delta.  The pointwise curve
+sqrt(2 V log(1/delta)) + V/2 at the current V, which ApproxDPAccumulator reports, is *not* time-uniform: by the law
 of the iterated logarithm the loss exceeds it sooner or later with probability 1.
 
-Why a sum V is all it takes.  Let L be the realised loss, and let V add up mu^2 for a GDP loss, 2 rho for zCDP and
-epsilon^2 for a DP loss (which is epsilon^2/2-zCDP).  The moments of a loss that is rho-zCDP given the past are at most
+Why the sum V suffices.  Let L be the realised loss, and let V be the sum of mu^2 for GDP losses, 2 rho for zCDP and
+epsilon^2 for DP losses (which are epsilon^2/2-zCDP).  The moments of a loss that is rho-zCDP given the past are at most
 those of a normal with mean rho and variance 2 rho, so exp(lambda (L - V/2) - lambda^2 V/2) is a non-negative
 supermartingale for every lambda >= 0, started at 1.  By Ville's inequality it ever exceeds 1/delta with probability at
 most delta; so does its average over lambda.  A fixed lambda gives the line, a half-normal weight the mixture, one
 lambda for each doubling of V the stitched curve.  For lambda < 0 the claim is false: only upper bounds follow.
-No delta is spent but that one, and post-processing keeps it (conditional Jensen).
+No other delta is spent, and post-processing preserves the bound (conditional Jensen).
 
 Losses with a delta.  A release that is approximately DP, zCDP or GDP is a post-processing of one that also shows
-whether its bad part came up; the statement is about that view, whose loss is bounded unless a bad part comes up: the
+whether its bad part occurred; the statement is about that view, whose loss is bounded unless a bad part occurs: the
 losses' deltas add up against `slack_delta`, and above it the bound is infinite.  For a PointwiseDP loss it is about the
 realised loss itself.  Given that |loss| <= epsilon its mean is at most epsilon^2/2 + delta, so the sum of those deltas
 is added to the bound; without it Whitehouse et al. 2023, Theorem 3 does not hold for losses as small as their deltas.

@@ -1,7 +1,7 @@
-"""Sums that hold at every budget fixed beforehand.
+"""Accumulators: sums that are valid for every budget fixed beforehand.
 
 Haney et al. 2023: for a threshold d fixed beforehand, the view cut before the accumulator would exceed d is d-private.
-A release counts when it is launched: the state to compare with d is the one that contains it already.  The printed
+A release counts when it is launched: the state to compare with d already contains it.  The printed
 Definition 1.13 and Algorithm 5 compare the old state, which would let a first release of any size pass.
 """
 
@@ -29,7 +29,7 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True, init=False, repr=False)
 class Accumulator(OdometerState):
-    """Base of the accumulators."""
+    """Base class of the accumulators."""
 
     @property
     def kind(self) -> OdometerKind:
@@ -38,7 +38,7 @@ class Accumulator(OdometerState):
 
     @property
     def bound(self) -> float:
-        """The bound now, rounded up."""
+        """The current bound, rounded up."""
         raise NotImplementedError
 
     @property
@@ -47,7 +47,7 @@ class Accumulator(OdometerState):
         raise NotImplementedError
 
     def statement(self) -> str:
-        """The reading in words, with its numbers, each rounded against us."""
+        """The reading in words; all numbers are rounded in the safe direction."""
         return accumulator_statement(self.bound, self.budget, self.measure)
 
 
@@ -55,17 +55,17 @@ class Accumulator(OdometerState):
 class ApproxDPAccumulator(Accumulator):
     """The epsilon at delta of everything so far: sqrt(2 S log(1/conversion_delta)) + S/2.
 
-    Haney et al. 2023, Theorem 3.8.  S adds up epsilon^2 for DP losses, and 2 rho for GDP and zCDP losses without a
-    delta.  Infinite once conversion_delta and the losses' deltas add up to more than delta.  Mechanisms may be
-    interleaved if all are DP or all are zCDP; for zCDP mixed with DP losses that have a delta that is open: one must
-    follow another.
+    Haney et al. 2023, Theorem 3.8.  S is the sum of epsilon^2 for DP losses, and 2 rho for GDP and zCDP losses without
+    a delta.  Infinite once conversion_delta and the losses' deltas add up to more than delta.  Mechanisms may be
+    interleaved if all are DP or all are zCDP; for zCDP mixed with DP losses that have a delta this is open, and they
+    must run one after another.
 
     Parameters
     ----------
     conversion_delta : Number
-        In [1e-300, 1).
+        In [1e-300, 1): the delta of the conversion to epsilon.
     delta : Number
-        In [0, 1); below conversion_delta nothing is ever proved.
+        In [0, 1): the total delta; below conversion_delta the bound is always infinite.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ApproxDPAccumulator(Accumulator):
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class ApproxDPAccumulator(Accumulator):
 
     @property
     def bound(self) -> float:
-        """The epsilon now, in nats, rounded up."""
+        """The current epsilon, in nats, rounded up."""
         if self.conversion_delta + self.deltas > self.delta:
             return math.inf
         if not self.squares:
@@ -115,7 +115,7 @@ class ApproxDPAccumulator(Accumulator):
         Raises
         ------
         ConversionError
-            RDP, which this does not count, or GDP or zCDP with a delta, whose concurrent composition is open.
+            An RDP loss, which is not supported, or GDP or zCDP with a delta, whose concurrent composition is open.
         """
         square, delta = intrinsic_time(loss)
         if delta and isinstance(loss, GDP | ZCDP):
@@ -184,7 +184,7 @@ class RDPAccumulator(Accumulator):
     Raises
     ------
     InvalidValueError
-        The order is out of its range.
+        The order is out of range.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class RDPAccumulator(Accumulator):
         return f"Renyi DP of order {order_text(self.order)}"
 
     def statement(self) -> str:
-        """The reading in words, with its numbers, each rounded against us."""
+        """The reading in words; all numbers are rounded in the safe direction."""
         return accumulator_statement(self.bound, self.budget, "rho")
 
     def step(self, loss: Loss) -> RDPAccumulator:
@@ -220,7 +220,7 @@ class RDPAccumulator(Accumulator):
         Raises
         ------
         ConversionError
-            The loss has a delta, or says nothing of this order.
+            The loss has a delta, or does not bound this order.
         """
         return self._changed(rho=self.rho + renyi_loss(loss, self.order))
 
@@ -248,7 +248,7 @@ class GDPAccumulator(Accumulator):
 
     @property
     def bound(self) -> float:
-        """The mu now, rounded up; exact if it is a decimal."""
+        """The current mu, rounded up; exact if it is the shortest decimal of a double."""
         return decimal_sqrt_up(self.mu_squared)
 
     @property
@@ -273,5 +273,5 @@ class GDPAccumulator(Accumulator):
 def _has_delta(loss: Loss) -> ConversionError:
     return ConversionError(
         f"loss: this accumulator counts losses without a delta, got {loss!r}; "
-        "read a time-uniform odometer with slack_delta"
+        "use a time-uniform odometer with slack_delta"
     )

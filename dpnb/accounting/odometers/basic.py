@@ -18,13 +18,14 @@ __all__ = ["BasicOdometer"]
 class BasicOdometer(TimeUniformOdometer):
     """With confidence 1 - delta, the realised loss never exceeds the sum of epsilon.
 
-    Rogers et al. 2016, Theorem 3.3.  It is certain if no loss has a delta.  Infinite once the losses' deltas add up to
-    more than delta.  PointwiseDP losses need no correction here: none is beyond its epsilon unless its delta strikes.
+    Rogers et al. 2016, Theorem 3.3.  The bound is certain if no loss has a delta, and infinite once the losses' deltas
+    add up to more than delta.  PointwiseDP losses need no correction: each is within its epsilon except with
+    probability delta.
 
     Parameters
     ----------
     delta : Number
-        In [0, 1): bound on the sum of the losses' deltas.
+        In [0, 1): the bound on the sum of the losses' deltas.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class BasicOdometer(TimeUniformOdometer):
         Raises
         ------
         ConversionError
-            `loss` has no epsilon of its own.
+            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
         """
         epsilon, delta = own_epsilon_delta(loss)
         return self._with_deltas(loss, delta, epsilon=self.epsilon + epsilon)

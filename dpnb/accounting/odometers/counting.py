@@ -1,4 +1,4 @@
-"""What a loss adds to the sums that odometers keep."""
+"""The amount that a loss adds to the sums of odometers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _ZERO = Fraction(0)
 
 
 def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
-    """What a loss adds to V, and its delta.
+    """The amount that a loss adds to V, and its delta.
 
-    mu^2 for GDP, 2 rho for zCDP and, as Whitehouse et al. 2023, Theorem 3 has it, epsilon^2 for a DP loss;
-    ``convert(loss, ZCDP)`` beforehand makes that 2 epsilon tanh(epsilon/2), which is smaller.
+    mu^2 for GDP, 2 rho for zCDP and, as in Whitehouse et al. 2023, Theorem 3, epsilon^2 for a DP loss;
+    ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
 
     Raises
     ------
     ConversionError
-        The loss is RDP of some orders, or no loss that is known.
+        The loss is RDP of some orders, or not a known loss.
     """
     if isinstance(loss, GDP):
         return loss.mu_squared, loss.delta
@@ -35,17 +35,17 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
         return _ZERO, _ZERO
     raise ConversionError(
         f"loss: V counts GDP, ZCDP, PureDP, ApproxDP and PointwiseDP, got {type(loss).__name__} "
-        f"{shown(loss)}; read RenyiOdometer or RDPAccumulator, which count one order"
+        f"{shown(loss)}; use RenyiOdometer or RDPAccumulator, which count one order"
     )
 
 
 def renyi_loss(loss: Loss, order: Fraction) -> Fraction:
-    """The Renyi loss of one order.
+    """The Renyi loss at one order.
 
     Raises
     ------
     ConversionError
-        No theorem bounds it.
+        No theorem bounds the loss at this order.
     """
     if isinstance(loss, RDP) and loss.orders == (order,):
         return loss.parts[0]

@@ -1,4 +1,4 @@
-"""The line: one Renyi order for all times."""
+"""The odometer whose boundary is a line in V: one Renyi order for all times."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ class FilterOdometer(IntrinsicTimeOdometer):
     Parameters
     ----------
     epsilon : Number
-        From 1e-150 to 1e150, in nats: where the line is as low as any.
+        From 1e-150 to 1e150, in nats: the bound at which this line is the lowest of all.
     delta : Number
-        In [1e-300, 1): the chance that the statement is wrong at any moment.
+        In [1e-300, 1): the probability that the statement is ever wrong.
     slack_delta : Number
-        At least 0: set aside for the deltas of losses that have one; once they exceed it the bound is infinite.
+        At least 0: the part of delta for losses that have a delta; once their sum exceeds it, the bound is infinite.
 
     Attributes
     ----------
     y : float
+        The V at which the line touches the pointwise curve.
     v : Fraction
-        See :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
+        The sum V; see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -56,17 +57,17 @@ class FilterOdometer(IntrinsicTimeOdometer):
     y: float
 
     def __init__(self, epsilon: Number, delta: Number, *, slack_delta: Number = 0.0) -> None:
-        aim = positive(epsilon, name="epsilon")
-        if not Fraction(1, 10**150) <= aim <= 10**150:
+        target = positive(epsilon, name="epsilon")
+        if not Fraction(1, 10**150) <= target <= 10**150:
             raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
         twice_log = 2 * log_inverse(failure_probability(delta))
-        root = 2 * float(aim) / (math.sqrt(twice_log + 2 * float(aim)) + math.sqrt(twice_log))
+        root = 2 * float(target) / (math.sqrt(twice_log + 2 * float(target)) + math.sqrt(twice_log))
         self._open(delta, slack_delta)
         self._set(y=root * root)
 
     @classmethod
     def tuned(cls, v: Number, delta: Number, *, slack_delta: Number = 0.0) -> FilterOdometer:
-        """The odometer whose bound at V = `v` is as small as any line makes it.
+        """The odometer whose bound at V = `v` is the smallest of all lines.
 
         Parameters
         ----------

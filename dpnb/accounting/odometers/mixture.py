@@ -1,4 +1,4 @@
-"""The mixture: all lambda at once, under a half-normal weight."""
+"""The mixture odometer: an average over all lambda with a half-normal weight."""
 
 from __future__ import annotations
 
@@ -30,27 +30,28 @@ class MixtureOdometer(IntrinsicTimeOdometer):
     ======  ==================================================================
 
     "two" is the curve of Whitehouse et al. 2023, Theorem 3.  It comes from a weight on both signs of lambda; losses
-    need one sign only, and P(N(0, 1) > x) <= exp(-x^2/2)/2 in the half-normal average gives "one": valid, and smaller.
+    need only one sign, and P(N(0, 1) > x) <= exp(-x^2/2)/2 in the half-normal average gives "one": valid, and smaller.
 
     Parameters
     ----------
     gamma : Number
         Greater than 0, in the scale of V; the double above it is used.
     delta : Number
-        In [1e-300, 1): the chance that the statement is wrong at any moment.
+        In [1e-300, 1): the probability that the statement is ever wrong.
     sided : {"one", "two"}
+        Which of the two bounds above to use.
     slack_delta : Number
-        At least 0: set aside for the deltas of losses that have one; once they exceed it the bound is infinite.
+        At least 0: the part of delta for losses that have a delta; once their sum exceeds it, the bound is infinite.
 
     Attributes
     ----------
     v : Fraction
-        See :func:`~dpnb.accounting.odometers.counting.intrinsic_time`; the sum of mu squared for GDP losses.
+        The sum V, of mu squared for GDP losses; see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range, or `sided` is another word.
+        A number is out of range, or `sided` is another value.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class MixtureOdometer(IntrinsicTimeOdometer):
 
     @classmethod
     def tuned(cls, v: Number, delta: Number, sided: Sided = "one", *, slack_delta: Number = 0.0) -> MixtureOdometer:
-        """The odometer whose bound at V = `v` is as small as any gamma makes it.
+        """The odometer whose bound at V = `v` is the smallest over all gamma.
 
         Parameters
         ----------
@@ -88,10 +89,10 @@ class MixtureOdometer(IntrinsicTimeOdometer):
         InvalidValueError
             As for the class.
         """
-        aim = positive(v, name="v")
+        target = positive(v, name="v")
         best = optimal_ratio if sided == "two" else optimal_ratio_onesided
         ratio = best(log_inverse(failure_probability(delta)))
-        return cls(aim / Fraction(ratio), delta, sided, slack_delta=slack_delta)
+        return cls(target / Fraction(ratio), delta, sided, slack_delta=slack_delta)
 
     def _curve(self, v: Fraction) -> float:
         v_up = binary_up(v)

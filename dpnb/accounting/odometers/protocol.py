@@ -1,4 +1,4 @@
-"""What every odometer can do, and what all of them share."""
+"""The interface of all odometers, and their base class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OdometerKind = Literal["time-uniform", "accumulator"]
 
 @runtime_checkable
 class Odometer(Protocol):
-    """What every odometer can do; all odometers are frozen.
+    """The interface of all odometers; every odometer is frozen.
 
     Examples
     --------
@@ -28,21 +28,21 @@ class Odometer(Protocol):
     0.5
     """
 
-    #: What the bound is a bound on: "epsilon", "rho", "mu" or "rdp".
+    #: The measure that is bounded: "epsilon", "rho", "mu", "rdp" or "spent".
     measure: ClassVar[str]
 
     @property
     def kind(self) -> OdometerKind:
-        """What the bound means."""
+        """The meaning of the bound: ``"time-uniform"`` or ``"accumulator"``."""
         ...
 
     @property
     def bound(self) -> float:
-        """The reading now, in nats (mu has none), rounded up; infinite where nothing is proved."""
+        """The current bound, in nats (mu has no unit), rounded up; infinite where nothing is proved."""
         ...
 
     def step(self, loss: Loss) -> Self:
-        """The odometer after the loss; it counts from the launch of the release, before its answer is seen."""
+        """The odometer after the loss; a loss counts from the launch of its release, before the answer is seen."""
         ...
 
     def statement(self) -> str:
@@ -52,7 +52,7 @@ class Odometer(Protocol):
 
 @dataclass(frozen=True, init=False, repr=False)
 class OdometerState(Frozen):
-    """Base of all odometers."""
+    """Base class of all odometers."""
 
     measure: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""One Renyi order, fixed beforehand."""
+"""The time-uniform odometer of one Renyi order, fixed beforehand."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class RenyiOdometer(TimeUniformOdometer):
     """With confidence 1 - delta, the realised loss never exceeds sum rho(order) + log(1/delta)/(order - 1).
 
     Mironov 2017, Proposition 3, for the running sum: exp((order - 1) (L - sum rho)) is a non-negative supermartingale,
-    so Ville's inequality gives it at all times at once.  That holds for one order; to read the smallest of several, fix
-    them beforehand and split delta among them.
+    so by Ville's inequality the bound holds at all times at once.  That is for one order; to use the smallest bound of
+    several orders, fix them beforehand and split delta among them.
 
     Parameters
     ----------
     order : Number
         Above 1.
     delta : Number
-        In [1e-300, 1): the chance that the statement is wrong at any moment.
+        In [1e-300, 1): the probability that the statement is ever wrong.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class RenyiOdometer(TimeUniformOdometer):
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class RenyiOdometer(TimeUniformOdometer):
         Raises
         ------
         ConversionError
-            The loss has a delta, so that no Renyi divergence bounds it, or says nothing of this order.
+            The loss has a delta, so no Renyi divergence bounds it, or the loss does not bound this order.
         """
         return self._changed(rho=self.rho + renyi_loss(loss, self.order))
 

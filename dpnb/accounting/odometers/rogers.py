@@ -1,4 +1,4 @@
-"""The first odometer."""
+"""The odometer of Rogers et al. 2016."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NO_MEAN = sys.float_info.max
 
 @dataclass(frozen=True, init=False, repr=False)
 class RogersOdometer(TimeUniformOdometer):
-    """With confidence 1 - delta, the realised loss never exceeds the curve of the first paper.
+    """With confidence 1 - delta, the realised loss never exceeds the curve of Rogers et al. 2016, Theorem 6.2.
 
-    Rogers et al. 2016, Theorem 6.2.  With S the sum of epsilon_i^2, M that of epsilon_i (e^epsilon_i - 1)/2 and
+    With S the sum of epsilon_i^2, M that of epsilon_i (e^epsilon_i - 1)/2 and
     D = 4 log2(n)/delta the bound is
 
     ===================  ==================================================================
@@ -34,15 +34,15 @@ class RogersOdometer(TimeUniformOdometer):
     otherwise            M + sqrt(2 (1/n^2 + S)(1 + log(1 + n^2 S)/2) log D)
     ===================  ==================================================================
 
-    and infinite once the losses' deltas add up to more than delta/2.  Those of PointwiseDP losses are added to the
-    bound, as everywhere.  (For n below 8 the printed curve steps down where S passes 1; it is read as printed.)
+    and infinite once the losses' deltas add up to more than delta/2.  The deltas of PointwiseDP losses are added to the
+    bound, as for all odometers.  (For n below 8 the printed curve steps down where S passes 1; it is used as printed.)
 
     Parameters
     ----------
     n : int
         From 2 to 10^150; a *public* number, such as a public bound on the number of rows.
     delta : Number
-        In [1e-300, 1/e): the chance that the statement is wrong at any moment.
+        In [1e-300, 1/e): the probability that the statement is ever wrong.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class RogersOdometer(TimeUniformOdometer):
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Notes
     -----
     The paper's proof takes ceil(2 log2 n) events at level delta/(4 log2 n) each, which is slightly more than delta/2
-    unless 2 log2 n is whole.  The curve holds all the same.  Take one of the at most 2 log2 n + 1 intervals
+    unless 2 log2 n is whole.  The curve holds nevertheless.  Take one of the at most 2 log2 n + 1 intervals
     [b, 2b] that cover [1/n^2, 1].  The line of level l' that touches sqrt(2 l' S) at sqrt(2) b is, at both ends and so
     between them, at most (2^(1/4) + 2^(-1/4))/2 < 1.0151 times that; so with l' = 2 (1 + log sqrt 3) log D/1.0151^2,
     which is above 3 log D, it lies below the printed curve and fails with probability at most D^-3.  The other branch
@@ -93,12 +93,12 @@ class RogersOdometer(TimeUniformOdometer):
         return self.delta / 2
 
     def step(self, loss: Loss, times: int = 1) -> RogersOdometer:
-        """The odometer after `loss`, so many times.
+        """The odometer after `loss`, repeated `times` times.
 
         Raises
         ------
         ConversionError
-            `loss` has no epsilon of its own.
+            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
         """
         epsilon, delta = own_epsilon_delta(loss)
         if not epsilon:

@@ -1,4 +1,4 @@
-"""What a filter has counted so far, read as an accumulator."""
+"""The sum that a filter has counted so far, as an accumulator."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ __all__ = ["SpentAccumulator"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class SpentAccumulator(OdometerState):
-    """Everything so far is inside every budget of the filter's kind that was fixed beforehand and covers what is spent.
+    """Everything so far is within every budget of the filter's kind that was fixed beforehand and is at least `spent`.
 
-    A filter with such a budget would have admitted everything so far; its theorem is the statement, also for
-    interactive mechanisms wherever it holds for them (Haney et al. 2023; `interleaving` lists where).  Unlike the other
-    accumulators it has every component of the filter's loss, a delta too, and counts parts of partitions as the filter
-    does.
+    A filter with such a budget would have admitted all losses so far; the statement is its theorem, also for
+    interactive mechanisms wherever it holds for them (listed in `interleaving`; Haney et al. 2023).  Unlike the other
+    accumulators it has every component of the filter's loss, including a delta, and counts parts of partitions as the
+    filter does.
 
     Parameters
     ----------
     filter : filter
-        As it stands.
+        The filter in its current state.
 
     Attributes
     ----------
     spent : Loss
+        The sum of the losses that the filter has admitted.
 
     Examples
     --------
@@ -53,12 +54,12 @@ class SpentAccumulator(OdometerState):
 
     @property
     def bound(self) -> float:
-        """The first component of what is spent (mu itself for GDP), rounded up."""
+        """The first component of `spent` (mu for GDP), rounded up."""
         return self.spent.mu if isinstance(self.spent, GDP) else decimal_up(self.spent.parts[0])
 
     @property
     def words(self) -> str:
-        """What is spent, in few digits and rounded up, for example ``mu 0.1002``; of several orders all of it."""
+        """`spent` in few digits, rounded up, for example ``mu 0.1002``; for RDP every order in full."""
         if isinstance(self.spent, RDP):
             return self.spent.format(up=True)
         name = "mu" if isinstance(self.spent, GDP) else self.spent.names[0]
@@ -66,15 +67,15 @@ class SpentAccumulator(OdometerState):
         return f"{name} {display_up(self.bound)}{delta}"
 
     def step(self, loss: Loss) -> NoReturn:
-        """The filter steps; see there.
+        """Not supported: step the filter, and make a new accumulator from it.
 
         Raises
         ------
         ConversionError
             Always.
         """
-        raise ConversionError("accumulator: what a filter has spent follows the filter; step that instead")
+        raise ConversionError("accumulator: it shows the spending of a filter; call step() of the filter instead")
 
     def statement(self) -> str:
-        """The reading in words, with its numbers, each rounded against us."""
+        """The reading in words; all numbers are rounded in the safe direction."""
         return spent_statement(self.words if self.spent else "", type(self.spent).__name__)

@@ -1,4 +1,4 @@
-"""The two sentences, with their numbers rounded against us."""
+"""The statements of odometers as sentences; all numbers are rounded in the safe direction."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def time_uniform_statement(
     failure : Fraction
         The chance that the sentence is wrong at any moment.
     costs_nothing : bool
-        Nothing that costs was released.
+        No loss above 0 was counted.
     overspent : bool
-        The losses' deltas are above what was set aside.
+        The losses' deltas exceed the slack.
     of_a_view : bool
-        A loss was approximate, so that the bound is on the loss of a view that determines the answers.
+        A loss was approximate, so the bound is on the loss of a view that determines the answers.
     """
     if costs_nothing:
         return f"{_NOTHING}the privacy loss so far is 0."
@@ -50,15 +50,16 @@ def accumulator_statement(bound: float, budget: str, measure: str) -> str:
     Parameters
     ----------
     bound : float
+        The bound of the accumulator.
     budget : str
         The kind of budget, for example ``rho-zCDP``.
     measure : str
-        What of such a budget must be at least `bound`.
+        The parameter of such a budget that must be at least `bound`.
     """
     if bound == 0:
         return f"{_NOTHING}everything so far is inside every budget."
     if bound == math.inf:
-        return f"No budget of {budget} is known to hold everything so far."
+        return f"No budget of {budget} is known to contain everything so far."
     return (
         f"Everything so far is inside every budget of {budget} that was fixed beforehand and whose {measure} is"
         f" at least {display_up(bound)}."
@@ -66,14 +67,14 @@ def accumulator_statement(bound: float, budget: str, measure: str) -> str:
 
 
 def spent_statement(spent: str, kind: str) -> str:
-    """The sentence of what a filter has spent.
+    """The sentence for the spending of a filter.
 
     Parameters
     ----------
     spent : str
-        In words; empty for nothing.
+        The loss in words; empty if nothing is spent.
     kind : str
-        Of loss.
+        The kind of loss.
     """
     if not spent:
         return f"{_NOTHING}everything so far is inside every budget."
@@ -87,7 +88,7 @@ def order_text(order: Fraction) -> str:
 
 
 def _confidence(failure: Fraction) -> str:
-    """1 - failure as a percentage, rounded down but never by more than a hundredth of failure."""
+    """1 - failure as a percentage, rounded down by at most a hundredth of failure."""
     if not failure:
         return "100%"
     # Digits after the point at which one unit, in percent, is between a hundredth and a thousandth of failure.

@@ -1,4 +1,4 @@
-"""The stitched curve: one line for each doubling of V."""
+"""The stitched odometer: one line for each doubling of V."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class StitchedOdometer(IntrinsicTimeOdometer):
     v0 : Number
         From 1e-300 to 1e300: where the curve starts.
     delta : Number
-        In [1e-300, 1): the chance that the statement is wrong at any moment.
+        In [1e-300, 1): the probability that the statement is ever wrong.
     slack_delta : Number
-        At least 0: set aside for the deltas of losses that have one; once they exceed it the bound is infinite.
+        At least 0: the part of delta for losses that have a delta; once their sum exceeds it, the bound is infinite.
     below : {"value at v0", "infinity"}
-        What to read while 0 < V < v0; "infinity" as the paper prints it.
+        The bound while 0 < V < v0; "infinity" as printed in the paper.
 
     Attributes
     ----------
     v : Fraction
-        See :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
+        The sum V; see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range, or `below` is another word.
+        A number is out of range, or `below` is another value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the time-uniform odometers share: a delta, the losses' deltas against what is set aside, and the words."""
+"""Base classes of the time-uniform odometers: their delta, the sum of the losses' deltas, and the statement."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True, init=False, repr=False)
 class TimeUniformOdometer(OdometerState):
-    """Base of the time-uniform odometers.
+    """Base class of the time-uniform odometers.
 
     Attributes
     ----------
     delta : Fraction
+        The probability that the bound is ever exceeded.
     deltas : Fraction
         Sum of the losses' deltas.
     pointwise : Fraction
-        The part of it that PointwiseDP losses brought, which is added to the bound.
+        Sum of the deltas of PointwiseDP losses, which is added to the bound.
     """
 
     measure: ClassVar[str] = "epsilon"
@@ -45,7 +46,7 @@ class TimeUniformOdometer(OdometerState):
 
     @property
     def failure(self) -> Fraction:
-        """The chance that the statement is wrong at any moment."""
+        """The probability that the statement is ever wrong."""
         return self.delta
 
     @property
@@ -55,14 +56,14 @@ class TimeUniformOdometer(OdometerState):
 
     @property
     def bound(self) -> float:
-        """The bound now, in nats, rounded up; 0 while nothing that costs was released."""
+        """The current bound, in nats, rounded up; 0 before the first loss above 0."""
         if self.deltas > self.slack:
             return math.inf
         bound = self._boundary()
         return math.nextafter(bound + binary_up(self.pointwise), math.inf) if self.pointwise else bound
 
     def statement(self) -> str:
-        """The reading in words, with its numbers, each rounded against us."""
+        """The reading in words; all numbers are rounded in the safe direction."""
         bound = self.bound
         return time_uniform_statement(
             bound,
@@ -89,12 +90,12 @@ class TimeUniformOdometer(OdometerState):
 
 @dataclass(frozen=True, init=False, repr=False)
 class IntrinsicTimeOdometer(TimeUniformOdometer):
-    """Base of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V.
+    """Base class of the three odometers of Whitehouse et al. 2023, Theorem 3: a boundary in V.
 
     Attributes
     ----------
     slack_delta : Fraction
-        What is set aside for the losses' deltas; the confidence is 1 - delta - slack_delta.
+        Bound on the sum of the losses' deltas; the confidence is 1 - delta - slack_delta.
     v : Fraction
         The sum V, see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
     """
@@ -104,7 +105,7 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
 
     @property
     def failure(self) -> Fraction:
-        """The chance that the statement is wrong at any moment: delta + slack_delta."""
+        """The probability that the statement is ever wrong: delta + slack_delta."""
         return self.delta + self.slack_delta
 
     @property
@@ -113,7 +114,7 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
         return self.slack_delta
 
     def bound_at(self, v: Number) -> float:
-        """The bound that will be read at V = `v` without PointwiseDP losses, rounded up; 0 at 0.
+        """The bound at V = `v` without PointwiseDP losses, rounded up; 0 at 0.
 
         Parameters
         ----------
@@ -123,7 +124,7 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
         Raises
         ------
         InvalidValueError
-            `v` is negative, not finite or no number.
+            `v` is negative, not finite or not a number.
         """
         number = non_negative(v, name="v")
         return self._curve(number) if number else 0.0
@@ -134,7 +135,7 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
         Raises
         ------
         ConversionError
-            `loss` is RDP of some orders, or no loss that is known.
+            `loss` is RDP of some orders, or not a known loss.
         """
         v, delta = intrinsic_time(loss)
         return self._with_deltas(loss, delta, v=self.v + v)

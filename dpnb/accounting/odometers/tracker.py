@@ -1,4 +1,4 @@
-"""A Renyi accumulator that moves in steps."""
+"""A Renyi accumulator that grows in fixed increments."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["RenyiTracker"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class RenyiTracker(Accumulator):
-    """The sum of Renyi losses of one order, rounded up to whole increments as blocks of losses fill.
+    """A bound on the sum of Renyi losses at one order that grows by whole increments, as blocks of losses fill.
 
     Feldman and Zrnic 2021, Algorithm 5.  The bound is one increment from the start (the printed first line overwrites
-    it with a value that was never set).  A loss that the current block cannot hold starts the next block, and the
-    bound grows by one increment.  :class:`RDPAccumulator` reads the same and is never larger.
+    it with a value that was never set).  A loss that does not fit into the current block starts the next block, and the
+    bound grows by one increment.  The bound of :class:`RDPAccumulator` has the same meaning and is never larger.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class RenyiTracker(Accumulator):
     Attributes
     ----------
     blocks : int
-        How many increments the bound is.
+        Number of increments in the bound.
     block : Fraction
-        What the current block holds, at most the increment.
+        Sum of the losses in the current block, at most the increment.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class RenyiTracker(Accumulator):
         return f"Renyi DP of order {order_text(self.order)}"
 
     def statement(self) -> str:
-        """The reading in words, with its numbers, each rounded against us."""
+        """The reading in words; all numbers are rounded in the safe direction."""
         return accumulator_statement(self.bound, self.budget, "rho")
 
     def step(self, loss: Loss) -> RenyiTracker:
@@ -82,9 +82,9 @@ class RenyiTracker(Accumulator):
         Raises
         ------
         ConversionError
-            The loss has a delta, or says nothing of this order.
+            The loss has a delta, or does not bound this order.
         InvalidValueError
-            The loss is above the increment, so that one increment would not cover it.
+            The loss is above the increment.
         """
         rho = renyi_loss(loss, self.order)
         if rho > self.increment:

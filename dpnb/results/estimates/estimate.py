@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.features import Feature, TreeFeature, ValueFeature, indicators_of, scaled
+from dpnb._compile.features import Feature, TreeFeature, ValueFeature
+from dpnb._compile.lowering import indicators_of, scaled
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.features import Feature, TreeFeature, ValueFeature, scaled
+from dpnb._compile.features import Feature, TreeFeature, ValueFeature
+from dpnb._compile.lowering import scaled
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,

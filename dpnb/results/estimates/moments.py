@@ -1,6 +1,6 @@
 """Variances, covariances, correlations and least squares from noisy second moments.
 
-All columns are scaled to [-1, 1] (see `dpnb._compile.features`), and the sums measured are the count N, the z_i and the
+All columns are scaled to [-1, 1] (see `dpnb._compile.lowering`), and the sums measured are the count N, the z_i and the
 products z_i z_j, each with independent noise of a known scale.  Every statistic is a quotient a/b of two functions of
 these sums: (sum of squares about the mean)/N, covariance over the product of deviations, Cramer's determinants.  Both
 are evaluated with each sum shifted by its noise scale in turn; half the differences are their sensitivities to the
@@ -18,7 +18,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._compile.features import Feature, ValueFeature, moment_order
+from dpnb._compile.features import Feature, ValueFeature
+from dpnb._compile.lowering import moment_order
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
 from dpnb.results.estimates.ratios import quotient
 

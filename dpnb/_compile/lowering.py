@@ -1,0 +1,157 @@
+"""Lowering: the features that measure each aggregation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpnb._compile import grid
+from dpnb._compile.features import (
+    BRANCHING,
+    DEEPEST,
+    CountFeature,
+    Feature,
+    GradientFeature,
+    ModelLossFeature,
+    SlotLayout,
+    TreeFeature,
+    UnitFeature,
+    ValueFeature,
+)
+from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal
+from dpnb._plan.expressions.rules import numeric_dtype_of, public_keys_of
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import (
+    Count,
+    CountUnits,
+    Discovery,
+    Gradient,
+    Mean,
+    ModelLoss,
+    Moments,
+    QuantileTree,
+    Ratio,
+    Single,
+    Sum,
+)
+from dpnb._plan.regression import design
+from dpnb._plan.schema import NARROWEST_RANGE, Schema
+from dpnb.errors import PlanError
+
+
+def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Feature, ...]:
+    """The features that measure one aggregation.
+
+    Raises
+    ------
+    PlanError
+        A number to be summed is constant, or its bounds are too close together relative to their size.
+    """
+    match aggregation:
+        case Count(column):
+            return (CountFeature(() if column is None else (column,)),)
+        case CountUnits() | Discovery():
+            return (UnitFeature(),)
+        case Sum(column):
+            return (_value(column, schema, "sum"),)
+        case Mean(column):
+            return (CountFeature((column,)), _centred(column, schema, "mean"))
+        case Ratio(numerator, denominator):
+            terms = (numerator, denominator)
+            return (_value(numerator, schema, "ratio", terms), _value(denominator, schema, "ratio", terms))
+        case Moments():
+            return _moments(aggregation, schema)
+        case QuantileTree(column):
+            return (_nodes(column, schema),)
+        case Gradient(model):
+            return (GradientFeature(aggregation, design(model, schema)),)
+        case ModelLoss(model):
+            required = (model.outcome, *model.columns, *model.categories)
+            half = 2 ** (grid.BITS - 2)  # 1/2 in the 2**30 steps from 0 to 1
+            loss = ModelLossFeature(
+                model.outcome, 0.0, 1.0, half, required, misfit=aggregation, design=design(model, schema)
+            )
+            return (CountFeature(required), loss)
+
+
+def _value(node: Expression, schema: Schema, verb: str, required: tuple[Expression, ...] = ()) -> ValueFeature:
+    number = numeric_dtype_of(node, schema, verb)
+    if number.high / 2 - number.low / 2 < NARROWEST_RANGE * number.magnitude / 2 or not number.magnitude:
+        raise PlanError(
+            f"{verb} of {words(node)}: its bounds {number.low:g} and {number.high:g} must be at least 2**-20 of the "
+            "larger one's size apart; subtract a public constant first, or query the count if it is a constant"
+        )
+    return ValueFeature(node, number.low, number.high, required=required or (node,))
+
+
+def _centred(node: Expression, schema: Schema, verb: str, required: tuple[Expression, ...] = ()) -> ValueFeature:
+    """A value minus the middle of its bounds, so that a row adds at most half of their distance."""
+    value = _value(node, schema, verb, required)
+    middle = (grid.steps(value.low, value) + grid.steps(value.high, value)) // 2
+    return ValueFeature(node, value.low, value.high, middle, value.required)
+
+
+def scaled(node: Expression, schema: Schema) -> tuple[Expression, float, float]:
+    """An expression scaled to -1 to 1, with the middle and half-width of its bounds."""
+    number = numeric_dtype_of(node, schema, "moments")
+    middle, reach = number.low / 2 + number.high / 2, number.high / 2 - number.low / 2
+    _value(node, schema, "moments")
+    return Arithmetic("/", Arithmetic("-", node, Literal(middle)), Literal(reach)), middle, reach
+
+
+def moment_order(columns: int, categories: int) -> list[tuple[str, int, int]]:
+    """The moments of some numbers and categories, in order: a kind, and the indices of the two factors."""
+    return [
+        ("count", 0, 0),
+        *(("number", i, i) for i in range(columns)),
+        *(("product", i, j) for i in range(columns) for j in range(i, columns)),
+        *(("indicators", c, c) for c in range(categories)),
+        *(("number by indicators", i, c) for i in range(columns) for c in range(categories)),
+        *(("indicators by indicators", c, d) for c in range(categories) for d in range(c + 1, categories)),
+    ]
+
+
+def indicators_of(node: Expression, schema: Schema) -> int:
+    """The number of indicators of a category: one for each value except the first."""
+    return len(public_keys_of(node, schema) or ()) - 1
+
+
+def _moments(aggregation: Moments, schema: Schema) -> tuple[Feature, ...]:
+    """Count, sums and products of the columns, each scaled to -1 to 1, and of the indicators of categories.
+
+    A square lies between 0 and 1, so 1/2 is subtracted and a row adds at most 1/2 to its sum.  At most one of the
+    indicators of a category is 1, and each is equal to its square.
+    """
+    columns, categories = aggregation.columns, aggregation.categories
+    required = (*columns, *categories)
+    z = [scaled(node, schema)[0] for node in columns]
+
+    def split(*indices: int) -> SlotLayout:
+        by = tuple(categories[index] for index in indices)
+        return SlotLayout(by, tuple(indicators_of(node, schema) for node in by))
+
+    def feature(kind: str, a: int, b: int) -> Feature:
+        match kind:
+            case "count":
+                return CountFeature(required)
+            case "number":
+                return _centred(z[a], schema, "moments", required)
+            case "product":
+                product = Arithmetic("**", z[a], Literal(2)) if a == b else Arithmetic("*", z[a], z[b])
+                return _centred(product, schema, "moments", required)
+            case "indicators":
+                return CountFeature(required, split=split(a))
+            case "number by indicators":
+                return replace(_centred(z[a], schema, "moments", required), split=split(b))
+        return CountFeature(required, split=split(a, b))
+
+    return tuple(feature(*entry) for entry in moment_order(len(columns), len(categories)))
+
+
+def _nodes(node: Expression, schema: Schema) -> TreeFeature:
+    number = numeric_dtype_of(node, schema, "quantiles")
+    if number.whole and number.high - number.low < BRANCHING**DEEPEST:
+        values = int(number.high - number.low) + 1
+        levels = next(level for level in range(1, DEEPEST + 1) if BRANCHING**level >= values)
+        return TreeFeature(node, number.low, number.high, 1.0, levels, True)
+    _value(node, schema, "quantiles")
+    return TreeFeature(node, number.low, number.high, (number.high - number.low) / BRANCHING**DEEPEST, DEEPEST, False)
