@@ -29,6 +29,6 @@ def refuse_unstable(name: str, native: Any, engine: Engine) -> None:
     if cause is not None:
         which = f"table {name!r}" if name else "table"
         raise SchemaError(
-            f"{which}: must have the same rows whenever it is read; its plan has {cause}; write its result to a "
+            f"{which}: must have the same rows whenever it is read; its plan has {cause}; write its result into a "
             "file or table once and pass that, or order every row"
         )
