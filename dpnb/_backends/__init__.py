@@ -1,11 +1,11 @@
 """The tables of a session, wherever their rows are: in memory, in an engine, or on the workers of Dask.
 
-``protocol``    what a session asks of them, and of what each unit has spent
-``sources``     tables by their names, with the joins and parts of them
-``evaluation``  what expressions give for the rows of a table, but for what numpy and narwhals each do
+``protocol``    the interface that a session uses: tables, and the budgets of units
+``sources``     tables by name, with their joins and parts
+``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
 ``memory``      data frames, prepared once
-``lazy``        polars (lazy), DuckDB and Spark: questions are put to the engine through narwhals, which adds up
-``dask``        partitions of whole units, each worked on where it is
+``lazy``        polars (lazy), DuckDB and Spark: queries are computed by the engine through narwhals
+``dask``        partitions of whole units, each processed on its worker
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ __all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "opened"]
 
 
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
-    """Take in the tables of a session.
+    """Open the tables of a session.
 
     Parameters
     ----------
     tables : mapping of str to data frame
-        Of pandas, polars, pyarrow or another library that narwhals reads column by column: copied into memory as far as
-        the schemas describe them.  Lazy frames of polars, relations of DuckDB and data frames of Spark stay where they
-        are, and are read anew by every question; those of Dask are prepared on its workers.
+        Data frames of pandas, polars, pyarrow or another library that narwhals reads column by column: the columns in
+        the schemas are copied into memory.  Lazy frames of polars, relations of DuckDB and data frames of Spark stay
+        where they are, and each query reads them again; those of Dask are prepared on its workers.
     schemas : dict of str to dict
     units : dict of str to PrivacyUnit
 
     Raises
     ------
     SchemaError
-        Something is no data frame, the tables are of several engines or of one that dpnb does not know, a column is
-        missing or declared by its container to hold what cannot match the schema (see `dpnb._backends.column_types`),
-        or an engine's plan of a table shows that it need not give the same rows each time.
+        A table is not a data frame, the tables are in several engines or in one that dpnb does not support, a column is
+        missing or has a declared type that cannot match the schema (see `dpnb._backends.column_types`), or an engine's
+        plan of a table shows that its rows may differ between reads.
     ExecutionError
-        Anything else, with one constant text.
+        Any other error, with one constant text.
     """
     return run_guarded(lambda: _opened(tables, schemas, units), READING_FAILED, told=DpnbError)
 
@@ -57,8 +57,8 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableB
     kinds = {name: _engine_of(table) for name, table in tables.items()}
     kind, *others = set(kinds.values())
     if others:
-        said = ", ".join(f"{name!r} {'in memory' if of is None else f'on {of.value}'}" for name, of in kinds.items())
-        raise SchemaError(f"tables: must all be in one place to be joined; got {said}; bring them to one engine")
+        places = ", ".join(f"{name!r} {'in memory' if of is None else f'on {of.value}'}" for name, of in kinds.items())
+        raise SchemaError(f"tables: must all be in one place to be joined; got {places}; move them to one engine")
     if kind is None:
         for name, table in tables.items():
             refuse_mismatches(table, schemas[name])
@@ -70,11 +70,11 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableB
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:
-    """The engine in which a frame's rows are; None for a table in memory."""
+    """The engine that holds a frame's rows; None for a table in memory."""
     try:
         with isolated_numeric_settings():  # narwhals warns of plugins that could be installed
             frame = nw.from_native(table, pass_through=True)
-    except Exception:  # noqa: BLE001  (a column is there twice, say: `prepare_all` says so, and quotes nothing)
+    except Exception:  # noqa: BLE001  (for example a duplicate column, which `prepare_all` reports without quoting)
         return None
     if not isinstance(frame, nw.LazyFrame):
         return None
@@ -82,7 +82,7 @@ def _engine_of(table: Any) -> nw.Implementation | None:
     if kind not in (*ENGINES, nw.Implementation.DASK):
         known = ", ".join([*dict.fromkeys(engine.name for engine in ENGINES.values()), nw.Implementation.DASK.value])
         raise SchemaError(
-            f"table: {type(table).__name__} is of an engine that dpnb has not been tried with; pass a data frame, or a "
+            f"table: {type(table).__name__} is of an engine that dpnb does not support; pass a data frame, or a "
             f"lazy one of {known}"
         )
     return kind

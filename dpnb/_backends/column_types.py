@@ -1,14 +1,14 @@
-"""What a column holds, as far as its container declares it, and which columns of a schema can match that.
+"""The type of a column, as far as its container declares it, and which columns of a schema can match it.
 
-If a column's declared type cannot hold what the schema says, none of its values count, and every answer about it is
+If a column's declared type cannot hold what the schema declares, none of its values count, and every answer about it is
 zero with a narrow interval.  So a session refuses it when it is made, but only where the container itself declares the
-type, never where a library chose the type by looking at the values: there the refusal would tell what some row holds.
+type, never where a library inferred the type from the values: there the refusal would reveal the value of some row.
 
 ===================================  ==========================================================================
 container                            types
 ===================================  ==========================================================================
 Arrow, polars, DuckDB, Spark         declared; for a dictionary, that of its values, which Arrow declares too
-pandas, Arrow-backed types,          declared: pandas uses them only where it is told to
+pandas, Arrow-backed types,          declared: pandas uses them only on request
 ``Int64``, ``boolean``, ``string``
 pandas, numpy types and ``object``   follow from the rows
 pandas, ``str``                      follows from the rows: pandas 3 infers it
@@ -17,9 +17,9 @@ pandas, times with a zone, periods   follow from the rows: pandas infers them
 Dask                                 follow from the rows of a sample
 ===================================  ==========================================================================
 
-A reader that is asked to guess types from the rows of a text file (``polars.read_csv``, ``duckdb.read_csv``,
-``pandas.read_csv(dtype_backend=...)``) declares the types that it guessed, which cannot be noticed here.  Where that
-matters, give the reader the types.  What is not refused here, ``python -m dpnb check`` shows to the curator.
+A reader that infers types from the rows of a text file (``polars.read_csv``, ``duckdb.read_csv``,
+``pandas.read_csv(dtype_backend=...)``) declares the inferred types, which cannot be detected here.  If that matters,
+give the reader the types.  What is not refused here, ``python -m dpnb check`` shows to the curator.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ StorageType = Literal[
     "texts", "whole numbers", "numbers", "decimal numbers", "truth values", "dates or times", "spans of time", "lists",
     "bytes",
 ]  # fmt: skip
-"""What the values of a column are."""
+"""The kind of values in a column."""
 
 NUMBERS: tuple[StorageType, ...] = ("whole numbers", "numbers", "decimal numbers")
 
 SHOWN = 3
-"""How many categories a remedy lists."""
+"""Number of categories that a remedy lists."""
 
 
 def storage_type_of(dtype: Any) -> StorageType | None:
-    """The kind of values that a type of narwhals declares; None if it leaves that open.
+    """The kind of values that a narwhals type declares; None if it is open.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def storage_type_of(dtype: Any) -> StorageType | None:
 
 
 def matches(column: ColumnType, kind: StorageType) -> bool:
-    """Whether a value of some kind can count in a column of the schema."""
+    """Whether a value of this kind can count in a column of the schema."""
     if isinstance(column, Bounded):
         return kind in (*NUMBERS, "truth values")
     if isinstance(column, Dates):
@@ -84,7 +84,7 @@ def matches(column: ColumnType, kind: StorageType) -> bool:
 
 
 def _equal(key: Key, kind: StorageType) -> bool:
-    """Whether a value of some kind can be equal to a category; as in Python, 1, 1.0 and True are equal."""
+    """Whether a value of this kind can be equal to a category; as in Python, 1, 1.0 and True are equal."""
     if isinstance(key, str):
         return kind == "texts"
     if kind == "truth values":
@@ -99,15 +99,15 @@ def remedy(column: ColumnType, kind: StorageType) -> str:
     if kind == "dates or times":
         return "declare dpnb.Dates(first, last)"
     if kind in ("spans of time", "lists", "bytes"):
-        return f"{kind} cannot be asked about; make another column of them, or leave this one out of the schema"
+        return f"{kind} cannot be queried; derive another column from them, or leave this one out of the schema"
     if isinstance(column, Bounded):
-        return "cast it to numbers, where you see what becomes of the rest, or declare Categories or Text"
+        return "cast it to numbers before opening the session, or declare Categories or Text"
     if isinstance(column, Dates):
         return "cast it to dates, or declare dpnb.Bounded(low, high)"
     if not isinstance(column, Categories):
         return "cast it to text, or declare dpnb.Bounded(low, high)"
     if kind == "texts":
-        return f"write the categories as texts, {_listed([str(key) for key in column.values])}"
+        return f"write the categories as strings, {_listed([str(key) for key in column.values])}"
     if kind == "truth values":
         return "write the categories as truth values, dpnb.Categories([True, False])"
     numbers = [_number(key) for key in column.values]
@@ -147,12 +147,12 @@ def refuse_mismatch(name: str, column: ColumnType, kind: StorageType | None) -> 
 
 
 def refuse_mismatches(table: Any, schema: Schema) -> None:
-    """Refuse columns of a table in memory that cannot match what it declares of them; reads no row.
+    """Refuse columns of a table in memory whose declared type cannot match the schema; reads no row.
 
     Raises
     ------
     SchemaError
-        As the table at the top says.
+        According to the table in the module docstring.
     """
     with isolated_numeric_settings():
         for name, column in schema.items():
@@ -160,7 +160,7 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
 
 
 def _declared(table: Any, name: str) -> StorageType | None:
-    """What a table in memory declares of a column; None where it declares nothing, or has no such column."""
+    """The type that a table in memory declares for a column; None if it declares none, or has no such column."""
     if is_polars_dataframe(table):
         dtype = dict(table.schema).get(name)
         return (
@@ -174,7 +174,7 @@ def _declared(table: Any, name: str) -> StorageType | None:
     series = table[name]
     if isinstance(series.dtype, pd.ArrowDtype):
         return _of_arrow(series.dtype.pyarrow_dtype)
-    # pandas does not choose by itself the types whose missing value is `pandas.NA`.
+    # pandas never infers the types whose missing value is `pandas.NA`.
     declares = not isinstance(series.dtype, pd.CategoricalDtype) and getattr(series.dtype, "na_value", None) is pd.NA
     return storage_type_of(nw.from_native(series, series_only=True).dtype) if declares else None
 

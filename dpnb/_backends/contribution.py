@@ -1,16 +1,16 @@
-"""Which rows of a unit count, when it has more than are allowed.
+"""Selection of the rows of a unit that count, if it has more than are allowed.
 
-The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, what the schema says of the row,
-and, for rows that are equal in all of these, a running number (equal rows are interchangeable, so it does not matter
-which of them gets which).  The choice depends on nothing but the unit's own rows: not on position, not on chance, not
-on who else is in the table.  The order is made once, before any filter: the curator's limits keep the first of all the
-unit's rows, a question's own limits the first of those that its filter left.
+The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, the columns in the schema, and, for
+rows that are equal in all of these, a running number (equal rows are interchangeable, so the assignment of the numbers
+does not matter).  The selection depends only on the unit's own rows: not on position, chance, or other units in the
+table.  The order is computed once, before any filter: the curator's limits keep the first of all the unit's rows, a
+query's own limits the first of those that pass its filter.
 
 The unit's name is hashed too because a schema may have few distinct rows: without it one kind of row would come first
-for everybody, and what is rare or late in that one order would hardly ever count.  With it, and with the running
-number, each row of a unit is as likely to count as any other.
+for every unit, and rows late in that order would hardly ever count.  With it, and with the running number, each row of
+a unit is equally likely to count.
 
-The hash uses only additions, products and remainders that fit 64 bits, so every engine can compute the same one.
+The hash uses only additions, products and remainders that fit 64 bits, so every engine can compute the same hash.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ LIMB_BITS = 16
 
 
 def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]] = ()) -> Integers:
-    """The place of each row among its unit's rows: 0 for the one that counts first.
+    """The rank of each row among its unit's rows: 0 for the row that counts first.
 
     Parameters
     ----------
     units : int64 array, shape (rows,)
-        Whose row it is, numbered 0, 1, ... up to 2**32, in any order.
+        The unit of each row, numbered 0, 1, ... up to 2**32, in any order.
     names : int64 array, shape (rows,)
-        The unit's name as `label_hash` gives it.
+        The unit's name, hashed by `label_hash`.
     contents : list of int64 arrays, shape (rows,)
         The row's columns as non-negative integers below 2**33, in a fixed order.
     finer : sequence of arrays, shape (rows,)
-        What tells rows apart that are equal in `contents`; not hashed.
+        Columns that distinguish rows with equal `contents`; not hashed.
     """
     content_hash = row_hash([names, *contents])
     final_hash = row_hash([content_hash, np.zeros_like(content_hash)])  # of a row that no other one equals
@@ -72,7 +72,7 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
 def _ranks_of_alike(
     units: Integers, content_hash: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]]
 ) -> Integers:
-    """The same where rows of a unit may be equal."""
+    """Like `ranks`, where rows of a unit may be equal."""
     order = np.lexsort((*reversed(finer), *reversed(contents), content_hash, units))
     new_content = _starts(order, [units, *contents])
     final_hash = row_hash([content_hash[order], running_number(new_content)])
@@ -87,7 +87,7 @@ def _ranks_of_alike(
 def first_groups(
     units: Integers, names: Integers, groups: Integers, contents: Integers, most: int
 ) -> NDArray[np.bool_]:
-    """Which rows are in one of the first `most` groups of their unit, by the same hash; one bool a row.
+    """Which rows are in one of the first `most` groups of their unit, by the same hash; one bool for each row.
 
     Parameters
     ----------
@@ -96,20 +96,21 @@ def first_groups(
     groups : int64 array, shape (rows,)
         The row's group; the order of two groups does not depend on other units.
     contents : int64 array, shape (rows,)
-        A number for the group, to be hashed, that does not depend on other units.
+        A number for the group, to be hashed; it does not depend on other units.
     most : int
+        Maximum number of groups of a unit.
     """
     order = np.lexsort((groups, units))
     first = starts_of([units[order], groups[order]])
-    place = order[first]
-    chosen = ranks(units[place], names[place], [contents[place]]) < most
+    index = order[first]
+    chosen = ranks(units[index], names[index], [contents[index]]) < most
     kept = np.empty(len(units), np.bool_)
     kept[order] = np.repeat(chosen, np.diff(np.r_[first, len(order)]))
     return kept
 
 
 def first_in_groups(units: Integers, groups: Integers, rank: Integers, most: int) -> NDArray[np.bool_]:
-    """Which rows are among the first `most` of their unit in their group, by `rank`; one bool a row."""
+    """Which rows are among the first `most` of their unit in their group, by `rank`; one bool for each row."""
     order = np.lexsort((rank, groups, units))
     first = np.empty(len(units), np.bool_)
     first[order] = running_number(_starts(order, [units, groups])) < most
@@ -119,7 +120,7 @@ def first_in_groups(units: Integers, groups: Integers, rank: Integers, most: int
 def label_hash(name: Any) -> int:
     """A unit's name as an integer from 0 to 2**60 - 1, the same on every engine.
 
-    A whole number is itself (so is a float that holds one, as when pandas meets a null); of anything else the first 15
+    An integer hashes to itself (also a float without a fraction, as pandas makes beside a null); anything else to 15
     hexadecimal digits of the MD5 of its text, which every engine has, and which need not be secret here.
     """
     name = plain(name)
@@ -144,13 +145,13 @@ def row_hash(columns: list[Integers]) -> Integers:
 
 
 def remainder(numbers: Integers) -> Integers:
-    """What division by the prime leaves of integers from 0 to 2**62."""
+    """The remainder of integers from 0 to 2**62 modulo the prime."""
     numbers = _folded(_folded(numbers))
     return np.asarray(numbers - PRIME * (numbers >= PRIME))
 
 
 def _folded(numbers: Integers) -> Integers:
-    """Smaller integers that leave the same: of a prime that is one less than a power of two, digits add up."""
+    """Smaller integers with the same remainder: the prime is one less than a power of two, so digits add up."""
     high = numbers >> PRIME_BITS
     high += numbers & PRIME
     return high
@@ -162,7 +163,7 @@ def starts_of(keys: list[NDArray[Any]]) -> Integers:
 
 
 def _starts(order: Integers, keys: list[NDArray[Any]]) -> NDArray[np.bool_]:
-    """Where, along `order`, a run of equal keys begins."""
+    """Whether, along `order`, a run of equal keys begins."""
     starts = np.zeros(len(order), np.bool_)
     starts[:1] = True
     for key in keys:
@@ -171,6 +172,6 @@ def _starts(order: Integers, keys: list[NDArray[Any]]) -> NDArray[np.bool_]:
 
 
 def running_number(starts: NDArray[np.bool_]) -> Integers:
-    """0, 1, 2, ... from each start on."""
-    places = np.arange(len(starts))
-    return places - np.maximum.accumulate(np.where(starts, places, 0))
+    """0, 1, 2, ... counted from each start."""
+    indices = np.arange(len(starts))
+    return indices - np.maximum.accumulate(np.where(starts, indices, 0))

@@ -1,8 +1,8 @@
-"""Expressions over the rows of a table: what every backend does alike, by `dpnb._plan.expressions.rules`.
+"""Evaluation of expressions for the rows of a table, common to all backends; by `dpnb._plan.expressions.rules`.
 
-It is total: whatever a row holds, the result of every step is a value within its bounds, or nothing.  A number (dates
-among them) is a value or nothing, a category is a code, -1 for nothing, and a condition is two masks, where it is true
-and where it is false.  A backend says in its own library how these are held, and each step of its own.
+It is total: whatever a row holds, the result of every step is a value within its bounds, or missing.  A number (or
+date) is a value or missing, a category is a code, -1 if missing, and a condition is two masks, where it is true and
+where it is false.  A backend defines how its library represents these, and the elementary steps.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from dpnb._plan.expressions.rules import is_never_null, is_rounded, step_of
 from dpnb._plan.schema import Key, iso_time, seconds_of, text_of
 
 B = TypeVar("B")
-"""What holds a mask."""
+"""Type of a mask."""
 N = TypeVar("N")
-"""What holds numbers."""
+"""Type of a column of numbers."""
 C = TypeVar("C")
-"""What holds codes."""
+"""Type of a column of codes."""
 
 NumberStep = Arithmetic | Clip | Apply | Round | ExtractDatePart
 Comparing = Callable[[Any, Any], Any]
@@ -60,16 +60,16 @@ COMPARE: dict[str, Comparing] = {
 
 
 class BooleanColumn(NamedTuple, Generic[B]):
-    """Where it is true and where it is false; a row in neither lacks what the condition asks about."""
+    """Where a condition is true and where it is false; in other rows it is missing."""
 
     true: B
     false: B
 
 
 class Evaluation(ABC, Generic[B, N, C]):
-    """The rows of one table, for the expressions of one question; each expression is computed once."""
+    """The rows of one table, for the expressions of one query; each expression is computed once."""
 
-    # --- how values are held, and what each library does in its own way ----------------------------------------------
+    # --- representation and elementary steps of each library ----------------------------------------------------------
 
     @property
     @abstractmethod
@@ -83,26 +83,26 @@ class Evaluation(ABC, Generic[B, N, C]):
 
     @abstractmethod
     def both(self, left: B, right: B) -> B:
-        """Where both are true; costs nothing where one is `everywhere`."""
+        """Where both are true; free if one is `everywhere`."""
 
     @abstractmethod
     def kind(self, node: Expression) -> Dtype:
-        """What the expression gives."""
+        """The type of the expression."""
 
     @abstractmethod
     def looked_up(self, node: Lookup) -> C:
-        """The place in `keys` of each row's key; -1 for a key that is not there.  Level by level."""
+        """The index in `keys` of each row's key; -1 for any other key.  Level by level."""
 
     @abstractmethod
     def translated(self, codes: C, to: list[int]) -> C:
-        """Codes as those of another list; -1 stays."""
+        """Codes translated to those of another list; -1 stays."""
 
     @abstractmethod
     def _once(self, what: str, node: Expression, compute: Callable[[Any], Any]) -> Any: ...
 
     @abstractmethod
     def _settled(self, mask: B) -> B:
-        """A mask that is used more than once."""
+        """A mask, materialised because it is used more than once."""
 
     @abstractmethod
     def _number_column(self, name: str) -> N: ...
@@ -131,20 +131,20 @@ class Evaluation(ABC, Generic[B, N, C]):
         """1 where it is true, 0 where it is false."""
 
     @abstractmethod
-    def _numbers_at(self, places: C, values: Sequence[float | None]) -> N:
-        """The number at each place of a list; nothing for None and for -1."""
+    def _numbers_at(self, indices: C, values: Sequence[float | None]) -> N:
+        """The number at each index of a list; missing for None and for -1."""
 
     @abstractmethod
     def _steps_at(self, numbers: N, low: int, high: int, step: int) -> C:
-        """How many steps above `low`, where that is not above `high`."""
+        """The number of steps above `low`; -1 above `high`."""
 
     @abstractmethod
     def _within(self, numbers: N, kind: Numeric) -> N:
-        """What was rounded, within its bounds."""
+        """Rounded numbers, clamped to their bounds."""
 
     @abstractmethod
     def _step(self, node: NumberStep, number: N, other: N | None = None) -> N:
-        """What a step makes of its arguments; nothing where one of them is nothing."""
+        """The result of a step; missing where an argument is missing."""
 
     @abstractmethod
     def _filled(self, numbers: N, value: float) -> N: ...
@@ -160,7 +160,7 @@ class Evaluation(ABC, Generic[B, N, C]):
 
     @abstractmethod
     def _bins(self, numbers: N, edges: tuple[float, ...], right: bool) -> C:
-        """The place of the bin that each number falls into; see `Cut`."""
+        """The index of the bin of each number; see `Cut`."""
 
     @abstractmethod
     def _same(self, left: B, right: B) -> B: ...
@@ -181,12 +181,12 @@ class Evaluation(ABC, Generic[B, N, C]):
 
     @abstractmethod
     def _is_key(self, node: IsIn) -> B:
-        """Whether the value is one of these, of numbers, texts, categories or conditions."""
+        """Whether the value is one of these; for numbers, strings, categories or conditions."""
 
-    # --- what all do alike -------------------------------------------------------------------------------------------
+    # --- common to all libraries --------------------------------------------------------------------------------------
 
     def present(self, node: Expression) -> B:
-        """Where the expression gives something."""
+        """Where the expression is not missing."""
         if is_never_null(node):
             return self.everywhere
         kind = self.kind(node)
@@ -199,11 +199,11 @@ class Evaluation(ABC, Generic[B, N, C]):
         return self._text_there(column_name(node)) if isinstance(kind, String) else self._there(self.numbers(node))
 
     def numbers(self, node: Expression) -> N:
-        """A number, a point in time or a span of time.  A condition is 1 or 0."""
+        """Numbers, points in time or durations.  A condition is 1 or 0."""
         return self._once("numbers", node, self._numbers)  # type: ignore[no-any-return]
 
     def codes(self, node: Expression) -> C:
-        """The place of each row's value in what `kind` lists; -1 for nothing."""
+        """The index of each row's value among the values of its type; -1 if missing."""
         return self._once("codes", node, self._codes)  # type: ignore[no-any-return]
 
     def truth(self, node: Expression) -> BooleanColumn[B]:
@@ -211,7 +211,7 @@ class Evaluation(ABC, Generic[B, N, C]):
         return self._once("truth", node, self._truth)  # type: ignore[no-any-return]
 
     def level_codes(self, node: Expression) -> tuple[C, int]:
-        """The place of each row's value among the public ones, -1 for none; and how many there are."""
+        """The index of each row's value among the public ones, -1 for none; and their number."""
         kind = self.kind(node)
         if isinstance(kind, Categorical):
             return self.codes(node), len(kind.values)
@@ -227,8 +227,8 @@ class Evaluation(ABC, Generic[B, N, C]):
             return self._numbers_of(self.truth(node))
         if isinstance(node, Column):
             return self._number_column(node.name)
-        found = self._computed(node)
-        return self._within(found, kind) if isinstance(kind, Numeric) and is_rounded(node) else found
+        numbers = self._computed(node)
+        return self._within(numbers, kind) if isinstance(kind, Numeric) and is_rounded(node) else numbers
 
     def _computed(self, node: Expression) -> N:
         match node:
@@ -250,7 +250,7 @@ class Evaluation(ABC, Generic[B, N, C]):
         raise TypeError(type(node).__name__)
 
     def _side(self, node: Expression) -> N:
-        """An operand; a text among numbers is a date."""
+        """An operand; a string among numbers is a date."""
         if isinstance(node, Literal):
             kind = Timestamp(0, 0) if isinstance(node.value, str) else self.kind(node)
             return self._constant(_number(node.value, kind))
@@ -287,7 +287,7 @@ class Evaluation(ABC, Generic[B, N, C]):
         return self.translated(self.codes(node), [values.index(value) for value in own])
 
     def _truth(self, node: Expression) -> BooleanColumn[B]:
-        """Kleene's logic: what is not known is neither true nor false."""
+        """Kleene's logic: a missing condition is neither true nor false."""
         a: Any
         b: Any
         match node:
@@ -301,8 +301,8 @@ class Evaluation(ABC, Generic[B, N, C]):
                 a = self.truth(inner)
                 return BooleanColumn(a.false, a.true)
             case IsNull(inner):
-                there: Any = self.present(inner)
-                return BooleanColumn(~there, there)
+                present: Any = self.present(inner)
+                return BooleanColumn(~present, present)
             case Literal(value):
                 return (
                     BooleanColumn(self.everywhere, self.nowhere)
@@ -354,7 +354,7 @@ def _number(value: Key, kind: Dtype) -> float:
 
 
 def column_name(node: Expression) -> str:
-    """Texts come from columns alone: no expression makes a text."""
+    """The name of a string column: no other expression is a string."""
     if not isinstance(node, Column):
         raise TypeError(type(node).__name__)
     return node.name

@@ -1,4 +1,4 @@
-"""Work on rows, so that nothing but its result comes out."""
+"""Run work on rows so that only its result is observable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 def run_guarded(
     work: Callable[[], T], message: str, *, interrupted: str = "", told: type[DpnbError] | tuple[()] = ()
 ) -> T:
-    """Run `work`; whatever it raises becomes one constant `ExecutionError`, and an interrupt a plain interrupt.
+    """Run `work`; any error becomes one constant `ExecutionError`, and an interrupt a plain interrupt.
 
     This holds for every `BaseException`: a panic of polars is not an `Exception`, and neither is a `SystemExit` from a
     function that the curator's plan calls; both may quote a value.
@@ -25,27 +25,27 @@ def run_guarded(
     ----------
     work : callable
     message : str
-        Of the error.
+        Message of the error.
     interrupted : str
-        What an interrupt says; nothing if left out.
+        Message of an interrupt; empty by default.
     told : type, optional
-        An error that may say what it says, since it never quotes rows.
+        A class of errors whose message is kept, since it never quotes rows.
 
     Raises
     ------
     ExecutionError
-        With `message`, whatever went wrong.
+        With `message`, for any other error.
     KeyboardInterrupt
-        A new one, with `interrupted` alone, whatever the original said.
+        A new one, with only `interrupted` as its message.
     """
     kind: type[BaseException] = ExecutionError
-    said: tuple[Any, ...] = (message,)
+    arguments: tuple[Any, ...] = (message,)
     try:
         return work()
     except KeyboardInterrupt:
-        kind, said = KeyboardInterrupt, (interrupted,) if interrupted else ()
+        kind, arguments = KeyboardInterrupt, (interrupted,) if interrupted else ()
     except told as error:
-        kind, said = type(error), error.args
-    except BaseException:  # noqa: BLE001, S110  (what it says may quote rows)
+        kind, arguments = type(error), error.args
+    except BaseException:  # noqa: BLE001, S110  (its message may quote rows)
         pass
-    raise kind(*said)
+    raise kind(*arguments)

@@ -1,4 +1,4 @@
-"""Work on rows under settings of our own: what an analyst has set for warnings must not decide whether it fails.
+"""Fixed numeric settings for work on rows: an analyst's warning settings must not decide whether it fails.
 
 ``numpy.seterr(all="raise")`` or ``warnings.simplefilter("error")`` would turn an overflow in one row into an error, and
 ``numpy.seterr(all="print")`` would print a line for it in the notebook.
@@ -16,7 +16,7 @@ import numpy as np
 _lock = threading.RLock()
 _inside: list[object] = []
 _filters: list[warnings.catch_warnings[None]] = []
-"""What restores the filters that were set before the first of several blocks; empty while there is none."""
+"""Restores the filters that were set before the first of several blocks; empty outside of them."""
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def isolated_numeric_settings() -> Iterator[None]:
     """Ignore warnings and floating-point errors during the block; also a decorator.
 
     Warning filters belong to the whole process, and blocks in several threads need not end in the order in which they
-    began: work that an interrupt left behind ends later than the question.  So the first block sets the filters, and
+    began: work that an interrupt left behind ends later than the query.  So the first block sets the filters, and
     the last one to end restores them.
     """
     block = object()
@@ -40,7 +40,7 @@ def isolated_numeric_settings() -> Iterator[None]:
             yield
     finally:
         with _lock:
-            if block in _inside:  # an interrupt may come before that
+            if block in _inside:  # an interrupt may come before it was added
                 _inside.remove(block)
             if _filters and not _inside:
                 _filters.pop().__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""What a session asks of its tables, wherever their rows are."""
+"""The interface between a session and its tables, wherever their rows are."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Units = dict[str, PrivacyUnit]
 
 
 class TableBackend(Protocol):
-    """The tables of one session.  A private value: everything it returns is private until there is noise on it."""
+    """The tables of one session.  A private value: everything it returns is private until noise is added."""
 
     def refuse(self, query: LinearQuery) -> None:
-        """Refuse, when a question is written, what cannot be asked where the rows are.
+        """Refuse, when a query is built, what this backend cannot compute.
 
         Raises
         ------
@@ -32,7 +32,7 @@ class TableBackend(Protocol):
         ...
 
     def refuse_individual(self, mode: OnExhausted) -> None:
-        """Refuse, when a session is made, to keep what each unit has spent.
+        """Refuse individual accounting, when a session is made, if this backend cannot offer it.
 
         Raises
         ------
@@ -41,33 +41,33 @@ class TableBackend(Protocol):
         ...
 
     def settle(self) -> None:
-        """Wait until what an interrupt left behind has ended; called before any charge that needs rows."""
+        """Wait until interrupted work has ended; called before any charge that needs rows."""
         ...
 
     def files(self) -> str | None:
-        """A digest that identifies the files that are read, unchanged; None if there are none to identify."""
+        """A digest that identifies the files that are read and their state; None if there are none."""
         ...
 
     def sums(self, query: LinearQuery) -> Sums:
-        """The exact sums of a question, shape (measured cells * slots,)."""
+        """The exact sums of a query, shape (measured cells * slots,)."""
         ...
 
     def groups(self, query: LinearQuery) -> Groups:
-        """Every group that some unit has, in an order that no row decides."""
+        """Every group that some unit has, in an order that does not depend on rows."""
         ...
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> UnitBudgets:
-        """What each unit has to spend, before anything was spent."""
+        """The budgets of all units, before any charge."""
         ...
 
 
 class UnitBudgets(Protocol):
-    """What each unit has spent: one value, which a question replaces by another.  SENSITIVE: never shown."""
+    """The budgets of all units: an immutable value, which each query replaces.  SENSITIVE: never shown."""
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, Self]:
-        """What a question measures over those who can pay for it, and the unit budgets after it."""
+        """The result of a query over the units that can pay for it, and the unit budgets after it."""
         ...
 
     def after_charge(self, loss: float) -> Self:
-        """The unit budgets after everybody was charged the same."""
+        """The unit budgets after the same charge to every unit."""
         ...

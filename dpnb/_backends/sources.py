@@ -1,6 +1,6 @@
-"""Tables by their names, and the joins and parts of them that were asked about.
+"""Tables by name, and the joins and parts of them that queries use.
 
-Each is made once and kept; a join holds no rows, but is a plan of the engine, or
+Each is made once and kept; a join holds no rows: it is a plan of the engine, or
 `dpnb._backends.memory.join_pairs.JoinedRows`.
 """
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class SourceResolver(NotCopyable, ABC, Generic[R]):
-    """Rows in one place.
+    """Tables, joins and parts of one backend.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Work of an engine in threads, one piece at a time, so that an interrupt takes effect and leaves nothing running.
+"""Work of an engine in threads, one task at a time, so that an interrupt takes effect and leaves nothing running.
 
-An engine notices an interrupt late, not at all, or as an error of its own, and its work may go on.  So the thread that
-asks only waits.  When interrupted, it leaves the work behind and has it cancelled, and the next question first waits
-until that work has ended, so that nothing is charged only to meet an engine that is still busy.
+An engine notices an interrupt late, not at all, or as an error of its own, and its work may continue.  So the calling
+thread only waits.  When interrupted, it abandons the work and has it cancelled, and the next query first waits until
+that work has ended, so that nothing is charged while the engine is still busy.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _all: weakref.WeakSet[BackgroundRunner] = weakref.WeakSet()
 
 
 class Cancelled(Exception):  # noqa: N818
-    """The work was left behind; nothing handles this exception."""
+    """The work was abandoned; nothing handles this exception."""
 
 
 def is_stopped() -> bool:
-    """Whether this thread does work that was left behind."""
+    """Whether this thread runs work that was abandoned."""
     task: _BackgroundTask | None = getattr(_here, "task", None)
     return task is not None and task.stopped
 
 
 def refuse_stopped() -> None:
-    """End work that was left behind; called between its steps."""
+    """End work that was abandoned; called between its steps."""
     if is_stopped():
         raise Cancelled
 
 
 class BackgroundRunner:
-    """The threads in which the work of one engine is done.
+    """The threads that run the work of one engine.
 
-    One task at a time, even if several threads ask: a connection of DuckDB refuses a second call, and an interrupt
-    reaches everything that polars is doing in the process.
+    One task at a time, even if several threads call it: a connection of DuckDB refuses a second call, and an interrupt
+    affects everything that polars is doing in the process.
     """
 
     def __init__(self) -> None:
@@ -54,10 +54,10 @@ class BackgroundRunner:
         _all.add(self)
 
     def _begin(self) -> None:
-        self._tasks: list[_BackgroundTask] = []  # in the order in which they are done; those that ended may remain
+        self._tasks: list[_BackgroundTask] = []  # in the order in which they run; those that ended may remain
 
     def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None) -> T:
-        """The result of `work`, done in a thread of its own after all work that was given before has ended.
+        """The result of `work`, run in a separate thread after all earlier work has ended.
 
         Parameters
         ----------
@@ -68,16 +68,16 @@ class BackgroundRunner:
         Raises
         ------
         KeyboardInterrupt
-            The work was left behind.
+            The work was abandoned.
         """
         if getattr(_here, "task", None) is not None:
-            return work()  # a part of work that is in the background already
+            return work()  # part of work that already runs in the background
         task = _BackgroundTask(work, cancel)
         try:
-            self._tasks.append(task)  # before it begins: an interrupt may come at any moment
+            self._tasks.append(task)  # before it begins: an interrupt may come at any time
             self._wait_for(takewhile(lambda earlier: earlier is not task, list(self._tasks)))
-            found: T = task.result()
-            return found
+            result: T = task.result()
+            return result
         finally:
             if not task.ended:
                 task.stop()
@@ -85,13 +85,13 @@ class BackgroundRunner:
                 self._remove(task)
 
     def settle(self) -> None:
-        """Wait until what an interrupt left behind has ended; at once if there is nothing."""
+        """Wait until interrupted work has ended; returns at once if there is none."""
         self._wait_for(task for task in list(self._tasks) if task.stopped)
 
     def _wait_for(self, tasks: Iterable[_BackgroundTask]) -> None:
         for task in tasks:
             if task.stopped:
-                task.stop()  # once more: a second interrupt may have come before it was cancelled
+                task.stop()  # again: a second interrupt may have come before it was cancelled
             while not task.ended:
                 if task.stopped:
                     with at(Stage.WAITING):
@@ -101,28 +101,28 @@ class BackgroundRunner:
             self._remove(task)
 
     def _remove(self, task: _BackgroundTask) -> None:
-        with suppress(ValueError):  # another thread was quicker
+        with suppress(ValueError):  # another thread has removed it
             self._tasks.remove(task)
 
 
 class _BackgroundTask:
-    """One piece of work."""
+    """One task."""
 
     def __init__(self, work: Callable[[], Any], cancel: Callable[[], object] | None) -> None:
         self.stopped = False
         self._begun = False
-        self._lock = threading.Lock()  # for these two
+        self._lock = threading.Lock()  # for the two flags above
         self._work, self._cancel = work, cancel
         self._task = ThreadTask(partial(contextvars.copy_context().run, self._run))
         self._cancellers: list[ThreadTask[None]] = []
 
     def result(self) -> Any:
-        """Do it and wait for it."""
+        """Run it and wait for it."""
         self._task.start()
         return self._task.result()
 
     def stop(self) -> None:
-        """Leave it behind; if it has not begun, it never will, even if its thread begins yet."""
+        """Abandon it; if it has not begun, it never will, even if its thread begins later."""
         with self._lock:
             self.stopped = True
         if self._begun and self._cancel is not None and not any(one.has_begun for one in self._cancellers):
@@ -131,7 +131,7 @@ class _BackgroundTask:
             canceller.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has ended, at most so many seconds for the work and for each attempt to cancel it."""
+        """Wait until it has ended, at most `seconds` for the work and for each attempt to cancel it."""
         self._task.wait(seconds)
         for canceller in self._cancellers:
             if canceller.has_begun:
@@ -139,7 +139,7 @@ class _BackgroundTask:
 
     @property
     def ended(self) -> bool:
-        """Whether the engine is free and nobody is cancelling: a late attempt to cancel would hit the next task."""
+        """Whether the engine is free and no cancellation is running: a late one would hit the next task."""
         return self._work_ended and not any(one.has_begun and not one.has_ended for one in self._cancellers)
 
     @property
@@ -149,7 +149,7 @@ class _BackgroundTask:
     def _run(self) -> Any:
         with self._lock:
             if self.stopped:
-                return None  # nobody waits for it
+                return None  # no thread waits for it
             self._begun = True
         _here.task = self
         return self._work()
@@ -162,7 +162,7 @@ class _BackgroundTask:
 
 
 def _forget() -> None:
-    """In a fork there are no threads, and nobody ends what they were doing."""
+    """Forget all tasks: a forked process has none of the threads."""
     for runner in _all:
         runner._begin()
 

@@ -1,15 +1,15 @@
-"""pandas verbs that build plans: lazy, immutable, and without a single row.
+"""pandas-like verbs that build plans: lazy, immutable, and without access to any row.
 
-``view``         which rows and columns are meant: what the next three share
+``view``         the rows and columns that are selected; shared by the next three
 ``frame``        a view of a private table
-``series``       one column of it, with the questions that it can be asked
+``series``       one column of a view, with its aggregations
 ``groupby``      a view split into groups
-``column_expr``  what is computed from columns: operators and functions
+``column_expr``  expressions of columns: operators and functions
 ``date_parts``   parts of a date
 ``formula``      regressions
-``lookup``       a join with a public table
-``coerce``       what an analyst writes, checked: constants, keys, bins, the columns of ``agg``
-``unsupported``  what pandas has and a private table has not
+``lookup``       join with a public table
+``coerce``       validation of the analyst's arguments: constants, keys, bins, the columns of ``agg``
+``unsupported``  pandas operations that a private table does not offer
 """
 
 from dpnb.frame.frame import Frame

@@ -1,4 +1,4 @@
-"""What an analyst writes, checked and made part of a plan."""
+"""Validation of an analyst's arguments, and their conversion to parts of a plan."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ OF_MOMENTS = ("var", "std")
 
 
 def constant(value: object, where: str) -> Key:
-    """A constant that can stand in a plan: a finite number, a truth value, a text, or a date as ISO text.
+    """A constant that a plan can hold: a finite number, a truth value, a string, or a date as an ISO string.
 
     Raises
     ------
     PlanError
-        It is none of these.
+        The value is none of these.
     """
     value = value if isinstance(value, np.datetime64) else plain(value)
     if isinstance(value, date | np.datetime64):
@@ -65,7 +65,7 @@ def constant(value: object, where: str) -> Key:
         return value
     raise PlanError(
         f"{where}: a constant is a finite number of at most 64 bits, a truth value, a str or a date; got {value!r}; "
-        "rows without a value never count, and .isna() finds them"
+        "rows without a value never count; .isna() finds them"
     )
 
 
@@ -75,7 +75,7 @@ def number(value: object, where: str) -> float:
     Raises
     ------
     PlanError
-        It is none.
+        The value is not a finite number.
     """
     checked = constant(value, where)
     if isinstance(checked, bool | str):
@@ -89,46 +89,46 @@ def listed(values: object, where: str) -> tuple[Key, ...]:
     Raises
     ------
     PlanError
-        Not a list, or with something that is no constant.
+        Not a list, or an element is not a constant.
     """
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise PlanError(f"{where}: must be a list of values, in an order that stays; got {values!r}")
-    found = tuple(constant(value, where) for value in values)
-    if not found:
+        raise PlanError(f"{where}: must be a list of values, in a fixed order; got {values!r}")
+    constants = tuple(constant(value, where) for value in values)
+    if not constants:
         raise PlanError(f"{where}: must hold at least one value; got an empty list")
-    return found
+    return constants
 
 
 def as_number(node: Expression, schema: Schema) -> Expression:
-    """An expression to be computed with: a condition counts as 1 or 0."""
+    """An expression as a number: a condition counts as 1 or 0."""
     return AsNumber(node) if isinstance(dtype_of(node, schema), Boolean) else node
 
 
 def bins(node: Expression, edges: object, labels: object, right: bool, low: float, high: float) -> Cut:
-    """Bins of a number between public edges.
+    """Bins of a numeric expression between public edges.
 
     Parameters
     ----------
     node : expression
     edges : list of float, or int
-        Ascending; infinite ends are allowed.  A whole number means as many bins of equal width between the bounds.
+        Ascending; infinite ends are allowed.  An integer is the number of bins of equal width between the bounds.
     labels : list, optional
-        One a bin; intervals as texts if left out.
+        One for each bin; by default the intervals as strings.
     right : bool
-        Whether a bin holds its upper edge.
+        Whether a bin includes its upper edge.
     low, high : float
-        Bounds of the number.
+        Bounds of the expression.
 
     Raises
     ------
     PlanError
-        The edges do not ascend, or the labels are not one a bin.
+        The edges do not ascend, or there is not one label for each bin.
     """
     count = whole_number(edges)
     if count is not None:
         if not 1 <= count <= 100_000:
             raise PlanError(f"bins: must be from 1 to 100,000; got {count}")
-        ends = [low + (high - low) * place / count for place in range(count)] + [high]
+        ends = [low + (high - low) * index / count for index in range(count)] + [high]
     elif isinstance(edges, str | bytes | Mapping | Set) or not isinstance(edges, Iterable):
         raise PlanError(f"bins: must be a number of bins, or a list of ascending edges; got {edges!r}")
     else:
@@ -152,7 +152,7 @@ def _edge(edge: object) -> float:
 
 
 def _interval(low: float, high: float, ends: list[float], right: bool, digits: str) -> str:
-    """The bin in words; the outermost edge belongs to its bin on either way of cutting."""
+    """The bin as a string; the outermost edges belong to their bins whichever side is closed."""
     start = "(" if right and low != ends[0] else "["
     end = ")" if not right and high != ends[-1] else "]"
     return f"{start}{low:{digits}}, {high:{digits}}{end}"
@@ -164,39 +164,39 @@ def quantile_levels(q: object) -> tuple[float, ...]:
     Raises
     ------
     PlanError
-        One is outside.
+        A level is outside [0, 1], or occurs twice.
     """
-    given = q if isinstance(q, Iterable) and not isinstance(q, str) else [q]
-    levels = tuple(number(level, "quantile") for level in given)
+    listed_levels = q if isinstance(q, Iterable) and not isinstance(q, str) else [q]
+    levels = tuple(number(level, "quantile") for level in listed_levels)
     if not levels or not all(0 <= level <= 1 for level in levels) or len(set(levels)) != len(levels):
         raise PlanError(f"quantile: levels must differ and lie from 0 to 1; got {q!r}; 0.5 is the median")
     return levels
 
 
 def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) -> tuple[tuple[Key, ...], ...]:
-    """The public keys of groups, as an analyst gives them: a list of keys, a table, or an answer that found them.
+    """The public keys of groups, given as a list of keys, a table, or the answer of a discovery.
 
     Raises
     ------
     PlanError
-        Not one value a level, a key twice, or one that its column cannot have.
+        A key does not have one value for each level, occurs twice, or is not a value of its column.
     """
     names = [group.name for group in by]
-    found = getattr(keys, "keys", None)
+    answer_keys = getattr(keys, "keys", None)
     rows: Iterable[Any]
-    given: Any = keys
-    if is_into_dataframe(given):
-        columns = public_columns(given, "keys")
+    source: Any = keys
+    if is_into_dataframe(source):
+        columns = public_columns(source, "keys")
         missing = [name for name in names if name not in columns]
         if missing:
             raise PlanError(f"keys: the table of keys must have the columns {names!r}; it lacks {missing!r}")
         rows = list(zip(*(columns[name] for name in names), strict=True))
-    elif isinstance(found, tuple):  # an answer
-        if list(given.names) != names:
-            raise PlanError(f"keys: the answer must have the groups {names!r}; it has {list(given.names)!r}")
-        rows = found
+    elif isinstance(answer_keys, tuple):  # an answer
+        if list(source.names) != names:
+            raise PlanError(f"keys: the answer must have the groups {names!r}; it has {list(source.names)!r}")
+        rows = answer_keys
     elif isinstance(keys, str | bytes | Mapping | Set) or not isinstance(keys, Iterable):
-        raise PlanError(f"keys: must be a list of keys, a table of them, or an answer that found them; got {keys!r}")
+        raise PlanError(f"keys: must be a list of keys, a table of keys, or the answer of .discover(); got {keys!r}")
     else:
         rows = [key if isinstance(key, tuple | list) else (key,) for key in keys]
     checked = []
@@ -213,26 +213,26 @@ def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) ->
 
 
 def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
-    """One part of a key, as its column has it."""
+    """One part of a key, as a value of its column."""
     part, kind = constant(value, "keys"), dtype_of(group.expression, schema)
     if isinstance(kind, String):
         return text_of(part) or ""
     if isinstance(kind, Timestamp | Duration):
-        raise PlanError(f"keys: {group.name!r} has dates; group by a part of them, such as .dt.year; got {part!r}")
+        raise PlanError(f"keys: {group.name!r} holds dates; group by a part of them, such as .dt.year; got {part!r}")
     possible = public_keys_of(group.expression, schema) or ()
     if part not in possible or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
         shown = ", ".join(map(repr, possible[:LISTED])) + (", ..." if len(possible) > LISTED else "")
-        raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; these are {shown}")
+        raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; its values are {shown}")
     return possible[possible.index(part)]
 
 
 def flag(value: object, name: str) -> bool:
-    """A truth value of any library.
+    """A truth value, of Python or numpy.
 
     Raises
     ------
     PlanError
-        It is none.
+        The value is not a truth value.
     """
     value = plain(value)
     if isinstance(value, bool):
@@ -241,16 +241,16 @@ def flag(value: object, name: str) -> bool:
 
 
 def public_columns(table: Any, where: str) -> dict[str, list[Any]]:
-    """A public table column by column.
+    """The columns of a public table, by name.
 
     Raises
     ------
     PlanError
-        Its columns are not named by different texts.
+        The column names are not unique strings.
     """
     names = list(table.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise PlanError(f"{where}: the public table's columns must be named by different texts; got {names!r}")
+        raise PlanError(f"{where}: the public table's column names must be unique strings; got {names!r}")
     frame = nw.from_native(table, eager_only=True)
     return {name: frame.get_column(name).to_list() for name in names}
 
@@ -262,14 +262,14 @@ Spec = tuple[str, Expression | None, str]
 
 
 def joint_aggregation(specs: Sequence[Spec], weights: Mapping[str, float]) -> tuple[JointAggregation, ColumnsView]:
-    """Several aggregations as one question: what is measured twice is measured once, with both weights.
+    """Several aggregations as one query: what two of them have in common is measured once, with both weights.
 
-    A count or mean of an expression whose moments are measured is read off those, and a count off its mean.
+    A count or mean of an expression whose moments are measured is read from those, and a count from its mean.
     """
     single: dict[str, tuple[Joinable, SingleView]] = {name: aggregation_for(verb, node) for name, node, verb in specs}
     known = {aggregation for aggregation, _ in single.values()}
     totals: dict[Joinable, float] = {}
-    placed: list[tuple[str, Joinable, SingleView]] = []
+    outputs: list[tuple[str, Joinable, SingleView]] = []
     for name, (aggregation, view) in single.items():
         node = getattr(aggregation, "column", None)
         if node is not None and isinstance(aggregation, Mean | Count) and Moments((node,)) in known:
@@ -278,22 +278,22 @@ def joint_aggregation(specs: Sequence[Spec], weights: Mapping[str, float]) -> tu
         elif node is not None and isinstance(aggregation, Count) and Mean(node) in known:
             aggregation, view = Mean(node), MeanCountView()
         totals[aggregation] = totals.get(aggregation, 0.0) + weights.get(name, 1.0)
-        placed.append((name, aggregation, view))
+        outputs.append((name, aggregation, view))
     order = sorted(totals, key=lambda aggregation: msgspec.json.encode(aggregation, order="deterministic"))
-    least = min(totals.values())
-    parts = tuple(WeightedAggregation(aggregation, totals[aggregation] / least) for aggregation in order)
+    min_weight = min(totals.values())
+    parts = tuple(WeightedAggregation(aggregation, totals[aggregation] / min_weight) for aggregation in order)
     return JointAggregation(parts), ColumnsView(
-        tuple(NamedColumn(name, order.index(which), view) for name, which, view in placed)
+        tuple(NamedColumn(name, order.index(aggregation), view) for name, aggregation, view in outputs)
     )
 
 
 def aggregation_for(verb: str, node: Expression | None) -> tuple[Joinable, SingleView]:
-    """What a verb measures, and what it reads off.
+    """The aggregation that a verb measures, and the view that reads its output.
 
     Raises
     ------
     PlanError
-        No such verb, or one that needs a column and has none.
+        There is no such verb, or it needs a column and has none.
     """
     if node is None:
         if verb == "count":

@@ -1,4 +1,4 @@
-"""What a column is to an expression: operators and row by row functions.  Lazy: an expression, not values."""
+"""Operators and row-wise functions of columns.  Lazy: they build expressions and hold no values."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "equal": lambda x, y: x == y,
     "not_equal": lambda x, y: x != y,
 }
-"""numpy's functions that mean a row by row expression."""
+"""numpy functions that translate to a row-wise expression."""
 
 
 class ColumnExpr(UnsupportedOperations):
-    """What a column is to an expression: operators and row-wise functions, each of which gives another one."""
+    """An expression of columns: its operators and row-wise functions each return another expression."""
 
     __slots__ = ("_node", "_view")
     __hash__ = None  # type: ignore[assignment]  # == builds a condition
@@ -73,8 +73,8 @@ class ColumnExpr(UnsupportedOperations):
         self._node = node
         if not small_enough(node):
             raise PlanError(
-                f"expression: must have at most {DEEPEST} levels and {LARGEST} parts; this one has more; join long "
-                "sums in pairs, and long lists of values by .isin([...])"
+                f"expression: must have at most {DEEPEST} levels and {LARGEST} parts; this one has more; group long "
+                "sums in pairs, and use .isin([...]) for long lists of values"
             )
         dtype_of(node, view.schema)
 
@@ -118,7 +118,7 @@ class ColumnExpr(UnsupportedOperations):
 
     def _compute(self, operator: Operator, other: object, *, reflected: bool = False) -> Any:
         if isinstance(other, str) and not isinstance(dtype_of(self._node, self._view.schema), Timestamp):
-            raise PlanError(f"{operator}: a column is computed with a number or another column; got {other!r}")
+            raise PlanError(f"{operator}: the other operand must be a number or another column; got {other!r}")
         schema = self._view.schema
         sides = as_number(self._node, schema), as_number(self._other(other, operator), schema)
         return self._new(Arithmetic(operator, *(sides[::-1] if reflected else sides)))
@@ -203,46 +203,46 @@ class ColumnExpr(UnsupportedOperations):
             return self._other(other, operator)
         raise PlanError(
             f"{operator}: both sides must be conditions; got {type(other).__name__}; "
-            f"put each comparison in brackets, as in (a > 1) {operator} (b < 2)"
+            f"put each comparison in parentheses, as in (a > 1) {operator} (b < 2)"
         )
 
     def __bool__(self) -> NoReturn:
         raise PlanError(
-            f"{words(self._node)}: what private rows hold is neither true nor false; join conditions with "
-            "&, | and ~ in brackets, as in (a > 1) & (b < 2), not with and, or, not or a chain like 1 < a < 2"
+            f"{words(self._node)}: the truth value of a private column is ambiguous; combine conditions with "
+            "&, | and ~ in parentheses, as in (a > 1) & (b < 2), not with and, or, not or a chain like 1 < a < 2"
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **arguments: Any) -> Any:
-        found = UFUNCS.get(ufunc.__name__)
-        if method != "__call__" or arguments or found is None:
+        translation = UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or arguments or translation is None:
             raise UnsupportedError(
-                f"numpy.{ufunc.__name__}({self._said()}): is not offered; of numpy's functions these are: log1p, exp, "
-                "absolute, sqrt, square, and the operators; .round() and .clip() are verbs of the column"
+                f"numpy.{ufunc.__name__}({self._said()}): is not offered; the numpy functions offered are log1p, exp, "
+                "absolute, sqrt, square and the operators; .round() and .clip() are methods of the column"
             )
         if isinstance(inputs[0], ColumnExpr):
-            return found(*inputs)
+            return translation(*inputs)
         swapped = {"subtract": "__rsub__", "true_divide": "__rtruediv__", "divide": "__rtruediv__"}
         mirrored = {"greater": "__lt__", "greater_equal": "__le__", "less": "__gt__", "less_equal": "__ge__"}
         verb = {**swapped, **mirrored}.get(ufunc.__name__)
         left = np.asarray(inputs[0])
         if left.ndim:
-            raise UnsupportedError(f"{self._said()}: is computed with one number, not with an array")
-        return getattr(self, verb)(left.item()) if verb else found(self, left.item())
+            raise UnsupportedError(f"{self._said()}: the other operand must be a single number; got an array")
+        return getattr(self, verb)(left.item()) if verb else translation(self, left.item())
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
         raise UnsupportedError(
-            f"numpy.{function.__name__}({self._said()}): is not offered; ask the column itself, as in .mean(), .sum() "
+            f"numpy.{function.__name__}({self._said()}): is not offered; use the column's own .mean(), .sum() "
             "or .quantile(), and release it"
         )
 
-    # --- row by row --------------------------------------------------------------------------------------------
+    # --- row-wise functions ------------------------------------------------------------------------------------
 
     def abs(self) -> Any:
         """The absolute value."""
         return self._new(Apply("abs", as_number(self._node, self._view.schema)))
 
     def log1p(self) -> Any:
-        """The natural logarithm of one more; also ``numpy.log1p(column)``."""
+        """The natural logarithm of one plus the value; also ``numpy.log1p(column)``."""
         return self._new(Apply("log1p", as_number(self._node, self._view.schema)))
 
     def exp(self) -> Any:
@@ -250,14 +250,14 @@ class ColumnExpr(UnsupportedOperations):
         return self._new(Apply("exp", as_number(self._node, self._view.schema)))
 
     def round(self, decimals: int = 0) -> Any:
-        """Rounded, halves to even; with no decimals the values can be groups."""
+        """The value rounded, halves to even; without decimals the values can be used as groups."""
         places = whole_number(decimals)
         if places is None or not -15 <= places <= 15:
             raise PlanError(f"round: decimals must be a whole number from -15 to 15; got {decimals!r}")
         return self._new(Round(self._node, places))
 
     def clip(self, lower: float | None = None, upper: float | None = None) -> Any:
-        """The value, or the nearer limit; the result is bounded by the limits."""
+        """The value limited to [lower, upper]; the result has these bounds."""
         low, high = (None if limit is None else number(limit, "clip") for limit in (lower, upper))
         return self._new(Clip(as_number(self._node, self._view.schema), low, high))
 
@@ -275,23 +275,23 @@ class ColumnExpr(UnsupportedOperations):
         return self._new(IsIn(self._node, listed(ordered, "isin")))
 
     def isna(self) -> Any:
-        """Whether there is nothing that counts: a null, or what the schema cannot use."""
+        """Whether the value is missing: a null, or a value that the schema excludes."""
         return self._new(IsNull(self._node))
 
     def notna(self) -> Any:
-        """Whether there is something that counts."""
+        """Whether the value is not missing."""
         return self._new(Not(IsNull(self._node)))
 
     def fillna(self, value: object) -> Any:
-        """The value, or a constant where there is nothing."""
+        """The value, or a constant where it is missing."""
         return self._new(FillNull(self._node, constant(value, "fillna")))
 
     def where(self, cond: object, other: object) -> Any:
-        """The value where the condition is true, `other` where it is false, nothing where it is neither."""
+        """The value where the condition is true, `other` where it is false, missing where the condition is missing."""
         return self._new(Where(self._column(cond, "where"), self._node, self._other(other, "where")))
 
     def mask(self, cond: object, other: object) -> Any:
-        """The value where the condition is false, `other` where it is true, nothing where it is neither."""
+        """The value where the condition is false, `other` where it is true, missing where the condition is missing."""
         return self._new(Where(Not(self._column(cond, "mask")), self._node, self._other(other, "mask")))
 
     def astype(self, dtype: object) -> Any:
@@ -300,7 +300,7 @@ class ColumnExpr(UnsupportedOperations):
             raise PlanError(f"astype: only float and int are offered; got {dtype!r}; types come from the schema")
         kind = dtype_of(self._node, self._view.schema)
         if dtype in (int, "int", "int64") and isinstance(kind, Numeric) and not kind.whole:
-            raise PlanError(f"astype(int): {words(self._node)} has fractions; .round() or // 1 makes whole numbers")
+            raise PlanError(f"astype(int): {words(self._node)} has fractions; use .round() or // 1 for whole numbers")
         return self._new(self._node if isinstance(kind, Numeric) else AsNumber(self._node))
 
     @property
@@ -313,7 +313,7 @@ class ColumnExpr(UnsupportedOperations):
 
 
 def node_of(view: TableView[Any], one: object, verb: str) -> Expression:
-    """The expression of a column that is given by name or as a column of the same rows."""
+    """The expression of a column, given by name or as a column of the same rows."""
     if not isinstance(one, ColumnExpr):
         return view.column(one)
     view.refuse_other_rows(one._view, one, verb)
@@ -326,21 +326,21 @@ def filtered(view: TableView[Q], condition: ColumnExpr) -> TableView[Q]:
     Raises
     ------
     PlanError
-        It is no condition, or is of other rows.
+        It is not a condition, or has other rows.
     """
     node = node_of(view, condition, "df[mask]")
     if not isinstance(dtype_of(node, view.schema), Boolean):
-        raise PlanError(f"df[{words(node)}]: rows are chosen by a condition, such as df['x'] > 1")
+        raise PlanError(f"df[{words(node)}]: rows are selected by a condition, such as df['x'] > 1")
     return view.filtered(node)
 
 
 def groups_of(view: TableView[Any], by: object) -> tuple[GroupLevel, ...]:
-    """The levels of groups: each by its name in the view.
+    """The levels of groups, each with its name in the view.
 
     Raises
     ------
     PlanError
-        There is no level, or no such column.
+        No level is given, or there is no such column.
     """
     levels = by if isinstance(by, list) else [by]
     if not levels:
@@ -351,7 +351,7 @@ def groups_of(view: TableView[Any], by: object) -> tuple[GroupLevel, ...]:
 
 
 def listed_keys(view: TableView[Any], by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
-    """The public keys that are given for groups, None for all of them.
+    """The public keys of groups, checked; None for all of them.
 
     Raises
     ------
@@ -359,6 +359,6 @@ def listed_keys(view: TableView[Any], by: tuple[GroupLevel, ...], keys: object) 
         The groups are not public, or a key is not one of them.
     """
     listed = None if keys is None else group_key_table(keys, by, view.schema)
-    # A plan of a count is checked like any other: columns, and that the groups are public.
+    # Checking the plan of a count checks the columns, and that the groups are public.
     check_plan(Plan(aggregation_for("count", None)[0], None, by, listed, source=view.source), view.schema)
     return listed

@@ -1,4 +1,4 @@
-"""The parts of a date column: what ``.dt`` gives."""
+"""The parts of a date column: what ``.dt`` returns."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class DateParts(UnsupportedOperations):
 
     @property
     def days(self) -> Any:
-        """Whole days of a difference of dates, downward."""
+        """Whole days of a difference of dates, rounded down."""
         return self._part("days")
 
     def total_seconds(self) -> Any:
-        """Whole seconds of a difference of dates, downward."""
+        """Whole seconds of a difference of dates, rounded down."""
         return self._part("seconds")

@@ -1,4 +1,4 @@
-"""A regression as an analyst writes it, of the columns of a view."""
+"""Models and measurements of regressions on the columns of a view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpnb.frame.view import TableView
 def model_of(
     outcome: Expression, on: list[Expression], family: object, view: TableView[Any]
 ) -> tuple[RegressionModel, tuple[str, ...]]:
-    """A checked model, and what its terms are called: the intercept first, then numbers, then categories.
+    """A checked model, and the names of its terms: the intercept first, then numbers, then categories.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def model_of(
     on : list of expression
     family : str
     view : TableView
-        Whose columns these are.
+        The view that has these columns.
 
     Raises
     ------
     PlanError
-        No such family, or columns that do not go with it.
+        There is no such family, or the columns do not fit it.
     """
     if family not in FAMILIES:
         raise PlanError(f"fit: family must be one of {', '.join(map(repr, FAMILIES))}; got {family!r}")
@@ -53,21 +53,21 @@ def regression_of(nodes: list[Expression], view: TableView[Any]) -> tuple[Moment
     Raises
     ------
     PlanError
-        A column is named twice, or there is one alone.
+        A column is named twice, or there is only one.
     """
     if len(nodes) < 2 or len(set(nodes)) != len(nodes):
-        raise PlanError("regress: on= must name at least one column, and each column may stand once")
+        raise PlanError("regress: on= must name at least one column, and each column at most once")
     outcome, on = as_number(nodes[0], view.schema), nodes[1:]
     categories = [node for node in on if isinstance(dtype_of(node, view.schema), Categorical | Boolean)]
     numbers = [outcome, *(node for node in on if node not in categories)]
     labels = (view.name_of(outcome), *(term for node in on for term in _terms(node, view)))
-    # In an order of their own: correlations and other regressions of the same columns share the measurement.
+    # Sorted, so that correlations and other regressions of the same columns share the measurement.
     columns, indicators = tuple(sorted(numbers, key=words)), tuple(sorted(categories, key=words))
-    places = tuple((*columns, *indicators).index(node) for node in (outcome, *on))
-    return Moments(columns, indicators), MomentsView("regression", places, labels)
+    indices = tuple((*columns, *indicators).index(node) for node in (outcome, *on))
+    return Moments(columns, indicators), MomentsView("regression", indices, labels)
 
 
 def _terms(node: Expression, view: TableView[Any]) -> list[str]:
-    """What the terms of one column are called: one for each category but the first."""
+    """The names of the terms of one column: one for each category except the first."""
     name, kind = view.name_of(node), dtype_of(node, view.schema)
     return [f"{name} == {value!r}" for value in kind.values[1:]] if isinstance(kind, Categorical) else [name]

@@ -21,7 +21,7 @@ from dpnb.frame.view import Q, TableView
 
 
 class Frame(UnsupportedOperations, Generic[Q]):
-    """A view of the private table, used like a pandas DataFrame.  Every verb gives a new view or a question.
+    """A view of the private table, used like a pandas DataFrame.  Every verb returns a new view or a query.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         return list(self._view.columns)
 
     def __getitem__(self, key: Any) -> Any:
-        """A column by name, a view of some columns, or the rows for which a condition is true."""
+        """Return a column by name, a view of some columns, or the rows for which a condition is true."""
         if isinstance(key, ColumnExpr):
             return Frame(filtered(self._view, key))
         if isinstance(key, list):
@@ -50,16 +50,16 @@ class Frame(UnsupportedOperations, Generic[Q]):
         return Series(self._view, self._view.column(key))
 
     def assign(self, **columns: Any) -> Frame[Q]:
-        """Add columns: expressions of columns, constants, or functions of the view that give one, as in pandas.
+        """Add columns: expressions of columns, constants, or functions of the view that return one, as in pandas.
 
         Raises
         ------
         PlanError
-            A column has no meaning, or comes from another table.
+            An expression is invalid, or comes from another table.
         """
         view = self
-        for name, given in columns.items():
-            value = given(view) if callable(given) and not isinstance(given, ColumnExpr) else given
+        for name, argument in columns.items():
+            value = argument(view) if callable(argument) and not isinstance(argument, ColumnExpr) else argument
             is_column = isinstance(value, ColumnExpr)
             node = node_of(self._view, value, "assign") if is_column else literal(value, f"assign: {name}")
             view = view._with(assigned={**view._view.columns, name: node})
@@ -73,12 +73,12 @@ class Frame(UnsupportedOperations, Generic[Q]):
         max_rows_per_group: int | None = None,
         max_norm_per_unit: float | None = None,
     ) -> Frame[Q]:
-        """Let less of each unit count, for less noise; see `Session` for what each limit means.
+        """Tighten the contribution bounds of each unit, for less noise; see `Session` for the meaning of each bound.
 
         Raises
         ------
         SchemaError
-            A limit is out of its range.
+            A bound is out of range.
         """
         limits = bounds_from(
             rows=max_rows_per_unit,
@@ -100,74 +100,74 @@ class Frame(UnsupportedOperations, Generic[Q]):
         Parameters
         ----------
         right : view or data frame
-            A view of another of the session's tables: every pair of rows that one unit has in both.  A table, or a
-            part of it, can be in a join once, and a unit may have at most 10,000 pairs by ``max_rows_per_unit`` of the
-            tables.  Or a public table with one row for each key: its other columns are added, with bounds and
-            categories taken from it.
+            A view of another table of the session: the result has every pair of rows that one unit has in both.  A
+            table, or a part of it, can occur in a join only once, and the ``max_rows_per_unit`` of the tables may allow
+            a unit at most 10,000 pairs.  Or a public table with one row for each key: its other columns are added, with
+            bounds and categories taken from it.
         on : str or list of str
             The privacy unit, or the key columns.
         how : str
             ``"inner"``, or for a public table also ``"left"``.
         suffixes : pair of str
-            For columns that both have.
+            Appended to the names of columns that both tables have.
 
         Raises
         ------
         PlanError
-            The join is not of one of these kinds, a table would be joined with itself, or the keys of the public table
+            The join is not of one of these kinds, would join a table with itself, or the keys of the public table
             are not unique.
         """
-        given: Any = suffixes
-        if not isinstance(given, tuple | list) or [type(suffix) for suffix in given] != [str, str]:
-            raise PlanError(f"merge: suffixes must be two texts, such as ('_x', '_y'); got {given!r}")
-        suffixes = (given[0], given[1])
+        pair: Any = suffixes
+        if not isinstance(pair, tuple | list) or [type(suffix) for suffix in pair] != [str, str]:
+            raise PlanError(f"merge: suffixes must be two strings, such as ('_x', '_y'); got {pair!r}")
+        suffixes = (pair[0], pair[1])
         view = self._view
         if isinstance(right, Frame):
             return Frame(view.joined(right._view, on, how, suffixes))
-        columns, found = looked_up(right, on, how, view.columns, suffixes, view.schema)
-        return Frame(replace(view if found is None else view.filtered(found), assigned=columns))
+        columns, key_matches = looked_up(right, on, how, view.columns, suffixes, view.schema)
+        return Frame(replace(view if key_matches is None else view.filtered(key_matches), assigned=columns))
 
     # --- groups ------------------------------------------------------------------------------------------------
 
     def groupby(self, by: Any, keys: object = None) -> GroupBy[Q]:
-        """Ask a question of each group; groups without rows are answered too.
+        """Split the view into groups, to aggregate each; groups without rows are included.
 
         Parameters
         ----------
         by : str, column, or list of them
             Columns of public values: declared categories, conditions, bins of `dpnb.cut`, parts of dates, rounded
-            numbers; texts with `keys`.
+            numbers; string columns with `keys`.
         keys : list, data frame or answer, optional
-            The public groups; left out, every combination of the public values.  A list of keys (tuples for several
+            The public groups; by default every combination of the public values.  A list of keys (tuples for several
             columns), a table with the columns of `by`, or the answer of `discover`.
 
         Raises
         ------
         PlanError
-            No such column, or its values are not public.
+            There is no such column, or its values are not public.
         """
         groups = groups_of(self._view, by)
         return GroupBy(self._view, groups, listed_keys(self._view, groups, keys))
 
     def discover(self, by: Any, *, discovery_delta: object = None) -> Q:
-        """Find the groups that enough privacy units have, privately: their keys, and how many units each.
+        """Find the groups that contain enough privacy units: their keys, and the number of units in each.
 
-        A group that one unit alone has is found with probability at most delta, which is taken from the budget's
-        ``discovery_delta`` (a tenth of it, unless given).
+        This is differentially private partition selection.  A group with a single unit is found with probability at
+        most delta, which is taken from the budget's ``discovery_delta`` (a tenth of it by default).
 
-        The interval of a group's number covers given that the group was named, however small it is, and the estimate is
-        as often too high as too low.  With ``simultaneous=True`` the intervals of all named groups hold at once.
+        The interval of a group's number of units is valid conditionally on the group being found, however small it is,
+        and the estimate is median-unbiased.  With ``simultaneous=True`` the intervals of all groups found hold at once.
 
         Raises
         ------
         PlanError
-            The budget has no ``discovery_delta``, or a column has no values to list.
+            The budget has no ``discovery_delta``, or a column has no discrete values.
         """
         return self._view.question(
             Discovery(self._view.discovery(discovery_delta)), PlainView(), groups_of(self._view, by)
         )
 
-    # --- questions ---------------------------------------------------------------------------------------------
+    # --- aggregations ------------------------------------------------------------------------------------------
 
     def count(self) -> Q:
         """Number of rows."""
@@ -183,7 +183,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         Parameters
         ----------
         weights : mapping of str to float, optional
-            How the charge (mu squared) is shared; 1 each if left out.  What two columns have in common (a mean and a
+            How the charge (mu squared) is divided; 1 each by default.  What two columns have in common (a mean and a
             count of one column) is measured once, with both weights.
         **columns
             ``n="count"`` or ``n="units"``, or ``visits=("mdvis", "mean")`` with ``count``, ``sum``, ``mean``, ``var``,
@@ -192,7 +192,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         Raises
         ------
         PlanError
-            A column or weight is not of this form.
+            A column or weight does not have this form.
         """
         return self._view.question(*aggregated(self._view, others, columns, weights))
 
@@ -203,16 +203,16 @@ class Frame(UnsupportedOperations, Generic[Q]):
         ----------
         outcome : str or column
         on : str, column, or list of them
-            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value but the
-            first.
+            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
+            the first.
 
         Raises
         ------
         PlanError
-            A column is no number, or one is named twice.
+            A column cannot be used as a number, or is named twice.
         """
-        given = [outcome, *(on if isinstance(on, list) else [on])]
-        nodes = [node_of(self._view, one, "regress") for one in given]
+        columns = [outcome, *(on if isinstance(on, list) else [on])]
+        nodes = [node_of(self._view, column, "regress") for column in columns]
         return self._view.question(*regression_of(nodes, self._view))
 
     def fit(
@@ -234,68 +234,68 @@ class Frame(UnsupportedOperations, Generic[Q]):
         start: Any = None,
         dry_run: bool = False,
     ) -> Any:
-        """Launch the fit of a regression by noisy gradients (Feldman and Zrnic 2021, Algorithms 6 and 7).
+        """Launch a regression fitted by noisy gradient descent (Feldman and Zrnic 2021, Algorithms 6 and 7).
 
-        Nothing is charged now; ``.step()`` and ``.run()`` of what this returns are charged step by step.
+        The launch itself is free; ``.step()`` and ``.run()`` of the returned object are charged step by step.
 
-        A step releases the sum of all units' gradients, each scaled down to `clip_norm`, with noise added once to
-        the sum, and divides it by a public number of units.  Inside, columns are brought to -1 to 1 by the schema's
-        bounds; coefficients are given in the columns' own units.  The same name and arguments give the same fit again,
-        its steps free, in any kernel.
+        A step releases the sum of all units' gradients, each clipped to `clip_norm`, with noise added once to the sum,
+        and divides it by a public number of units.  Columns are scaled internally to [-1, 1] by the schema's bounds;
+        coefficients are reported in the columns' original units.  The same name and arguments return the same fit in
+        any kernel, and repeating its steps is free.
 
         Parameters
         ----------
         outcome : str or column
-            A number; for ``"logistic"`` a condition or a category of two values, of which the second is predicted; for
-            ``"poisson"`` a number of at least 0; for ``"multinomial"`` a category.
+            A number; for ``"logistic"`` a condition or a column with two categories (the second is predicted); for
+            ``"poisson"`` a number of at least 0; for ``"multinomial"`` a categorical column.
         on : str, column, or list of them
-            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value but the
-            first.  Rows that lack any of the columns do not count.
+            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
+            the first.  Rows with a missing value in any of the columns are ignored.
         family : str
             ``"linear"``, ``"logistic"``, ``"poisson"`` or ``"multinomial"``.
         mu : Number
-            Of ONE step, > 0; `steps` of them together cost mu times the root of their number.
+            Loss of ONE step, > 0; all `steps` together cost mu times the square root of `steps`.
         steps : int
-            At most.
+            Maximum number of steps.
         name : str, optional
-            The regression in words if left out.
+            Name of the launch; by default a description of the regression.
         clip_norm : Number
-            The norm to which a unit's gradient, summed over its rows, is scaled down, in the scaled columns' units.
+            The norm to which a unit's gradient, summed over its rows, is clipped, in the scaled columns' units.
         learning_rate : Number, optional
-            If left out, one at which no descent can overshoot, whatever the rows are.  It is slow where most rows are
-            far from their bounds, above all for ``"poisson"``: take a larger one then.
+            By default a rate that cannot overshoot, whatever the rows are.  It is slow if most values are far from
+            their bounds, above all for ``"poisson"``: choose a larger one then.
         chains : int
-            Independent descents side by side, for intervals that cover the noise.  The cost does not depend on it.
+            Number of independent descents, for intervals that cover the noise.  The cost does not depend on it.
         public_size : int, optional
-            A public number of units, by which the sum is divided; the session's `public_size` if left out.
+            A public number of units, by which the sum is divided; by default the session's `public_size`.
         check_every : int, optional
-            After so many steps each, release how badly the coefficients predict, and stop when it does not get better.
+            Release the prediction error after every `check_every` steps, and stop when it no longer improves.
         check_mu : Number, optional
-            Of one check; `mu` if left out.
+            Loss of one check; by default `mu`.
         patience : int
-            How many checks in a row may be no better than the best, by more than their noise, before it stops.
+            Stop after this many consecutive checks that do not improve on the best by more than their noise.
         start : mapping or coefficients, optional
-            Numbers by term in the columns' own units, or the ``.coefficients`` of another fit; 0 if left out.
+            Coefficients by term in the columns' original units, or the ``.coefficients`` of another fit; by default 0.
         dry_run : bool
-            Say what a step costs, how many the budget covers and how large the noise is, and launch nothing.
+            Return the cost of a step, how many steps the budget covers and the size of the noise, and launch nothing.
 
         Returns
         -------
-        Descent, or Explanation
+        GradientDescent, or Explanation
 
         Raises
         ------
         PlanError
-            A column does not go with the family, or stands twice.
+            A column does not fit the family, or is named twice.
         RequestError
-            No public number of units is known, or the name was given to something else.
+            No public number of units is known, or the name is already used for something else.
         InvalidValueError
-            A number is out of its range.
+            A number is out of range.
         """
         nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
         model, terms = model_of(nodes[0], nodes[1:], family, self._view)
         rows = self._view.plan(Count())
-        given = {
+        options = {
             "clip_norm": clip_norm,
             "learning_rate": learning_rate,
             "chains": chains,
@@ -303,7 +303,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
             "start": start,
         }
         checks = {"check_every": check_every, "check_mu": check_mu, "patience": patience}
-        return self._view.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **given, **checks)
+        return self._view.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **options, **checks)
 
     def _said(self) -> str:
         return "private table"

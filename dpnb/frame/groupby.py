@@ -18,7 +18,7 @@ from dpnb.frame.view import Q, TableView
 
 
 class GroupBy(UnsupportedOperations, Generic[Q]):
-    """A view split by the public values of one or more columns; groups without rows are answered too."""
+    """A view split by the public values of one or more columns; groups without rows are included."""
 
     __slots__ = ("_by", "_keys", "_view")
 
@@ -32,7 +32,7 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
     def __getitem__(self, name: str) -> GroupedSeries[Q]:
         if not isinstance(name, str):
             raise PlanError(
-                f"groups[{name!r}]: takes one column by name; ask for several by .agg(...), and filter before grouping"
+                f"groups[{name!r}]: takes one column name; use .agg(...) for several, and filter before grouping"
             )
         return GroupedSeries(self, self._view.column(name))
 
@@ -59,7 +59,7 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
 
 
 class GroupedSeries(Series[Q]):
-    """One column of a split view: the same questions, of each group."""
+    """One column of a grouped view: the aggregations of a series, for each group."""
 
     __slots__ = ("_grouped",)
 
@@ -79,21 +79,23 @@ class GroupedSeries(Series[Q]):
 
     def _new(self, node: Expression) -> Any:
         raise PlanError(
-            f"{self._said()}: a column of groups is only asked about; compute it before grouping, by .assign()"
+            f"{self._said()}: a grouped column can only be aggregated; compute it before grouping, with .assign()"
         )
 
     def __getitem__(self, key: object) -> NoReturn:
         raise PlanError(f"{self._said()}[...]: filter before grouping, as in df[df['x'] > 1].groupby(...); got {key!r}")
 
     def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
-        """Not offered of groups: group by both columns instead."""
+        """Not offered for groups: group by both columns instead."""
         del normalize, keys
-        raise PlanError(f"{self._said()}: value_counts of groups is groupby([..., column]).count()")
+        raise PlanError(f"{self._said()}: value_counts is not offered for groups; use groupby([..., column]).count()")
 
     def histogram(self, bins: object = 10) -> Q:
-        """Not offered of groups: group by the bins too."""
+        """Not offered for groups: group by the bins too."""
         del bins
-        raise PlanError(f"{self._said()}: a histogram of groups is groupby([..., dpnb.cut(column, bins)]).count()")
+        raise PlanError(
+            f"{self._said()}: histogram is not offered for groups; use groupby([..., dpnb.cut(column, bins)]).count()"
+        )
 
     def _said(self) -> str:
         return f"private column by {', '.join(group.name for group in self._grouped._by)}"
@@ -105,12 +107,12 @@ class GroupedSeries(Series[Q]):
 def aggregated(
     view: TableView[Any], others: tuple[object, ...], columns: Mapping[str, Any], weights: object
 ) -> tuple[Measured, AnyView]:
-    """The joint question that named columns make.
+    """The joint query of the named columns.
 
     Raises
     ------
     PlanError
-        A column is not written as name="count", name="units" or name=("column", "verb"), or a weight is no column's.
+        A column is not written as name="count", name="units" or name=("column", "verb"), or a weight names no column.
     """
     if others or not columns:
         raise PlanError("agg: name at least one column, as in agg(n='count', visits=('mdvis', 'mean'))")
@@ -128,7 +130,7 @@ def aggregated(
     checked = {name: number(weight, f"weights[{name!r}]") for name, weight in (weights or {}).items()}
     for name, weight in checked.items():
         if name not in columns:
-            raise PlanError(f"weights: {name!r} is not a column of this agg; these are {', '.join(columns)}")
+            raise PlanError(f"weights: {name!r} is not a column of this agg; its columns are {', '.join(columns)}")
         if not 2.0**-20 <= weight <= 2.0**20:
             raise PlanError(
                 f"weights: must lie between 2**-20 and 2**20; got {weight!r} for {name!r}; 1 is the default"

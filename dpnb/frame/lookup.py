@@ -26,33 +26,33 @@ def looked_up(
     suffixes: tuple[str, str],
     schema: Schema,
 ) -> tuple[dict[str, Expression], Expression | None]:
-    """The view's columns with those of a public table, and the condition that the key was found (None for a left join).
+    """The view's columns with those of a public table, and the condition that the key matches (None for a left join).
 
     Parameters
     ----------
     table : data frame
-        Public.  Its numbers give the bounds, its texts the categories of the new columns.
+        Public table.  Its numbers determine the bounds, its strings the categories of the new columns.
     on : str or list of str
-        Key columns of both.
+        Key columns of both tables.
     how : str
         ``"inner"`` or ``"left"``.
     columns : mapping of str to expression
-        Of the view.
+        Columns of the view.
     suffixes : pair of str
     schema : dict
 
     Raises
     ------
     PlanError
-        Not a data frame, no key, keys that are not unique, or a column that holds neither numbers nor texts.
+        Not a data frame, no key, keys that are not unique, or a column that holds neither numbers nor strings.
     """
     if not is_into_dataframe(table):
         raise PlanError(f"merge: right must be a view of this session's tables or a public data frame; got {table!r}")
     names = [on] if isinstance(on, str) else on
-    good = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
-    if how not in ("inner", "left") or not isinstance(names, list) or not good or len(set(names)) != len(names):
+    valid = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+    if how not in ("inner", "left") or not isinstance(names, list) or not valid or len(set(names)) != len(names):
         raise PlanError(
-            "merge: a public table is joined by how='inner' or 'left' on one or more different key columns; got "
+            "merge: a public table is joined with how='inner' or 'left' on one or more different key columns; got "
             f"how={how!r}, on={on!r}"
         )
     public = public_columns(table, "merge")
@@ -65,9 +65,9 @@ def looked_up(
             data[name] = [None if value is None else text_of(value) for value in data[name]]
     keys = list(zip(*(data[name] for name in names), strict=True))
     if len(keys) > MOST_ROWS:
-        raise PlanError(f"merge: a public table may have {MOST_ROWS:,} rows; it has {len(keys):,}; keep those you need")
-    kept = [place for place, key in enumerate(keys) if None not in key]
-    unique = tuple(tuple(constant(part, "merge") for part in keys[place]) for place in kept)
+        raise PlanError(f"merge: a public table may have {MOST_ROWS:,} rows; got {len(keys):,}; keep only those needed")
+    kept = [index for index, key in enumerate(keys) if None not in key]
+    unique = tuple(tuple(constant(part, "merge") for part in keys[index]) for index in kept)
     if len(set(unique)) != len(unique) or not unique:
         raise PlanError(
             f"merge: the public table must have each key of {names!r} once; drop or aggregate its duplicates"
@@ -81,7 +81,7 @@ def looked_up(
             own = result.pop(name)
             _add(result, name + suffixes[0], own)
         new = name + suffixes[1] if name in columns else name
-        _add(result, new, _lookup(inner, unique, [data[name][place] for place in kept], name))
+        _add(result, new, _lookup(inner, unique, [data[name][index] for index in kept], name))
         dtype_of(result[new], schema)
     if how == "left":
         return result, None
@@ -95,13 +95,13 @@ def _add(columns: dict[str, Expression], name: str, node: Expression) -> None:
 
 
 def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], values: list[Any], name: str) -> Lookup:
-    there = [value for value in values if value is not None]
-    if not there:
-        raise PlanError(f"merge: column {name!r} of the public table is empty; leave it out")
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in there):
-        return Lookup(name, inner, keys, tuple(values), float(min(there)), float(max(there)))
-    if len({type(value) for value in there}) > 1:
-        raise PlanError(f"merge: column {name!r} of the public table must hold numbers or texts; make it one of them")
+    present = [value for value in values if value is not None]
+    if not present:
+        raise PlanError(f"merge: column {name!r} of the public table is empty; drop it")
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in present):
+        return Lookup(name, inner, keys, tuple(values), float(min(present)), float(max(present)))
+    if len({type(value) for value in present}) > 1:
+        raise PlanError(f"merge: column {name!r} of the public table must hold only numbers or only strings")
     return Lookup(name, inner, keys, tuple(values))
 
 

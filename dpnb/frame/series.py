@@ -1,4 +1,4 @@
-"""One column of a view, or something computed from its columns: the questions that it can be asked."""
+"""One column of a view, or an expression of its columns, with its aggregations."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from dpnb.frame.view import Q
 
 
 class Series(ColumnExpr, Generic[Q]):
-    """One column of a view, or something computed from its columns."""
+    """One column of a view, or an expression of its columns."""
 
     __slots__ = ()
 
     def __getitem__(self, key: object) -> Series[Q]:
-        """The column in the rows for which a condition is true."""
+        """Select the rows for which a condition is true."""
         if isinstance(key, ColumnExpr):
             return Series(filtered(self._view, key), self._node)
         raise PlanError(f"{words(self._node)}[...]: takes a condition; got {key!r}; single rows are never shown")
 
-    # --- questions ---------------------------------------------------------------------------------------------
+    # --- aggregations ------------------------------------------------------------------------------------------
 
     def _ask(
         self,
@@ -59,7 +59,7 @@ class Series(ColumnExpr, Generic[Q]):
         return as_number(self._node, self._view.schema)
 
     def count(self) -> Q:
-        """Number of rows that have something in the column."""
+        """Number of rows with a value in the column."""
         return self._ask(*aggregation_for("count", self._node))
 
     def sum(self) -> Q:
@@ -67,23 +67,23 @@ class Series(ColumnExpr, Generic[Q]):
         return self._ask(*aggregation_for("sum", self._number()))
 
     def mean(self) -> Q:
-        """Mean of a bounded column: its count and centred sum, asked jointly; of a condition, a proportion."""
+        """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
         return self._ask(*aggregation_for("mean", self._number()))
 
     def var(self) -> Q:
-        """Variance (divided by the count, not by one less): count, sum and sum of squares, asked jointly."""
+        """Variance (divided by the count, not by one less): count, sum and sum of squares, measured jointly."""
         return self._ask(*aggregation_for("var", self._number()))
 
     def std(self) -> Q:
-        """Standard deviation: the root of `var`."""
+        """Standard deviation: the square root of `var`."""
         return self._ask(*aggregation_for("std", self._number()))
 
     def min(self) -> Q:
-        """The smallest value that stands out of the noise: private minima are quantiles.  Shares its cost with them."""
+        """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
         return self._ask(*aggregation_for("min", self._number()))
 
     def max(self) -> Q:
-        """The largest value that stands out of the noise: private maxima are quantiles.  Shares its cost with them."""
+        """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
         return self._ask(*aggregation_for("max", self._number()))
 
     def median(self) -> Q:
@@ -91,7 +91,7 @@ class Series(ColumnExpr, Generic[Q]):
         return self._ask(*aggregation_for("median", self._number()))
 
     def quantile(self, q: object = 0.5) -> Q:
-        """One quantile or a list of them, in one charge: all are read off one noisy tree."""
+        """One quantile or a list of them, in one charge: all are read from one noisy tree."""
         return self._ask(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
 
     def corr(self, other: Series[Any]) -> Q:
@@ -104,29 +104,29 @@ class Series(ColumnExpr, Generic[Q]):
 
     def _pair(self, statistic: str, other: object) -> Q:
         second = as_number(self._column(other, statistic), self._view.schema)
-        columns = tuple(sorted((self._number(), second), key=words))  # one question, whichever is named first
+        columns = tuple(sorted((self._number(), second), key=words))  # the same query in either order
         if columns[0] == columns[1]:
-            raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; ask .var()")
+            raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
         return self._ask(Moments(columns), MomentsView(statistic, (0, 1)))
 
     def ratio(self, denominator: Series[Any]) -> Q:
-        """Sum of this column over the sum of another, over the rows that have both."""
+        """Sum of this column divided by the sum of another, over the rows that have a value in both."""
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
         return self._ask(Ratio(self._number(), other))
 
     def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
-        """Rows of each public value; with `normalize` as shares.  `keys` gives the public values of a text column."""
+        """Rows of each public value; with `normalize` as shares.  `keys` gives the public values of a string column."""
         by = groups_of(self._view, self)
         listed = listed_keys(self._view, by, keys)
         return self._ask(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
     def histogram(self, bins: object = 10) -> Q:
-        """Rows in bins of equal width between the bounds, or between given edges; a bin holds its lower edge."""
+        """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge."""
         edges = cut(self, bins, right=False)
         return self._ask(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
     def describe(self) -> Q:
-        """Count, mean, deviation and quartiles in one charge: half for the moments, half for the tree of quantiles."""
+        """Count, mean, standard deviation and quartiles in one charge: half for the moments, half for the quantiles."""
         node = self._number()
         columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean", "std")]
         columns.append(NamedColumn("min", 1, QuantilesView((EXTREMES["min"],), single=True)))
@@ -139,27 +139,27 @@ class Series(ColumnExpr, Generic[Q]):
 
 
 def cut(x: ColumnExpr, bins_: object, *, labels: object = None, right: bool = True) -> Any:
-    """Sort a number into bins between public edges, like `pandas.cut`; the bins can be groups.
+    """Sort numbers into bins between public edges, like `pandas.cut`; the bins can be groups.
 
     Parameters
     ----------
     x : column
-        A number.
+        A numeric column.
     bins_ : list of float, or int
-        Ascending edges, of which the first and last may be infinite; or as many bins of equal width between the
-        column's bounds.  What lies outside is in no bin.
+        Ascending edges, of which the first and last may be infinite; or the number of bins of equal width between the
+        column's bounds.  Values outside the edges are in no bin.
     labels : list, optional
-        Names of the bins; left out, the intervals as text.
+        Names of the bins; by default the intervals as strings.
     right : bool
-        Whether a bin holds its upper edge (and the first one its lower edge too) or its lower edge.
+        Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
 
     Raises
     ------
     PlanError
-        `x` is no number, the edges do not ascend, or the labels are not one a bin.
+        `x` is not numeric, the edges do not ascend, or there is not one label for each bin.
     """
     if not isinstance(x, ColumnExpr):
-        raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut cuts public ones")
+        raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
     node = as_number(x._node, x._view.schema)
     bounds = numeric_dtype_of(node, x._view.schema, "cut")
     return x._new(bins(node, bins_, labels, flag(right, "right"), bounds.low, bounds.high))

@@ -1,4 +1,4 @@
-"""What pandas has and a private table has not: refused by name, with what to do instead."""
+"""pandas operations that a private table does not offer: refused by name, with what to use instead."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any, NoReturn
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, UnsupportedError
 
-SHOWS_ROWS = (
-    "would show rows, which never leave but through noise; ask .count(), .mean(), .quantile(), ... and release it"
-)
+SHOWS_ROWS = "would show rows, which are never shown; release .count(), .mean(), .quantile(), ... instead"
 RUNS_CODE = "would run Python on private rows; write it with arithmetic, comparisons, .where(), .clip() or dpnb.cut()"
 REMEDIES: dict[str, str] = {
     **dict.fromkeys(
@@ -21,30 +19,30 @@ REMEDIES: dict[str, str] = {
     **dict.fromkeys(["apply", "map", "applymap", "pipe", "transform", "query", "eval"], RUNS_CODE),
     **dict.fromkeys(
         ["shape", "size", "empty", "info", "memory_usage", "nbytes", "ndim"],
-        "would tell the number of rows, which is private; ask .count() or .count_units() and release it",
+        "would show the number of rows, which is private; release .count() or .count_units() instead",
     ),
     **dict.fromkeys(
-        ["dtype", "dtypes"], "is what the curator declared; the session's schema and .columns say it"
+        ["dtype", "dtypes"], "is what the curator declared; see the session's schema and .columns"
     ),
-    **dict.fromkeys(["nunique"], "is not offered; ask .value_counts() of declared categories, or dpnb's .discover()"),
+    **dict.fromkeys(["nunique"], "is not offered; use .value_counts() of declared categories, or dpnb's .discover()"),
     **dict.fromkeys(["drop_duplicates", "duplicated"], "compares rows; .count_units() counts distinct privacy units"),
     **dict.fromkeys(["shift", "diff", "cumsum", "cumprod", "rank", "rolling", "expanding", "pct_change"],
-                    "looks at other rows, so that one unit could change what others give; ask aggregates instead"),
-    **dict.fromkeys(["join", "concat", "append"], "is not offered; join tables of a session by .merge()"),
-    **dict.fromkeys(["str"], "is not offered; compare texts by == or .isin([...]), and group them by given keys"),
+                    "depends on other rows, so one unit could change the values of others; use aggregates instead"),
+    **dict.fromkeys(["join", "concat", "append"], "is not offered; join tables of a session with .merge()"),
+    **dict.fromkeys(["str"], "is not offered; compare strings with == or .isin([...]), and group them with keys="),
     **dict.fromkeys(["skew", "kurt", "kurtosis", "sem", "prod", "product"],
                     "is not offered; .var(), .std() and .quantile() are"),
-    **dict.fromkeys(["dropna"], "is not needed: what is missing never counts; keep rows by df[df['x'].notna()]"),
+    **dict.fromkeys(["dropna"], "is not needed: missing values never count; select rows with df[df['x'].notna()]"),
 }  # fmt: skip
 
 
 class UnsupportedOperations(NotCopyable):
-    """Base of what looks like pandas: a name that it has not is refused with a remedy; it never pretends to be data."""
+    """Base of the pandas-like classes: an unsupported name is refused with a remedy; it never acts as an array."""
 
     __slots__ = ()
 
     def _said(self) -> str:
-        """What a refusal calls it; those with a better name than their class's say it."""
+        """Name of the object in error messages; by default that of its class."""
         return f"<private {type(self).__name__}>"
 
     def __getattr__(self, name: str) -> Any:
@@ -56,33 +54,31 @@ class UnsupportedOperations(NotCopyable):
         if hasattr(type(self), "columns") and name in self.columns:
             raise UnsupportedError(f".{name} of {self._said()}: write df[{name!r}]; columns are not attributes")
         verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
-        raise UnsupportedError(f".{name} of {self._said()}: is not offered; what is: {', '.join(verbs)}")
+        raise UnsupportedError(f".{name} of {self._said()}: is not offered; it offers: {', '.join(verbs)}")
 
     def __iter__(self) -> NoReturn:
-        raise PlanError(f"{self._said()}: cannot be iterated: its rows are never shown; ask .count(), .mean(), ...")
+        raise PlanError(f"{self._said()}: cannot be iterated: its rows are never shown; use .count(), .mean(), ...")
 
     def __len__(self) -> NoReturn:
-        raise PlanError(
-            f"{self._said()}: has no len(): how many rows there are is private; ask .count() and release it"
-        )
+        raise PlanError(f"{self._said()}: has no len(): the number of rows is private; release .count() instead")
 
     def __bool__(self) -> NoReturn:
-        raise PlanError(f"{self._said()}: is neither true nor false; ask a question of it and release it")
+        raise PlanError(f"{self._said()}: its truth value is ambiguous; release an aggregate of it instead")
 
     def __float__(self) -> NoReturn:
-        raise PlanError(f"{self._said()}: is no number; ask a question of it and release it")
+        raise PlanError(f"{self._said()}: is not a number; release an aggregate of it instead")
 
     __int__ = __float__
     __index__ = __float__
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise UnsupportedError(f"{self._said()}: is no array; {SHOWS_ROWS}")
+        raise UnsupportedError(f"{self._said()}: is not an array; it {SHOWS_ROWS}")
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise PlanError(f"{self._said()}: never changes; .assign(name=expression) gives a view with one more column")
+        raise PlanError(f"{self._said()}: is immutable; .assign(name=expression) returns a view with another column")
 
     def __contains__(self, item: object) -> bool:
         raise PlanError(
-            f"in: whether rows of {self._said()} have a value is private; compare with == and ask .count(); .columns "
-            "lists the columns"
+            f"in: whether rows of {self._said()} have a value is private; compare with == and release .count(); "
+            ".columns lists the columns"
         )

@@ -1,4 +1,4 @@
-"""Which rows and columns of a private table are meant: a frozen value that frames, series and groups share."""
+"""The rows and columns of a private table that are selected: a frozen value that frames, series and groups share."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
 
 Q = TypeVar("Q")
-"""What a finished question becomes; a session makes its queries of it."""
+"""Type of a finished query; the session chooses it."""
 
 
 def _no_session(*_: object, **__: object) -> NoReturn:
-    raise PlanError("fit: needs a session, which pays for each step; ask session.frame")
+    raise PlanError("fit: needs a session, which is charged for each step; use session.frame")
 
 
 @dataclass(frozen=True, eq=False)
 class TableView(NotCopyable, Generic[Q]):
-    """A view of a private table, and the session's functions that make questions of it.
+    """A view of a private table, and the session's functions that make queries from it.
 
     Parameters
     ----------
-    source : str or Joined
-        The table, or join of tables.
+    source : str or Join
+        Name of the table, or a join of tables.
     schemas : dict of str to dict
-        Of every table of the session.
+        Schemas of all tables of the session, by name.
     unit : str or None
-        The column that says whose a row is.
+        The column that identifies the privacy unit of a row.
     ask : callable
-        Turns a plan and a view into a question; given by the session.
+        Turns a plan and a view into a query; supplied by the session.
     discovery : callable
-        Turns what an analyst gave as ``delta=`` into the plan's text; given by the session.
+        Turns the analyst's ``discovery_delta=`` into the plan's text; supplied by the session.
     fit : callable
-        Launches the fit of a regression to some rows; given by the session.
+        Launches the fit of a regression to some rows; supplied by the session.
     assigned : mapping of str to expression, optional
-        What the view's columns are; the declared ones if left out.
+        The view's columns; by default the declared ones.
     where : expression, optional
-        Rows of the view.
-    limits : Limits
-        Of a unit's contribution, besides the session's.
+        Condition that selects the rows of the view; None for all rows.
+    limits : ContributionBounds
+        Contribution bounds of this view, in addition to the session's.
     """
 
     source: TableSource
@@ -77,41 +77,41 @@ class TableView(NotCopyable, Generic[Q]):
         Raises
         ------
         PlanError
-            The view has none of that name.
+            The view has no column of that name.
         """
         if isinstance(name, str) and name in self.columns:
             return self.columns[name]
         raise PlanError(f"column {name!r}: not in this view; its columns are {', '.join(map(repr, self.columns))}")
 
     def name_of(self, node: Expression) -> str:
-        """What this view calls an expression; the expression in words if it has no name."""
+        """Name of an expression in this view; the expression in words if it has none."""
         return next((name for name, own in self.columns.items() if own == node), words(node))
 
     def filtered(self, condition: Expression) -> TableView[Q]:
-        """The rows for which a condition is true too."""
+        """The rows of this view for which a condition is true."""
         return replace(self, where=condition if self.where is None else And(self.where, condition))
 
     def refuse_other_rows(self, other: TableView[Any], column: object, verb: str) -> None:
-        """Refuse a column of other rows: of another table, or of a view that another filter made.
+        """Refuse a column of other rows: of another table, or of a view with another filter.
 
-        A column of the whole table goes with any view of it, since its filter is no more than this view's.
+        A column of the whole table is accepted in any view of it: an absent filter is implied by this view's.
 
         Raises
         ------
         PlanError
         """
         if other.schemas is not self.schemas or other.source != self.source:
-            raise PlanError(f"{verb}: {column!r} must come from the same table; .merge() the tables of a session first")
+            raise PlanError(f"{verb}: {column!r} must come from the same table; .merge() tables of a session first")
         if other.where not in (None, self.where) or other.limits not in (ContributionBounds(), self.limits):
             raise PlanError(
-                f"{verb}: {column!r} is of other rows than this view's; filter once, as in some = df[df['x'] > 1], and "
+                f"{verb}: {column!r} has other rows than this view; filter once, as in some = df[df['x'] > 1], and "
                 "take both columns from some"
             )
 
     def plan(
         self, aggregation: Measured, by: tuple[GroupLevel, ...] = (), keys: tuple[tuple[Key, ...], ...] | None = None
     ) -> Plan:
-        """What is measured of these rows, unchecked."""
+        """The plan of a measurement of these rows, not yet checked."""
         return Plan(aggregation, self.where, by, keys, self.limits, self.source)
 
     def question(
@@ -121,12 +121,12 @@ class TableView(NotCopyable, Generic[Q]):
         by: tuple[GroupLevel, ...] = (),
         keys: tuple[tuple[Key, ...], ...] | None = None,
     ) -> Q:
-        """A checked question about these rows.
+        """A checked query on these rows.
 
         Raises
         ------
         PlanError
-            The plan has no meaning, or its groups are not public.
+            The plan is invalid, or its groups are not public.
         """
         plan = self.plan(aggregation, by, keys)
         check_plan(plan, self.schema)
@@ -138,17 +138,17 @@ class TableView(NotCopyable, Generic[Q]):
         Raises
         ------
         PlanError
-            The join is of another kind, or a table would be joined with itself.
+            The join is not offered, or a table would be joined with itself.
         """
         if other.schemas is not self.schemas:
-            raise PlanError("merge: both tables must be of one session, since they share one budget")
+            raise PlanError("merge: both tables must belong to the same session, since they share one budget")
         if how != "inner" or self.unit is None or on not in (self.unit, [self.unit]):
             raise PlanError(
-                f"merge: private tables are joined by how='inner' on their privacy unit, {self.unit or 'one row'}; "
+                f"merge: private tables are joined with how='inner' on their privacy unit, {self.unit or 'one row'}; "
                 f"got how={how!r}, on={on!r}; compare further columns afterwards, as in df[df['a_x'] == df['a_y']]"
             )
         if self.limits != ContributionBounds() or other.limits != ContributionBounds():
-            raise PlanError("merge: .bound_contributions() the join, not the tables that go into it")
+            raise PlanError("merge: call .bound_contributions() on the join, not on the tables that are joined")
         source = Join(self.source, other.source, suffixes)
         refuse_repeats(source)
         columns: dict[str, Expression] = {}
@@ -158,7 +158,7 @@ class TableView(NotCopyable, Generic[Q]):
             for name, node in view.columns.items():
                 new = name + suffixes[side] if name in twin.columns else name
                 if new in columns:
-                    raise PlanError(f"merge: both tables give a column {new!r}; choose other suffixes=")
+                    raise PlanError(f"merge: both tables have a column {new!r}; choose other suffixes=")
                 columns[new] = renamed(node, names)
             if view.where is not None:
                 wheres.append(renamed(view.where, names))

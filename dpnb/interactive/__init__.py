@@ -1,12 +1,12 @@
-"""Interactive mechanisms: several can be open on one budget, and each budget is chosen after the earlier answers.
+"""Interactive mechanisms: several can run concurrently on one budget, each with a budget chosen adaptively.
 
 Mathematics, without a table: `protocol`, `stopping`, `descent_steps`, `only_once`, `gaussian_scan`, `above_threshold`,
 `allotment`.
 
-On the tables, the filter and the ledger of a session: `mechanism` is what they share; `sub_session`, `partition`,
-`threshold_scan`, `noise_reduction` and `gradient_descent` are the kinds.  Each makes a `launch_request` of an analyst's
-arguments (`threshold_options` and `descent_options` check the longer lists), `launcher` finds, previews or charges it,
-and `launch_verbs` are the methods of a session for it.
+On the tables, the filter and the ledger of a session: `mechanism` is the base class; `sub_session`, `partition`,
+`threshold_scan`, `noise_reduction` and `gradient_descent` are the kinds.  Each turns an analyst's arguments into a
+`launch_request` (`threshold_options` and `descent_options` validate the longer lists), `launcher` finds, previews or
+charges it, and `launch_verbs` has the session's methods for it.
 """
 
 from dpnb.interactive.protocol import InteractiveMechanism

@@ -1,4 +1,4 @@
-"""What a launch asks for, whichever mechanism it is of."""
+"""The request to launch a mechanism of any kind."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from dpnb.accounting.losses import GDP, Loss
 
 LONGEST_NAME = 100
-"""Characters of a launch's name."""
+"""Maximum number of characters of a launch's name."""
 
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """A launch, before it is found in the ledger or charged.
+    """A launch, before it is looked up in the ledger or charged.
 
     Parameters
     ----------
     kind : str
-        Of mechanism.
+        Kind of mechanism.
     name : object
-        As the analyst gave it.
+        Name as given by the analyst, not yet checked.
     asked : mapping
-        The arguments, as JSON: the same again are the same launch.
+        The arguments as JSON; equal arguments mean the same launch.
     loss : Loss
-        What is charged at launch; nothing for what is charged step by step.
+        What is charged at launch; zero for mechanisms that are charged step by step.
     about : mapping
-        What follows from the arguments, decided at the launch; as JSON.
+        Values derived from the arguments and fixed at launch, as JSON.
     facts : list of (str, str)
-        What else a dry run says.
+        Further facts that a dry run shows.
     """
 
     kind: str
@@ -42,5 +42,5 @@ class LaunchRequest:
 
     @property
     def stored(self) -> Any:
-        """The arguments as the ledger gives them back."""
+        """The arguments as the ledger returns them."""
         return json.loads(json.dumps(self.asked))

@@ -1,4 +1,4 @@
-"""What a session has for launching interactive mechanisms."""
+"""The methods of a session that launch interactive mechanisms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpnb.results.explanation import Explanation
 
 
 class SubSessionOptions(TypedDict, total=False):
-    """The named arguments of `Launches.delegate`, for its overloads."""
+    """The keyword arguments of `Launches.delegate`, for its overloads."""
 
     name: Required[str]
     mu: Number | None
@@ -35,7 +35,7 @@ class SubSessionOptions(TypedDict, total=False):
 
 
 class ThresholdOptions(TypedDict, total=False):
-    """The named arguments of `Launches.above_threshold`, for its overloads."""
+    """The keyword arguments of `Launches.above_threshold`, for its overloads."""
 
     name: Required[str]
     epsilon: Number | None
@@ -47,13 +47,13 @@ class ThresholdOptions(TypedDict, total=False):
 
 
 class Launches(NotCopyable, Generic[S, P]):
-    """The verbs; every session inherits them.
+    """The launch methods; every session inherits them.
 
     Parameters
     ----------
     core : SessionCore
-    mechanisms : Mechanisms
-        What was launched in it.
+    mechanisms : MechanismRegistry
+        The mechanisms launched in the session.
     """
 
     def __init__(self, core: SessionCore, mechanisms: MechanismRegistry[S, P]) -> None:
@@ -61,7 +61,7 @@ class Launches(NotCopyable, Generic[S, P]):
 
     @property
     def mechanisms(self) -> Mapping[str, InteractiveMechanism]:
-        """What was launched in this session, by name, whichever kernel did it; closed ones too."""
+        """The mechanisms launched in this session, by name, from any kernel; including closed ones."""
         return self._mechanisms.all()
 
     @overload
@@ -83,49 +83,49 @@ class Launches(NotCopyable, Generic[S, P]):
         filter: str | None = None,
         dry_run: bool = False,
     ) -> S | Explanation:
-        """Hand a part of the budget to a session of its own, for a colleague or a sub-question.
+        """Give a part of the budget to a sub-session, for a colleague or a sub-question.
 
-        All of it is charged at once, and what is left of it in the end does not flow back: the charge is what makes it
-        safe to use it in any order beside everything else (Haney et al. 2023).  The same name and budget give the same
-        sub-session again, free, in any kernel.
+        The part is charged in full at launch and unused budget is not refunded: this is what makes it safe to use the
+        sub-session concurrently with everything else (Haney et al. 2023).  The same name and budget return the same
+        sub-session in any kernel, at no cost.
 
         Parameters
         ----------
         budget : Budget
-            Or one of the next three.
+            The budget of the sub-session; alternatively one of the next three.
         name : str
         mu, rho, share : Number, optional
-            The budget as a mu, as a rho, or as a share of what is left.
+            The budget as a mu, as a rho, or as a share of the remaining budget.
         filter : str, optional
-            Which filter keeps it; this session's if it can.  Under ``"gdp"`` only ``"gdp"``; zCDP implies no GDP.
+            The sub-session's filter; by default this session's if possible.  Under ``"gdp"`` only ``"gdp"``.
         dry_run : bool
-            Say what it would cost and what not to expect, and charge nothing.
+            Return the cost and the limitations, and charge nothing.
 
         Raises
         ------
         BudgetExceeded
-            It does not fit; nothing was charged.
+            The budget does not fit; nothing was charged.
         RequestError
-            No theorem lets this filter count the other; the name was given to something else; interactive mechanisms
-            may not be interleaved under this filter; or each unit has a budget of its own, of which a part cannot be
-            set aside for everybody.
+            No theorem lets this filter count the other; the name is already used for something else; interactive
+            mechanisms may not be interleaved under this filter; or accounting is individual, where a part of the budget
+            cannot be set aside for every unit.
         InvalidValueError
-            The budget is none.
+            The budget is invalid.
         """
         known = self._mechanisms.named(name)
         request = sub_session_request(self._core, known, name, filter, budget=budget, mu=mu, rho=rho, share=share)
         if dry_run:
             return self._mechanisms.preview(request)
-        made: S = self._mechanisms.launch(request)
-        return made
+        session: S = self._mechanisms.launch(request)
+        return session
 
     def partition(
         self, by: Any, *, name: str | None = None, table: str = "", max_parts_per_unit: int | None = None
     ) -> Partition[P]:
-        """Split the table into parts by a column's public values, each asked like a session of its own.
+        """Split the table into parts by a column's public values, each queried like a session.
 
-        Whatever is asked in a part, this session pays by how much the largest part's own sum grows: asking every part
-        the same costs what asking one costs.  Each part chooses its budgets as it goes; nothing is reserved, and
+        Parallel composition: this session is charged by the growth of the largest part's spending, so the same query in
+        every part costs as much as in one.  The budgets of each part are chosen adaptively; nothing is reserved, and
         nothing is charged now.
 
         Parameters
@@ -135,22 +135,22 @@ class Launches(NotCopyable, Generic[S, P]):
         name : str, optional
             ``"by <column>"`` if left out.
         table : str
-            Which table, where the session has several.
+            Name of the table, if the session has several.
         max_parts_per_unit : int, optional
-            Where a unit has several rows it may be in several parts, and the session pays for as many of the largest:
-            the least of the number of parts and of `max_rows_per_unit`.  With a smaller number here it pays for that
-            many, and a unit's rows in other parts do not count.
+            A unit with several rows may be in several parts, and the session is charged for that many of the largest:
+            by default the smaller of the number of parts and `max_rows_per_unit`.  With a smaller number here it is
+            charged for that many, and a unit's rows in other parts do not count.
 
         Raises
         ------
         PlanError
-            The values are not public, or the limit is no whole number of at least 1.
+            The values are not public, or the limit is not an integer of at least 1.
         RequestError
-            The name was given to something else, or the filter has no rule for parts.
+            The name is already used for something else, or the filter has no rule for parts.
         """
         request = partition_request(self._core, by, name, self._core.rows(table), max_parts_per_unit)
-        made: Partition[P] = self._mechanisms.launch(request)
-        return made
+        partition: Partition[P] = self._mechanisms.launch(request)
+        return partition
 
     @overload
     def above_threshold(
@@ -173,44 +173,44 @@ class Launches(NotCopyable, Generic[S, P]):
         max_queries: int | None = None,
         dry_run: bool = False,
     ) -> ThresholdScan | Explanation:
-        """Ask a stream of counts and sums whether they are above a threshold (the sparse vector technique).
+        """Test a stream of counts and sums against a threshold (the sparse vector technique).
 
-        With `epsilon`: charged once, as pure DP, for any number of questions up to so many positive answers, with
-        exactly sampled Laplace noise.  With `mu` and `max_queries`: Gaussian noise for a declared number of questions,
-        charged as releasing them all; no bound that is free of their number is known to us.
+        With `epsilon`: charged once, as pure DP, for any number of queries up to `max_positives` positive answers, with
+        exactly sampled Laplace noise.  With `mu` and `max_queries`: Gaussian noise for a declared number of queries,
+        charged as if all were released; we know of no bound that is independent of their number.
 
         Parameters
         ----------
         threshold : Number
-            In the answers' units; a question may bring its own.
+            In the answers' units; a query may have its own.
         name : str
         epsilon : Number, optional
         max_positives : int
-            How many positive answers.
+            Maximum number of positive answers.
         monotonic : bool
-            Only counts may be asked, which a unit can only make larger; the noise on them is smaller, by up to a half.
+            Only counts may be queried, which a unit can only increase; their noise is smaller, by up to a half.
         return_values : bool
-            A positive answer comes with a noisy value; half of epsilon is for these.
+            A positive answer includes a noisy value; half of epsilon is used for these.
         mu : Number, optional
         max_queries : int, optional
-            How many questions, for Gaussian noise.
+            Declared number of queries, for Gaussian noise.
         dry_run : bool
-            Say what it would cost and how reliable it would be, and charge nothing.
+            Return the cost and the reliability, and charge nothing.
 
         Returns
         -------
-        Scan, or Explanation
+        ThresholdScan, or Explanation
             With ``.ask(query)``.
 
         Raises
         ------
         BudgetExceeded
-            It does not fit; nothing was charged.
+            The budget is too small; nothing was charged.
         RequestError
-            Neither or both kinds of noise were asked for, the name was given to something else, or each unit has a
-            budget of its own, and all would pay at the launch.
+            Neither or both kinds of noise were requested, the name is already used for something else, or accounting is
+            individual, where every unit would be charged at launch.
         InvalidValueError
-            A number is out of its range.
+            A number is out of range.
         """
         terms = terms_from(
             threshold,
@@ -229,35 +229,35 @@ class Launches(NotCopyable, Generic[S, P]):
         finally:
             if launch is None or launch.details["resolved"]["noise_token"] != token:  # refused, or launched before
                 discard_hidden_noise(token)
-        made: ThresholdScan = self._mechanisms.attached(launch)
-        return made
+        scan: ThresholdScan = self._mechanisms.attached(launch)
+        return scan
 
     def noise_reduction(
         self, query: Query, *, name: str | None = None, initial_mu: Number | None = None, max_mu: Number | None = None
     ) -> NoiseReduction:
-        """Refine one answer until it is good enough, paying step by step.
+        """Refine one answer until it is accurate enough, charged step by step.
 
         Parameters
         ----------
         query : Query
         name : str, optional
-            The question in words if left out.
+            Name of the launch; by default a description of the query.
         initial_mu : Number, optional
-            mu of the first look; a hundredth of what is left if left out.
+            mu of the first observation; by default a hundredth of the remaining budget.
         max_mu : Number, optional
-            mu at which to stop in any case; the filter alone if left out.
+            mu at which to stop in any case; by default only the filter limits it.
 
         Raises
         ------
         RequestError
-            The question is another session's, or the name was given to something else.
+            The query belongs to another session, or the name is already used for something else.
         InvalidValueError
             A number is not positive.
         """
         request = noise_reduction_request(self._core, self._mechanisms.named, query, name, initial_mu, max_mu)
-        made: NoiseReduction = self._mechanisms.launch(request)
-        made.begin()
-        return made
+        reduction: NoiseReduction = self._mechanisms.launch(request)
+        reduction.begin()
+        return reduction
 
     def _fit(
         self,
@@ -267,12 +267,12 @@ class Launches(NotCopyable, Generic[S, P]):
         *,
         name: str | None,
         dry_run: bool,
-        **given: Any,
+        **options: Any,
     ) -> GradientDescent | Explanation:
-        """A regression fitted by noisy gradients; see :meth:`Frame.fit`."""
-        request = descent_request(self._core, rows, model, terms, name, given)
+        """Launch a regression fitted by noisy gradients; see :meth:`Frame.fit`."""
+        request = descent_request(self._core, rows, model, terms, name, options)
         if dry_run:
             return self._mechanisms.preview(request)
-        made: GradientDescent = self._mechanisms.launch(request)
-        made.begin()
-        return made
+        descent: GradientDescent = self._mechanisms.launch(request)
+        descent.begin()
+        return descent

@@ -1,4 +1,4 @@
-"""Launching interactive mechanisms: named, charged before anything is read, found again under the same name."""
+"""Launching interactive mechanisms: by name, charged before any row is read, and found again under the same name."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from dpnb.results.explanation import Explanation
 
 
 class HasMechanisms(Protocol):
-    """A session, as far as its outer one must know it."""
+    """The part of a session that its outer session uses."""
 
     @property
     def _mechanisms(self) -> MechanismRegistry[Any, Any]: ...
 
 
 S = TypeVar("S")
-"""A sub-session, as the analyst holds it."""
+"""Type of a sub-session."""
 P = TypeVar("P", bound=HasMechanisms)
-"""The session of a part."""
+"""Type of the session of a part."""
 
 
 class MechanismRegistry(NotCopyable, Generic[S, P]):
-    """What is launched in one session.
+    """The mechanisms launched in one session.
 
     Parameters
     ----------
     core : SessionCore
     sub_session, part : callable
-        Make the sessions inside.
+        Constructors of the inner sessions.
     """
 
     def __init__(
@@ -72,21 +72,21 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     # --- finding ------------------------------------------------------------------------------------------------
 
     def all(self) -> MechanismMapping:
-        """By name; of one name the newest."""
+        """The mechanisms by name; for each name the newest."""
         return MechanismMapping((launch.name, self.attached(launch)) for launch in self._here())
 
     def told(self) -> list[dict[str, Any]]:
-        """What the panel is told, also of what was launched in parts of the table."""
-        told = []
+        """The mechanisms as the panel shows them, including those launched in parts of the table."""
+        entries = []
         for launch in self._account.tree.launches_in(self._account.root_node):
             inside = self._at(launch.node)
-            where = "" if inside is self else f"{inside._core.label}: "
-            one = inside._of(launch).to_dict()
-            told.append({**one, "name": where + one["name"]})
-        return told
+            prefix = "" if inside is self else f"{inside._core.label}: "
+            entry = inside._of(launch).to_dict()
+            entries.append({**entry, "name": prefix + entry["name"]})
+        return entries
 
     def _at(self, branch: str) -> MechanismRegistry[Any, Any]:
-        """Those of this session, or of a part that is reached from it."""
+        """The registry of this session, or of a part below it."""
         step = parent_launch(branch)
         if branch == self._account.root_node or step is None:
             return self
@@ -99,12 +99,12 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return [launch for launch in launches if launch.node == self._account.root_node]
 
     def attached(self, launch: Launch) -> Any:
-        """As the analyst holds it."""
-        made = self._of(launch)
-        if not isinstance(made, SubSessionMechanism):
-            return made
+        """The object that the analyst uses."""
+        mechanism = self._of(launch)
+        if not isinstance(mechanism, SubSessionMechanism):
+            return mechanism
         if launch.id not in self._sub_sessions:
-            self._sub_sessions[launch.id] = self._sub_session(made)
+            self._sub_sessions[launch.id] = self._sub_session(mechanism)
         return self._sub_sessions[launch.id]
 
     def _of(self, launch: Launch) -> SessionMechanism:
@@ -126,16 +126,16 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     # --- launching ----------------------------------------------------------------------------------------------
 
     def launched(self, request: LaunchRequest) -> Launch:
-        """The launch of that name, written now if there is none; durable and charged when this returns.
+        """The launch of that name, written now if there is none; durably charged when this returns.
 
         Raises
         ------
         BudgetExceeded
-            It does not fit; nothing was charged.
+            The loss does not fit; nothing was charged.
         RequestError
-            The name was given to something else, or the filter allows no such launch.
+            The name is already used for something else, or the filter does not allow such a launch.
         InvalidValueError
-            The name is none.
+            The name is invalid.
         """
         checked = _checked_name(request.name, request.kind)
         try:
@@ -147,63 +147,63 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return launch
 
     def launch(self, request: LaunchRequest) -> Any:
-        """The mechanism of that name, as the analyst holds it; see `launched`."""
+        """The mechanism of that name, as the analyst uses it; see `launched`."""
         return self.attached(self.launched(request))
 
     def _found(self, request: LaunchRequest, name: str) -> Launch | None:
-        """The launch of that name, if there is one that goes on with this version of the table.
+        """The launch of that name, if there is one that continues with this version of the table.
 
         Raises
         ------
         RequestError
-            The name was given to something else.
+            The name is already used for something else.
         """
-        found = self.named(name)
-        if found is None or not found.continues_with(self._core.version):
+        known = self.named(name)
+        if known is None or not known.continues_with(self._core.version):
             return None
-        if (found.kind, found.details["arguments"]) != (request.kind, request.stored):
+        if (known.kind, known.details["arguments"]) != (request.kind, request.stored):
             raise RequestError(
-                f"{name}: was launched before as a {found.kind} with other arguments, and a launch is remembered by "
+                f"{name}: was launched before as a {known.kind} with other arguments, and a launch is identified by "
                 "its name; give the same arguments, or another name"
             )
-        return found
+        return known
 
     def named(self, name: object) -> Launch | None:
-        """The launch of a name that goes on with this version of the table; without one the newest."""
-        found = [launch for launch in self._here() if launch.name == name]
-        serving = [launch for launch in found if launch.continues_with(self._core.version)]
-        best = serving or found
+        """The launch of a name that continues with this version of the table; otherwise the newest."""
+        launches = [launch for launch in self._here() if launch.name == name]
+        current = [launch for launch in launches if launch.continues_with(self._core.version)]
+        best = current or launches
         return best[-1] if best else None
 
     def _refuse(self, kind: str, name: str, loss: Loss) -> None:
-        """Refuse a launch that may not be, or does not fit; call inside the ledger's transaction."""
+        """Refuse a launch that is not allowed, or does not fit; call inside the ledger's transaction."""
         account = self._account
         account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
-            self._refuse_for_everybody(kind, name)
+            self._refuse_if_individual(kind, name)
         why = interleaving_obstacle(account.filter)
         if why is not None:
             raise RequestError(f"{kind} {name}: {why}")
         if loss:
             admit_launch(account, f"{kind} {name}", loss)
 
-    def _refuse_for_everybody(self, kind: str, name: str) -> None:
-        """Refuse what is paid for by everybody beforehand, where each unit pays only for what touches it."""
+    def _refuse_if_individual(self, kind: str, name: str) -> None:
+        """Refuse a charge at launch to every unit under individual accounting."""
         if self._account.individual:
             raise RequestError(
-                f"{kind} {name}: would be paid by everybody at its launch, also by those whom nothing in it touches; "
-                "under accounting='individual' ask the questions themselves, of which each costs only those it touches"
+                f"{kind} {name}: would charge every unit at launch, including those that no query in it uses; under "
+                "accounting='individual' release the queries themselves, which charge only the units they use"
             )
 
     def _found_or_charged(self, request: LaunchRequest, name: str) -> Launch:
         account, version = self._account, self._core.version
         old = self.named(name)
         if old is not None and not old.continues_with(version):
-            self._of(old).close()  # nobody can reach it behind the new one, and a unit may be elsewhere by now
+            self._of(old).close()  # the new one hides it, and a unit may be in another part by now
         with account.ledger.transaction():
-            found = self._found(request, name)
-            if found is not None:
-                return found
+            known = self._found(request, name)
+            if known is not None:
+                return known
             self._refuse(request.kind, name, request.loss)
             number = account.ledger.reserve(
                 kind=LAUNCH,
@@ -220,39 +220,39 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 },
                 cell=registry.current_cell(),
             ).id
-        return account.tree.sync()[number]  # not before it is on disk: what was undone must not be remembered
+        return account.tree.sync()[number]  # only after the commit: a launch that was rolled back must not be kept
 
     def preview(self, request: LaunchRequest) -> Explanation:
-        """What a launch would cost, by the very rules of a launch; nothing is charged.
+        """The cost of a launch, by the same rules as the launch itself; nothing is charged.
 
         Raises
         ------
         BudgetExceeded, RequestError, InvalidValueError
-            As `launched`.
+            As for `launched`.
         """
         kind, loss, facts = request.kind, request.loss, request.facts
         checked = _checked_name(request.name, kind)
         if loss:
-            self._refuse_for_everybody(kind, checked)
+            self._refuse_if_individual(kind, checked)
         title = f"{kind} {checked}"
         with self._account.ledger.transaction():
-            found = self._found(request, checked) is not None
-            if not found:
+            is_known = self._found(request, checked) is not None
+            if not is_known:
                 self._refuse(kind, checked, loss)
         if not loss:
-            before = [("launched", "before: it is found again, and its steps so far are free")] if found else []
+            before = [("launched", "before: it is reused, and its steps so far are free")] if is_known else []
             return Explanation(title, [*before, *facts], self._core.notice)
-        if found:
-            return Explanation(title, [("cost", "nothing: it was launched before, and is found again."), *facts])
+        if is_known:
+            return Explanation(title, [("cost", "nothing: it was launched before, and is reused."), *facts])
         after = self._account.filter.step(self._account.promise.to_filter_loss(loss))
-        left = f"{format_percent_down(after.headroom)} of the budget would be left"
+        left = f"{format_percent_down(after.headroom)} of the budget would remain"
         return Explanation(
-            title, [("cost", f"{format_cost_up(loss)}, all of it at launch; {left}. Nothing was charged yet."), *facts]
+            title, [("cost", f"{format_cost_up(loss)}, in full at launch; {left}. Nothing was charged yet."), *facts]
         )
 
 
 class MechanismMapping(dict[str, Any]):
-    """Mechanisms by name, a line each."""
+    """Mechanisms by name; its repr has a line for each."""
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {one.kind}, {one.state}, charged {one.charged}" for name, one in self.items())

@@ -1,4 +1,4 @@
-"""What a session's interactive mechanisms share: a launch in the ledger, a state, an end."""
+"""The base class of a session's interactive mechanisms: a launch in the ledger, a state, closing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class SessionMechanism(NotCopyable, ABC):
     ----------
     launch : Launch
     core : SessionCore
-        Of the session that owns it.
+        Core of the session that owns the mechanism.
     """
 
     charged: ClassVar[Charged]
     cost_description: ClassVar[str]
-    """What is paid when, in a sentence."""
+    """What is charged when, in a sentence."""
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         self._launch, self._core = launch, core
@@ -41,17 +41,17 @@ class SessionMechanism(NotCopyable, ABC):
 
     @property
     def id(self) -> int:
-        """Row of the ledger that launched it."""
+        """Id of the ledger row that launched it."""
         return self._launch.id
 
     @property
     def name(self) -> str:
-        """Under which it was launched."""
+        """The name under which it was launched."""
         return self._launch.name
 
     @property
     def kind(self) -> str:
-        """Which mechanism it is."""
+        """The kind of mechanism."""
         return self._launch.kind
 
     @property
@@ -64,23 +64,23 @@ class SessionMechanism(NotCopyable, ABC):
 
     @property
     def cost(self) -> Loss:
-        """What its session has paid for it so far."""
+        """What its session has been charged for it so far."""
         return self._account.ledger.by_id((self._launch.id,))[0].loss
 
     @property
     @abstractmethod
     def summary(self) -> str:
-        """How it stands, in few words."""
+        """The current status, in few words."""
 
     @property
     def parts(self) -> list[dict[str, Any]]:
-        """Parts of it for a picture: name, share of the largest, text."""
+        """Its parts, for a chart: name, size relative to the largest, text."""
         return []
 
     def close(self) -> None:
-        """End it, for every kernel: it answers nothing new.  What was answered stays free; nothing is paid back.
+        """Close it for every kernel: it answers nothing new.  Earlier answers remain free; nothing is refunded.
 
-        What was charged before and never answered, after a crash, can still be taken up.
+        A query that was charged but not answered because of a crash can still be completed.
         """
         self._end()
         self._core.changed()
@@ -101,7 +101,7 @@ class SessionMechanism(NotCopyable, ABC):
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """What the panel is told of it."""
+        """Its representation for the panel."""
         return {
             "id": str(self.id),
             "name": self.name,
@@ -117,29 +117,28 @@ class SessionMechanism(NotCopyable, ABC):
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<li>{escape(part['name'])}: {escape(part['text'])}</li>" for part in self.parts)
-        listed = f"<ul>{rows}</ul>" if rows else ""
+        part_list = f"<ul>{rows}</ul>" if rows else ""
         return with_timestamp(
             f'<div style="{STYLE}"><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.state)}): '
-            f"{escape(self.summary)}{listed}<div>{escape(self.cost_description)}</div></div>"
+            f"{escape(self.summary)}{part_list}<div>{escape(self.cost_description)}</div></div>"
         )
 
 
 def own_query(query: object, branch: str, ledger: Ledger) -> tuple[Plan, AnyView]:
-    """Plan and view of a question of this very session.
+    """Plan and view of a query of this session.
 
     Raises
     ------
     RequestError
-        It is none, or another session's.
+        It is not a query, or belongs to another session.
     """
     if not isinstance(query, Query):
-        raise RequestError(f"question: must be one, such as session.frame.count(); got {type(query).__name__}")
+        raise RequestError(f"query: must be a query, such as session.frame.count(); got {type(query).__name__}")
     account = query.runner.account
-    same = account.ledger is ledger or account.ledger.path == ledger.path != MEMORY  # a session that was made anew
+    same = account.ledger is ledger or account.ledger.path == ledger.path != MEMORY  # the session was reopened
     if not same or account.root_node != branch:
         raise RequestError(
-            f"{query.description}: is a question of another session, and would be paid there; ask it of the session "
-            f"in "
-            "which the mechanism was launched"
+            f"{query.description}: is a query of another session and would be charged there; use a query of the "
+            "session in which the mechanism was launched"
         )
     return query.plan, query.view

@@ -1,4 +1,4 @@
-"""One answer, refined until it is good enough."""
+"""One answer, refined until it is accurate enough."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from dpnb.render.numbers import format_cost_up
 from dpnb.results.answer import Answer
 
 FACTOR = 2
-"""By which mu squared, and so the inverse of the variance, grows from look to look: at the end at most this factor more
-is paid than was needed."""
+"""The factor by which mu squared, and so the inverse variance, grows between observations: the final cost exceeds the
+necessary one by at most this factor."""
 
 INITIAL_SHARE = exact(0.01)
-"""Of what is left, that a noise reduction looks at first."""
+"""Share of the remaining budget for the first observation."""
 
 
 class NoiseReduction(SessionMechanism):
-    """An answer that is refined look by look; the analyst, or a rule that sees released intervals, says when to stop.
+    """An answer that is refined step by step, until the analyst or a rule on released intervals stops it.
 
-    Each look pays only for what it adds: what is paid in the end is what asking once at the last level costs
-    (:mod:`dpnb.results.observations`).  The intervals hold although the stopping depends on the answers.
+    Each observation is charged only for what it adds: the total is the cost of one release at the last level
+    (:mod:`dpnb.results.observations`).  The intervals are valid although the stopping depends on the answers.
 
     Parameters
     ----------
@@ -47,47 +47,47 @@ class NoiseReduction(SessionMechanism):
 
     charged: ClassVar[Charged] = "step by step"
     cost_description: ClassVar[str] = (
-        "One question, looked at again and again. Each look is charged before it is taken, for what it adds; stopping "
+        "One query, observed repeatedly. Each observation is charged before it is taken, for what it adds; stopping "
         "early saves the rest."
     )
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        asked = launch.details["arguments"]
-        self._plan, self._view = Plan.from_json(asked["plan"]), view_from_json(asked["view"])
+        arguments = launch.details["arguments"]
+        self._plan, self._view = Plan.from_json(arguments["plan"]), view_from_json(arguments["view"])
         self._words = describe_plan(self._plan, self._view)
         self._first = from_text(launch.details["resolved"]["initial_mu_squared"])
-        most = asked["max_mu_squared"]
-        self._most = None if most is None else from_text(most)
+        max_mu_squared = arguments["max_mu_squared"]
+        self._max_squared = None if max_mu_squared is None else from_text(max_mu_squared)
         self._taken = 0
         self.answer: Answer | None = None
-        """The last look's answer; None before the first in this kernel."""
+        """The answer of the last observation; None before the first in this kernel."""
         self.met: bool | None = None
-        """Whether the rule of the last `until` was met; None before one."""
+        """Whether the rule of the last `until` was satisfied; None before the first call."""
 
     def begin(self) -> None:
-        """Go back to the first look: launched again, it gives its looks again, free, as in a notebook that is rerun."""
+        """Return to the first observation: after a relaunch, as in a rerun notebook, its observations are free."""
         self._taken, self.answer, self.met = 0, None, None
 
     def look(self, number: int) -> Answer:
-        """The answer of a look, numbered from 0; free if it was taken before, in any kernel.
+        """The answer of an observation, numbered from 0; free if it was taken before, in any kernel.
 
-        Look k is at 2^k times the information of the first, or at that of `most` if this is less.
+        Observation k has 2^k times the information of the first, or that of `max_mu` if this is less.
 
         Raises
         ------
         BudgetExceeded
             The filter refuses; nothing was charged.
         RequestError
-            `most` is reached by an earlier look.
+            An earlier observation reaches `max_mu`.
         MechanismClosed
-            It was closed, and the look never taken.
+            It was closed before this observation was taken.
         """
         squared = self._squared(number)
         if squared is None:
             raise RequestError(
-                f"{self.name}: the most that was allowed, mu={GDP.from_mu_squared(self._most or 0).mu!r}, has been "
-                "reached; launch another one under a new name with a larger max_mu="
+                f"{self.name}: max_mu={GDP.from_mu_squared(self._max_squared or 0).mu!r} has been reached; launch "
+                "another one under a new name with a larger max_mu="
             )
         target, inside = target_from(rho=squared / 2), node_of(self.id)
         self.answer = self._releases.release(self._plan, self._view, target, inside=inside, combined=True)
@@ -95,41 +95,41 @@ class NoiseReduction(SessionMechanism):
         return self.answer
 
     def _squared(self, number: int) -> Fraction | None:
-        """The mu squared of a look; None beyond the last."""
+        """The mu squared of an observation; None beyond the last."""
         squared: Fraction = self._first * FACTOR**number
-        if self._most is None or squared < self._most:
+        if self._max_squared is None or squared < self._max_squared:
             return squared
-        return self._most if not number or squared / FACTOR < self._most else None
+        return self._max_squared if not number or squared / FACTOR < self._max_squared else None
 
     def step(self) -> Answer:
-        """Take the next look, at twice the information of the last; see `look`."""
+        """Take the next observation, with twice the information of the last; see `look`."""
         return self.look(self._taken)
 
     def until(self, rule: StoppingRule) -> Answer:
-        """Take looks until a rule is met, and close; or until `max_mu` or the budget is reached, and stay open.
+        """Take observations until a rule is satisfied, and close; or until `max_mu` or the budget is reached.
 
-        `met` says which it was.  Asked again, also in a later kernel, it gives the same looks free and stops at the
-        same one.
+        In the second case the mechanism stays open; `met` shows which it was.  Called again, also in a later kernel, it
+        returns the same observations at no cost and stops at the same one.
 
         Parameters
         ----------
         rule : StoppingRule
-            Of :mod:`dpnb.interactive`, such as ``RelativeError(0.05)``; or an object with ``is_satisfied(low, high)``
-            that is given released limits.
+            A rule of :mod:`dpnb.interactive`, such as ``RelativeError(0.05)``; or an object with a method
+            ``is_satisfied(low, high)``, which is called with the ends of released intervals.
 
         Raises
         ------
         RequestError
             It is not a rule; nothing was charged.
         BudgetExceeded
-            The filter refuses even the first look.
+            The filter refuses even the first observation.
         MechanismClosed
-            It was closed before the rule was met.
+            It was closed before the rule was satisfied.
         """
         if isinstance(rule, type) or not callable(getattr(rule, "is_satisfied", None)):
             raise RequestError(
-                f"until: needs a rule that sees released limits, such as RelativeError(0.05), AbsoluteError(10) or "
-                f"Apart(0) of dpnb.interactive, or an object with a method is_satisfied(low, high); got {shown(rule)}"
+                f"until: needs a stopping rule, such as RelativeError(0.05), AbsoluteError(10) or ExcludesValue(0) of "
+                f"dpnb.interactive, or an object with a method is_satisfied(low, high); got {shown(rule)}"
             )
         with work(Stage.CHARGING):
             answer, number = self.look(0), 0
@@ -150,19 +150,19 @@ class NoiseReduction(SessionMechanism):
 
     @property
     def cost(self) -> Loss:
-        """How well the question is known by now: what its looks cost together."""
+        """How well the query is known so far: the cost of its observations together."""
         return self._releases.known(self._plan)
 
     @property
     def summary(self) -> str:
-        """How it stands, in few words."""
+        """The current status, in few words."""
         cost = self.cost
-        paid = f"known at {format_cost_up(cost)}" if cost else "not looked at yet"
-        return f"{self._words}: {paid}"
+        known = f"known at {format_cost_up(cost)}" if cost else "not observed yet"
+        return f"{self._words}: {known}"
 
     def __repr__(self) -> str:
         met = "" if self.met is None else "; criterion met" if self.met else "; criterion not met"
-        first = f"first look at mu {display_up(GDP.from_mu_squared(self._first).mu)}"
+        first = f"first observation at mu {display_up(GDP.from_mu_squared(self._first).mu)}"
         return f"<{self.kind} {self.name!r}, {self.state}: {self.summary}; {first}{met}; charged {self.charged}>"
 
 
@@ -180,37 +180,37 @@ def noise_reduction_request(
     ----------
     core : SessionCore
     named : callable
-        What was launched under a name before.
+        Finds the earlier launch of a name.
 
     Raises
     ------
     RequestError
-        The question is another session's, or a discovery.
+        The query belongs to another session, or is a discovery.
     InvalidValueError
         A number is not positive.
     BudgetExceeded
-        Nothing is left.
+        No budget remains.
     """
     account = core.account
     plan, view = own_query(query, account.root_node, account.ledger)
     if isinstance(plan.aggregation, Discovery):
-        raise RequestError("noise_reduction: which groups are found differs from look to look; discover them anew")
-    allowed = None if max_mu is None else to_text(checked_amount(max_mu, "max_mu") ** 2)
-    given = None if initial_mu is None else to_text(checked_amount(initial_mu, "initial_mu") ** 2)
-    asked = {
+        raise RequestError("noise_reduction: each observation would find other groups; use .discover() again instead")
+    max_squared = None if max_mu is None else to_text(checked_amount(max_mu, "max_mu") ** 2)
+    initial_squared = None if initial_mu is None else to_text(checked_amount(initial_mu, "initial_mu") ** 2)
+    arguments = {
         "plan": plan.to_json(),
         "view": view_to_json(view),
-        "initial_mu_squared": given,
-        "max_mu_squared": allowed,
+        "initial_mu_squared": initial_squared,
+        "max_mu_squared": max_squared,
     }
     title = describe_plan(plan, view)[:LONGEST_NAME] if name is None else name
     known = named(title)
-    start = given
+    start = initial_squared
     if start is None and known is not None:
         start = known.details["resolved"].get("initial_mu_squared")
     if start is None:
-        left = account.promise.remaining(account.filter, INITIAL_SHARE)
-        if not left.mu_squared:
-            raise BudgetExceeded("noise_reduction: nothing is left of the budget; nothing was charged")
-        start = to_text(exact(decimal_sqrt_down(left.mu_squared)) ** 2)
-    return LaunchRequest(NOISE_REDUCTION, title, asked, about={"initial_mu_squared": start})
+        remaining = account.promise.remaining(account.filter, INITIAL_SHARE)
+        if not remaining.mu_squared:
+            raise BudgetExceeded("noise_reduction: no budget remains; nothing was charged")
+        start = to_text(exact(decimal_sqrt_down(remaining.mu_squared)) ** 2)
+    return LaunchRequest(NOISE_REDUCTION, title, arguments, about={"initial_mu_squared": start})

@@ -1,4 +1,4 @@
-"""What must not exist twice: secret noise with a count of its answers."""
+"""Objects that must not be copied: secret noise with a count of its answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpnb.errors import MechanismClosed
 
 
 class SingleUse(NotCopyable):
-    """What must not exist twice: a copy would count its answers from the start, on the same noise."""
+    """An object that must not be copied: a copy would count its answers from zero, on the same noise."""
 
     __slots__ = ("_lock", "_process")
 
@@ -23,10 +23,10 @@ class SingleUse(NotCopyable):
     def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise MechanismClosed(
-                f"{type(self).__name__}: answers in the process that launched it, asked in a fork of that process. "
-                f"Ask in the first one, or launch another one."
+                f"{type(self).__name__}: must be used in the process that launched it; got a fork of that process; use "
+                "it there, or launch another one"
             )
 
     def _check_left(self, left: int, why: str) -> None:
         if left < 1:
-            raise MechanismClosed(f"{type(self).__name__}: is used up, {why}. Launch another one, which costs anew.")
+            raise MechanismClosed(f"{type(self).__name__}: is used up, {why}; launch another one (charged again)")

@@ -1,26 +1,27 @@
-"""What every interactive mechanism can do.
+"""The common interface of all interactive mechanisms.
 
-An interactive mechanism answers question after question under one name, and its owner, a session, pays for it in one
-of two ways that the mechanism states: all of it *at launch*, after which its answers cost nothing more, or *step by
-step* as it goes, with nothing reserved.  Either way the charge is in the ledger before a row is read.  Any number may
-be alive at once and be asked in any order, also between plain questions, and the analyst chooses every budget after
-seeing what there was to be seen (Haney et al. 2023).
+An interactive mechanism answers several queries under one name, and its owner, a session, is charged in one of two
+ways that the mechanism states: in full *at launch*, after which its answers cost nothing more, or *step by step*, with
+nothing reserved.  Either way the charge is in the ledger before a row is read.  Any number of mechanisms may be open at
+once and be queried in any order, interleaved with plain queries, and the analyst may choose each budget after seeing
+all earlier answers (Haney et al. 2023).
 
 ==================  ==============  ==================================================================================
 kind                charged         what it is
 ==================  ==============  ==================================================================================
-sub-session         at launch       a part of the budget, with a filter and odometers of its own
-partition           step by step    one child for each key; the growth of the largest is paid
-above-threshold     at launch       a stream of questions against a threshold, up to so many positive answers
+sub-session         at launch       a part of the budget, with its own filter and odometers
+partition           step by step    one child for each key; charged by the growth of the largest
+above-threshold     at launch       a stream of queries compared with a threshold, up to `max_positives` positives
 noise reduction     step by step    one answer, refined until it is good enough
-gradient descent    step by step    a regression, fitted by noisy gradients
+gradient descent    step by step    a regression fitted by noisy gradients
 ==================  ==============  ==================================================================================
 
-A launch has a name and is remembered by the ledger: launching again with the same name and arguments, in any kernel,
-gives the same mechanism and costs nothing.  Hidden noise is never stored, so above-threshold answers nothing new once
-its kernel is gone; what it has answered stays free.
+A launch has a name and is recorded in the ledger: launching again with the same name and arguments, in any kernel,
+returns the same mechanism at no cost.  Hidden noise is never stored, so above-threshold answers nothing new once its
+kernel is gone; its recorded answers remain free.
 
-A new version of the table needs new launches, but for sub-sessions; launching under the same name ends the old one.
+A new version of the table needs new launches, except for sub-sessions; launching under the same name closes the old
+one.
 """
 
 from __future__ import annotations
@@ -38,33 +39,33 @@ MechanismState = Literal["open", "exhausted", "closed", "unavailable"]
 
 @runtime_checkable
 class InteractiveMechanism(Protocol):
-    """What every interactive mechanism can do."""
+    """The common interface of all interactive mechanisms."""
 
     @property
     def name(self) -> str:
-        """Under which it was launched."""
+        """The name under which it was launched."""
         ...
 
     @property
     def kind(self) -> str:
-        """Which of the table above."""
+        """The kind of mechanism, as in the module's table."""
         ...
 
     @property
     def charged(self) -> Charged:
-        """When its owner pays."""
+        """When its owner is charged."""
         ...
 
     @property
     def cost(self) -> Loss:
-        """What its owner has paid for it so far, in the kind of loss in which it was charged."""
+        """What its owner has been charged so far, in the kind of loss in which it was charged."""
         ...
 
     @property
     def state(self) -> MechanismState:
-        """Whether it can be asked."""
+        """Whether it can be queried."""
         ...
 
     def close(self) -> None:
-        """End it, for every kernel: it answers nothing new.  What was answered stays free; nothing is paid back."""
+        """Close it for every kernel: it answers nothing new.  Earlier answers remain free; nothing is refunded."""
         ...

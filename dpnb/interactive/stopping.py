@@ -1,7 +1,7 @@
-"""When an answer is good enough: rules that see released intervals and nothing else.
+"""Stopping rules: they decide from released intervals only whether an answer is accurate enough.
 
-An interval of a refined answer holds however its looks came about, so a rule that stops because of it leaves it true:
-see :mod:`dpnb.results.observations`.
+The interval of a refined answer is valid however its observations were chosen, so it stays valid when a rule stops
+because of it: see :mod:`dpnb.results.observations`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class StoppingRule(Protocol):
     """When to stop refining."""
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether released intervals, one number each, are good enough."""
+        """Whether released intervals, given by their ends, are narrow enough."""
         ...
 
 
 @dataclass(frozen=True)
 class RelativeError:
-    """Every number is known to this share of itself, as the middle of its interval: 0.05 for five percent.
+    """Every number is known to this relative error, as the midpoint of its interval: 0.05 for five percent.
 
-    With m the middle of the interval and w half of its width, whatever the truth q in it,
+    With m the midpoint of the interval and w its half-width, for any true value q in it,
     |m - q| <= w <= share (|m| - w) <= share |q|.
 
     Parameters
@@ -47,14 +47,14 @@ class RelativeError:
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether all intervals are so narrow."""
-        with np.errstate(invalid="ignore"):  # infinite limits say nothing, and meet nothing
+        with np.errstate(invalid="ignore"):  # infinite intervals never satisfy the rule
             middle, width = np.abs(low + high) / 2, (high - low) / 2
         return bool(np.all(width <= binary_down(exact(self.tolerance)) * (middle - width)))
 
 
 @dataclass(frozen=True)
 class AbsoluteError:
-    """Half of every interval's width is at most this, in the answer's units.
+    """The half-width of every interval is at most this, in the answer's units.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class AbsoluteError:
 
 @dataclass(frozen=True)
 class ExcludesValue:
-    """No interval holds this value: on which side of it the truth is has been decided.
+    """No interval contains this value, so each true value is known to be above it or below it.
 
     Parameters
     ----------

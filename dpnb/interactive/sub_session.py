@@ -1,4 +1,4 @@
-"""A part of the budget, handed to a session of its own: what it costs, and what its owner sees of it."""
+"""A sub-session with a part of the budget: its cost, and its owner's view of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.render.numbers import format_cost_up, format_percent_down
 
-NO_REFUND = "What is left of it in the end does not flow back."
+NO_REFUND = "Unused budget is not refunded."
 
 ACCEPTED_FILTERS = {
     "gdp": ("gdp",),
@@ -28,30 +28,30 @@ ACCEPTED_FILTERS = {
     "rogers": ("rogers", "basic", "gdp", "zcdp", "rdp", "approx-dp"),
     "basic": ("basic", "rogers", "gdp", "zcdp", "rdp", "approx-dp"),
 }
-"""Which filters a sub-session may have, by its session's.
+"""The filters that a sub-session may have, by its session's filter.
 
-Those whose promise a theorem turns into that filter's kind of loss, see :mod:`dpnb.accounting.convert`.  zCDP implies
-no GDP, and an (epsilon, delta) has no Renyi divergence."""
+A theorem converts their guarantee into that filter's kind of loss, see :mod:`dpnb.accounting.convert`.  zCDP does not
+imply GDP, and (epsilon, delta)-DP bounds no Renyi divergence."""
 
 
 class SubSessionMechanism(SessionMechanism):
-    """A sub-session, as its owner sees it.
+    """A sub-session, as seen by its owner.
 
     Parameters
     ----------
     launch : Launch
     core : SessionCore
-        Of the owner.
+        Core of the owner.
 
     Attributes
     ----------
     inner : SessionCore
-        Of the sub-session.
+        Core of the sub-session.
     """
 
     charged: ClassVar[Charged] = "at launch"
     cost_description: ClassVar[str] = (
-        f"A session with a budget, filter and odometers of its own, paid for at launch. {NO_REFUND}"
+        f"A session with its own budget, filter and odometers, charged at launch. {NO_REFUND}"
     )
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
@@ -60,7 +60,7 @@ class SubSessionMechanism(SessionMechanism):
 
     @property
     def summary(self) -> str:
-        """How it stands, in few words."""
+        """The current status, in few words."""
         return f"{format_percent_down(self.inner.account.filter.headroom)} left of {format_cost_up(self.cost)}"
 
 
@@ -72,117 +72,117 @@ def sub_session_request(
     Parameters
     ----------
     core : SessionCore
-        Of the session that hands a part of its budget over.
+        Core of the session that gives a part of its budget.
     known : Launch, optional
-        What was launched under that name before.
+        The earlier launch of that name.
     name : object
     filter_ : str, optional
         The sub-session's filter.
     **ways
-        The budget, in one of several ways: see `single_budget_argument` and `budget_argument`.
+        The budget, given in one of several ways: see `single_budget_argument` and `budget_argument`.
 
     Raises
     ------
     RequestError, InvalidValueError, BudgetExceeded
-        As these, or `filter_of_sub_session`.
+        As for these and `filter_of_sub_session`.
     """
     account, way = core.account, single_budget_argument(**ways)
     if way == "share" and known is not None and known.kind == SUB_SESSION:
-        given = Budget.from_json(known.details["resolved"]["budget"])  # of what was left when it was first asked for
+        part = Budget.from_json(known.details["resolved"]["budget"])  # a share of what remained at the first request
     else:
-        given = budget_argument(account, way, ways[way])
-    kind = filter_of_sub_session(account, given, filter_)
-    made = make_guarantee(kind, given)
-    # A share is of what is left at the time: another kernel that asks for the same share launches the same.
-    amount = to_text(checked_amount(ways["share"], "share")) if way == "share" else given.to_json()
+        part = budget_argument(account, way, ways[way])
+    kind = filter_of_sub_session(account, part, filter_)
+    guarantee = make_guarantee(kind, part)
+    # A share is stored as written: another kernel that requests the same share gets the same launch.
+    amount = to_text(checked_amount(ways["share"], "share")) if way == "share" else part.to_json()
     return LaunchRequest(
         SUB_SESSION,
         name,
         {way if way == "share" else "budget": amount, "filter": kind},
-        loss_of_sub_session(account.promise, made),
-        {"budget": given.to_json(), "filter": kind, "parameters": parameters_of(made, core.questions.public.units)},
+        loss_of_sub_session(account.promise, guarantee),
+        {"budget": part.to_json(), "filter": kind, "parameters": parameters_of(guarantee, core.questions.public.units)},
         [
-            ("what it keeps", f"{made.words}: a filter, odometers and a log of its own"),
-            ("what is not used", f"{NO_REFUND} To pay as you go instead, ask here, or in a partition."),
+            ("guarantee", f"{guarantee.words}, with its own filter, odometers and log"),
+            ("unused budget", f"{NO_REFUND} To be charged step by step instead, query here, or in a partition."),
         ],
     )
 
 
 def single_budget_argument(**ways: object) -> str:
-    """In which of several ways a budget is given.
+    """The name of the one argument that gives the budget.
 
     Raises
     ------
     RequestError
-        Not in exactly one.
+        None, or more than one, of the arguments is given.
     """
-    given = [name for name, value in ways.items() if value is not None]
-    if len(given) != 1:
+    names = [name for name, value in ways.items() if value is not None]
+    if len(names) != 1:
         raise RequestError(
-            f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(given) or 'none of them'}"
+            f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(names) or 'none of them'}"
         )
-    return given[0]
+    return names[0]
 
 
-def budget_argument(account: Accountant, way: str, given: Any) -> Budget:
-    """The budget that is handed over.
+def budget_argument(account: Accountant, way: str, amount: Any) -> Budget:
+    """The budget of a sub-session.
 
     Parameters
     ----------
-    account : Account
-        Of the session that hands it over.
+    account : Accountant
+        Of the session that gives it.
     way : str
         ``budget``, ``mu``, ``rho`` or ``share``.
-    given : Budget or Number
+    amount : Budget or Number
 
     Raises
     ------
     InvalidValueError
-        It is no budget, or a number is out of its range.
+        It is not a budget, or a number is out of range.
     BudgetExceeded
-        Nothing is left to share.
+        No budget remains.
     """
     if way == "budget":
-        return checked_budget(given)
+        return checked_budget(amount)
     if way == "mu":
-        return Budget.gdp(checked_amount(given, "mu"))
+        return Budget.gdp(checked_amount(amount, "mu"))
     if way == "rho":
-        return Budget.from_mu_squared(2 * checked_amount(given, "rho"))
-    part = checked_amount(given, "share")
-    if part > 1:
-        raise InvalidValueError(f"share: must be at most 1, all that is left; got {shown(given)}")
-    left = account.promise.remaining(account.filter, exact(part))
-    if not left.mu_squared:
-        raise BudgetExceeded("delegate: nothing is left of the budget; nothing was charged")
-    return Budget.from_mu_squared(left.mu_squared)
+        return Budget.from_mu_squared(2 * checked_amount(amount, "rho"))
+    share = checked_amount(amount, "share")
+    if share > 1:
+        raise InvalidValueError(f"share: must be at most 1, the whole remaining budget; got {shown(amount)}")
+    remaining = account.promise.remaining(account.filter, exact(share))
+    if not remaining.mu_squared:
+        raise BudgetExceeded("delegate: no budget remains; nothing was charged")
+    return Budget.from_mu_squared(remaining.mu_squared)
 
 
-def filter_of_sub_session(account: Accountant, budget: Budget, asked: str | None) -> str:
-    """The name of the sub-session's filter: what was asked for, or this session's if it can keep the budget.
+def filter_of_sub_session(account: Accountant, budget: Budget, filter_: str | None) -> str:
+    """The name of the sub-session's filter: the requested one, or this session's if it can enforce the budget.
 
     Raises
     ------
     RequestError
-        No theorem turns the other's promise into this filter's kind of loss.
+        No theorem converts the requested filter's guarantee into this filter's kind of loss.
     """
     own = account.promise.filter_name
-    name = asked if asked is not None else own if budget.epsilon is not None else "gdp"
+    name = filter_ if filter_ is not None else own if budget.epsilon is not None else "gdp"
     if name not in ACCEPTED_FILTERS[own]:
         raise RequestError(
-            f"delegate: filter={name!r} keeps a promise that the filter {own!r} of this session cannot count, as no "
-            f"theorem turns one into the other; take one of {', '.join(map(repr, ACCEPTED_FILTERS[own]))}"
+            f"delegate: filter={name!r} enforces a guarantee that the filter {own!r} of this session cannot count, as "
+            f"no theorem converts one into the other; use one of {', '.join(map(repr, ACCEPTED_FILTERS[own]))}"
         )
     return name
 
 
-def loss_of_sub_session(owner: PrivacyGuarantee, made: PrivacyGuarantee) -> Loss:
-    """What the sub-session's promise is to its owner's filter.
+def loss_of_sub_session(owner: PrivacyGuarantee, inner: PrivacyGuarantee) -> Loss:
+    """The sub-session's guarantee as a loss of its owner's filter.
 
-    To a filter that counts epsilons it is the (epsilon, delta) that was promised, whatever keeps it; to the others it
-    is the budget of the sub-session's filter.
+    For a filter that counts epsilons it is the guaranteed (epsilon, delta), whatever filter enforces it; for the others
+    it is the budget of the sub-session's filter.
     """
-    budget = made.budget
+    budget = inner.budget
     if owner.shared_delta is not None and budget.epsilon is not None and budget.delta is not None:
         return ApproxDP(budget.epsilon, budget.delta)
-    budgeted: Loss = made.initial_filter.budget
-    return budgeted
+    loss: Loss = inner.initial_filter.budget
+    return loss

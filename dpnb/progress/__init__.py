@@ -1,9 +1,9 @@
-"""What long work is doing, for whoever looks on: its stage and for how long, never how far it is.
+"""Progress of long work: its stage and the elapsed time, never how much of it is done.
 
-A stage is one of a fixed list, so nothing computed from rows can be told; time is outside the promise.
+A stage is one of a fixed list, so nothing computed from rows can be shown; timing is outside the guarantee.
 
-``stage``      the list
-``clock``      a piece of work and its stages, told by a thread of its own once it has lasted a second
+``stage``      the list of stages
+``clock``      a task and its stages, shown by a separate thread once it has lasted a second
 ``terminal``   the line in a terminal; a notebook has its own (`dpnb.notebook.progress_line`)
 """
 

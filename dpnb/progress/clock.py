@@ -1,7 +1,7 @@
-"""A piece of work, the stage that it is in, and the clock that tells of it.
+"""A task, its current stage, and the clock that shows it.
 
-Only the thread that works changes the stage; the clock is a thread of its own, which looks at it a few times a second
-and is gone when the work is, however that ends.  Where nobody looks on there is no clock.
+Only the working thread changes the stage; the clock is a separate thread, which reads it a few times a second and ends
+with the task, however that ends.  If there is no display there is no clock.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dpnb.progress.stage import Stage
 from dpnb.threads import ThreadTask
 
 REPORT_AFTER_SECONDS = 1.0
-"""Seconds that work may last before anything is said of it."""
+"""Seconds before anything is shown of a task."""
 
 TICK = 0.2
-"""Seconds between two looks of the clock."""
+"""Seconds between two readings of the clock."""
 
 FINAL_MESSAGE_SECONDS = 1.0
-"""Seconds that finished work waits for its line to be ended; a front end that hangs must not hold it up."""
+"""Seconds that a finished task waits for its last line; a front end that hangs must not delay it longer."""
 
 T = TypeVar("T")
 
 Tell = Callable[[str, bool], None]
-"""Shows a text in place of the one before, and is told whether it is the last; an empty last one leaves nothing."""
+"""Shows a text in place of the previous one; the flag marks the last one, which if empty clears the line."""
 
 _show: list[Callable[[], Tell]] = []
 _here = threading.local()
@@ -40,40 +40,40 @@ _log = logging.getLogger("dpnb")
 
 
 def show_by(begin: Callable[[], Tell] | None) -> None:
-    """Let a front end show what work is doing, each piece in a line begun by `begin`; None takes it back."""
+    """Let a front end show the progress of tasks, each in a line started by `begin`; None removes it."""
     _show[:] = [] if begin is None else [begin]
 
 
 class ProgressTask:
-    """A piece of work.
+    """A task.
 
     Parameters
     ----------
     stage : Stage
-        In which it begins.
+        Its first stage.
     """
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self._began = time.monotonic()
-        self._said = ("", self._began)
+        self._message = ("", self._began)
 
     def say(self, words: str) -> None:
-        """Tell how far it is, where that is public, as the number of released steps is; the last words stay."""
-        self._said = words, time.monotonic()
+        """Show how much is done, where that is public, such as the number of released steps; the last text remains."""
+        self._message = words, time.monotonic()
 
     @property
     def last(self) -> str:
-        """What stays of it."""
-        return self._said[0]
+        """The text that remains when it has ended."""
+        return self._message[0]
 
     def text(self) -> str:
-        """What there is to tell by now; empty for nothing."""
+        """The text to show now; empty for none."""
         now = time.monotonic()
-        words, since = self._said
+        words, since = self._message
         if now < self._began + REPORT_AFTER_SECONDS:
             return words
-        # The stages of steps that pass quickly would only flicker.
+        # Stages of quick steps would only flicker.
         stage = self.stage.value if now >= since + REPORT_AFTER_SECONDS or not words else ""
         elapsed = _elapsed(int(now - self._began))
         doing = f"{stage}, {elapsed}" if stage else elapsed
@@ -82,25 +82,25 @@ class ProgressTask:
 
 @contextmanager
 def work(stage: Stage) -> Iterator[ProgressTask]:
-    """The block is a piece of work; inside another one, in the same thread, it is a stage of that.
+    """Run the block as a task; inside another task of the same thread, as a stage of it.
 
     Parameters
     ----------
     stage : Stage
-        What it does where no inner one says otherwise.
+        The stage while no inner block sets another.
     """
-    around = getattr(_here, "work", None)
-    if around is not None:
+    outer = getattr(_here, "work", None)
+    if outer is not None:
         with at(stage):
-            yield around
+            yield outer
         return
     clock = None
     try:
-        made = _here.work = ProgressTask(stage)
-        clock = _clock(made)
+        task = _here.work = ProgressTask(stage)
+        clock = _clock(task)
         if clock is not None:
             clock.start()
-        yield made
+        yield task
     finally:
         try:
             if clock is not None:
@@ -111,22 +111,22 @@ def work(stage: Stage) -> Iterator[ProgressTask]:
 
 @contextmanager
 def at(stage: Stage) -> Iterator[None]:
-    """During the block the work of this thread is at this stage; where no work is, as in a pool, nothing happens."""
-    now: ProgressTask | None = getattr(_here, "work", None)
-    if now is None:
+    """Set the stage of this thread's task during the block; does nothing without a task, as in a pool."""
+    task: ProgressTask | None = getattr(_here, "work", None)
+    if task is None:
         yield
         return
-    before, now.stage = now.stage, stage
+    before, task.stage = task.stage, stage
     try:
         yield
     finally:
-        now.stage = before
+        task.stage = before
 
 
 class _Clock:
-    """A thread that tells what a piece of work is doing, in the context of whoever began the work.
+    """A thread that shows the progress of a task, in the context of the thread that began the task.
 
-    The context matters in a notebook: it says to which cell a display belongs.
+    The context matters in a notebook: it determines the cell of a display.
     """
 
     def __init__(self, watched: ProgressTask, tell: Tell) -> None:
@@ -140,15 +140,15 @@ class _Clock:
         self._started = True
 
     def stop(self) -> None:
-        """End the line, and wait until it is."""
+        """End the line, and wait for that."""
         self._end.put(None)
         if self._started:
             self._task.wait(FINAL_MESSAGE_SECONDS)
 
     def _run(self) -> None:
-        _harmless(self._told)
+        _harmless(self._show_progress)
 
-    def _told(self) -> None:
+    def _show_progress(self) -> None:
         shown = ""
         while not self._has_to_end():
             text = self._watched.text()
@@ -167,14 +167,14 @@ class _Clock:
 
 
 def _clock(watched: ProgressTask) -> _Clock | None:
-    """Who tells of some work; None where nobody looks on."""
+    """The clock of a task; None if there is no display."""
     begin = _show[-1] if _show else terminal.line
     tell = _harmless(begin)
     return None if tell is None else _Clock(watched, tell)
 
 
 def _harmless(act: Callable[[], T]) -> T | None:
-    """What was paid for must not fail because it could not be shown."""
+    """Call a function and log its errors: work that was paid for must not fail because it cannot be shown."""
     try:
         return act()
     except Exception as error:  # noqa: BLE001

@@ -1,10 +1,10 @@
-"""The stages that work goes through."""
+"""The stages of a task."""
 
 from enum import Enum
 
 
 class Stage(Enum):
-    """What is being done, in words that are the same for every table."""
+    """What a task is doing, in texts that are the same for every table."""
 
     READING = "reading the table"
     PREPARING = "preparing columns"

@@ -1,6 +1,6 @@
-"""The line in a terminal, written over and over in its place; a script whose errors go elsewhere shows nothing.
+"""The progress line in a terminal, overwritten in place; nothing is shown if standard error is not a terminal.
 
-It has a descriptor of its own, since that of standard error leads nowhere while an engine works.
+It uses a duplicated descriptor, since that of standard error is redirected while an engine works.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Protocol, TextIO
 
 
 class TextStream(Protocol):
-    """What a line is written to."""
+    """A stream that a line is written to."""
 
     def write(self, text: str, /) -> int:
-        """Show a text."""
+        """Write a text."""
         ...
 
     def flush(self) -> None:
-        """Show it now."""
+        """Flush the stream."""
         ...
 
 
 def line() -> Callable[[str, bool], None] | None:
-    """A new line on standard error; None if that is no terminal."""
+    """A new line on standard error; None if that is not a terminal."""
     out = sys.stderr
     return Line(_own(out)) if out is not None and out.isatty() else None
 
 
 class _DescriptorStream:
-    """A terminal by a descriptor of its own."""
+    """A terminal, by a duplicated descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -53,11 +53,11 @@ def _own(out: TextIO) -> TextStream:
 
 
 class Line:
-    """One line.
+    """One progress line.
 
     Parameters
     ----------
-    out : Out
+    out : TextStream
         A terminal.
     """
 
@@ -65,8 +65,8 @@ class Line:
         self._out, self._width = out, 0
 
     def __call__(self, text: str, done: bool) -> None:
-        """Show a text in place of the one before; the last stays, unless it is empty."""
-        text = text[: shutil.get_terminal_size().columns - 1]  # a line that wraps cannot be written over
+        """Show a text in place of the previous one; the last one remains, unless it is empty."""
+        text = text[: shutil.get_terminal_size().columns - 1]  # a wrapped line cannot be overwritten
         blank = " " * (self._width - len(text))
         end = ("\n" if text else "\r") if done else ""
         self._out.write(f"\r{text}{blank}{end}")

@@ -120,7 +120,7 @@ class InteractiveContract(ABC):
     def test_name_is_good_for_one_launch(self, session: dpnb.Session) -> None:
         self.launch(session)
         rows = session.ledger.count
-        with pytest.raises(RequestError, match="remembered by its name"):
+        with pytest.raises(RequestError, match="identified by its name"):
             self.launch_otherwise(session)
         assert session.ledger.count == rows
 

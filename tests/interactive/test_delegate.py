@@ -37,13 +37,13 @@ def test_all_of_it_is_charged_at_once_and_none_of_it_flows_back(tmp_path: Path) 
 def test_it_says_so_before_it_is_spent(tmp_path: Path) -> None:
     session = opened(tmp_path)
     said = repr(session.delegate(mu="0.6", name="colleague", dry_run=True))
-    assert "mu 0.6, all of it at launch; 64.0% of the budget would be left" in said
-    assert "does not flow back" in said
+    assert "mu 0.6, in full at launch; 64.0% of the budget would remain" in said
+    assert "not refunded" in said
     assert session.ledger.count == 0
     with pytest.raises(BudgetExceeded):
         session.delegate(mu=2, name="colleague", dry_run=True)
     session.delegate(mu="0.6", name="colleague")
-    assert "does not flow back" in snapshot.snapshot(session).mechanisms[0].description
+    assert "not refunded" in snapshot.snapshot(session).mechanisms[0].description
 
 
 def test_its_own_filter_refuses_what_its_budget_does_not_cover(tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ def test_a_share_is_of_what_is_left_when_it_is_first_asked_for(tmp_path: Path) -
     for again in (session, opened(tmp_path)):
         assert again.delegate(share="0.5", name="half").spent == sub.spent
         assert again.ledger.count == 1
-    with pytest.raises(RequestError, match="remembered by its name"):
+    with pytest.raises(RequestError, match="identified by its name"):
         session.delegate(share="0.4", name="half")
     session.delegate(share=1, name="rest")
     assert session.headroom == 0
-    with pytest.raises(BudgetExceeded, match="nothing is left"):
+    with pytest.raises(BudgetExceeded, match="no budget remains"):
         session.delegate(share="0.5", name="more")
 
 

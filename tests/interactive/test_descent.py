@@ -112,8 +112,8 @@ def test_the_budgets_end_ends_it_and_it_says_so(tmp_path: Path) -> None:
     one = fit(session)
     found = one.run()
     assert (one.n_steps, one.state) == (4, "open")
-    assert "the budget allows no more" in repr(one)
-    assert "the budget allows no more" in repr(found)
+    assert "the budget allows no further step" in repr(one)
+    assert "the budget allows no further step" in repr(found)
     with pytest.raises(BudgetExceeded, match="nothing was charged"):
         one.step()
     assert fit(session).run().estimate.equals(found.estimate)  # run again it ends where it ended
@@ -160,7 +160,7 @@ def test_checks_come_when_asked_and_stop_what_gets_no_better(tmp_path: Path) -> 
     session = opened(tmp_path, budget=dpnb.Budget.gdp(20))
     one = fit(session, learning_rate="1e-6", steps=50, check_every=3, check_mu="0.5", patience=2, mu="0.05")
     one.run()  # it stands still
-    assert one.stop_reason == "stopped: no check got better"
+    assert one.stop_reason == "stopped: the checks no longer improve"
     assert list(one.model_losses) == list(range(3, one.n_steps + 1, 3))
     assert one.n_steps < 50
     assert one.state == "closed"
@@ -206,7 +206,7 @@ def test_a_rehearsal_says_that_it_is_one() -> None:
 
 def test_it_needs_a_public_number_of_units(tmp_path: Path) -> None:
     session = opened(tmp_path, public_size=None)
-    with pytest.raises(RequestError, match="give public_size=, or the session public_size="):
+    with pytest.raises(RequestError, match="give public_size= here or to the session"):
         fit(session)
     assert fit(session, public_size=10).step() is not None
 
@@ -249,14 +249,14 @@ def test_a_start_is_in_the_columns_own_units(tmp_path: Path) -> None:
 def test_a_dry_run_says_what_it_costs_and_launches_nothing(tmp_path: Path) -> None:
     session = opened(tmp_path)
     said = repr(fit(session, dry_run=True, check_every=2, check_mu="0.2"))
-    assert "mu 0.1 a step" in said
+    assert "mu 0.1 for each step" in said
     assert "covers 900 steps" in said
     assert "0.025" in said  # clip / mu / size
     assert "3 more, one after every 2 steps, at mu 0.2 each" in said
     assert session.ledger.count == 0
     fit(session).step()
-    assert "found again" in repr(fit(session, dry_run=True))
-    with pytest.raises(RequestError, match="remembered by its name"):
+    assert "is reused" in repr(fit(session, dry_run=True))
+    with pytest.raises(RequestError, match="identified by its name"):
         fit(session, dry_run=True, clip_norm=2)
 
 

@@ -153,7 +153,7 @@ def test_a_dry_run_refuses_what_a_launch_refuses_and_finds_what_it_finds(tmp_pat
     session = opened(tmp_path)
     session.delegate(mu=1, name="all")
     assert "launched before" in repr(session.delegate(mu=1, name="all", dry_run=True))
-    with pytest.raises(RequestError, match="remembered by its name"):
+    with pytest.raises(RequestError, match="identified by its name"):
         session.delegate(mu="0.5", name="all", dry_run=True)
     (tmp_path / "approximate").mkdir()
     other = opened(tmp_path / "approximate", budget=dpnb.Budget(1, 1e-6, 1e-8), filter="zcdp")

@@ -32,7 +32,7 @@ def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> N
     assert [bool(scan.ask(above(session, number))) for number in (3.5, 2.5, 1.5, 0.5)] == [False, False, True, True]
     assert session.spent == spent
     assert scan.state == "exhausted"
-    with pytest.raises(MechanismClosed, match="used up: 2 of 2 hits, 4 questions"):
+    with pytest.raises(MechanismClosed, match="exhausted: 2 of 2 hits, 4 queries"):
         scan.ask(above(session, 3))
     assert [answer.above for answer in scan.answers] == [False, False, True, True]
     assert session.odometer.kind == "time-uniform"  # it has ended without being closed
@@ -162,7 +162,7 @@ def test_counts_only_takes_no_sums(tmp_path: Path) -> None:
 def test_only_one_count_or_sum_can_be_compared(tmp_path: Path, ask: Any) -> None:
     session = opened(tmp_path)
     scan = session.above_threshold(100, name="scan", epsilon="0.1")
-    with pytest.raises(PlanError, match="only one count"):
+    with pytest.raises(PlanError, match="only a single count"):
         scan.ask(ask(session.frame))
     assert not scan.answers
 
@@ -174,7 +174,7 @@ def test_questions_of_others_and_other_things_are_refused(tmp_path: Path) -> Non
     with pytest.raises(RequestError, match="another session"):
         scan.ask(sub.frame.count())
     for thing in (7, None, session.frame, "count"):
-        with pytest.raises(RequestError, match="must be one"):
+        with pytest.raises(RequestError, match="must be a query"):
             scan.ask(thing)
     assert not scan.answers
 
@@ -184,7 +184,7 @@ def test_dry_run_says_what_it_costs_and_how_reliable_it_is(tmp_path: Path) -> No
     for given in ({"epsilon": "0.5", "max_positives": 2}, {"mu": "0.5", "max_queries": 10}):
         said = repr(session.above_threshold(100, name="scan", dry_run=True, **given))
         assert "Nothing was charged" in said
-        assert "are right with 95%" in said
+        assert "with 95% confidence" in said
     assert session.ledger.count == 0
 
 

@@ -1,1 +1,1 @@
-"""Tables of Dask: every partition holds whole units and is worked on where it is."""
+"""Tables of Dask: every partition holds whole units and is processed on its worker."""

@@ -1,8 +1,8 @@
-"""Tables of Dask: every partition holds whole units and is worked on where it is, by the code for tables in memory.
+"""Tables of Dask: every partition holds whole units and is processed on its worker by the code for tables in memory.
 
-The rows are brought together by the portable number of their unit (`dpnb._backends.contribution.label_hash`), which
-is the same for equal names whatever type a partition's column happens to have; they are prepared once, and stay on the
-workers.  What one unit adds depends on no other, so the sums of the partitions add up to those of the table.
+The rows are shuffled by the portable number of their unit (`dpnb._backends.contribution.label_hash`), which is the same
+for equal names whatever type a partition's column happens to have; they are prepared once, and stay on the workers.
+The contribution of a unit depends on no other unit, so the sums of the partitions add up to those of the table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionError, SchemaError
 
 NUMBER = "dpnb unit number"
-"""The column by which rows are brought together."""
+"""The column by which rows are shuffled."""
 
 
 class DaskBackend(NotCopyable):
@@ -45,7 +45,7 @@ class DaskBackend(NotCopyable):
 
     Parameters
     ----------
-    parts : list of delayed InMemory
+    parts : list of delayed MemoryBackend
     schemas : dict of str to dict
     """
 
@@ -67,7 +67,7 @@ class DaskBackend(NotCopyable):
         SchemaError
             A column is missing.
         ExecutionError
-            Anything else, with one constant text.
+            Any other error, with one constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
         return cls(run_guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED), schemas)
@@ -79,16 +79,16 @@ class DaskBackend(NotCopyable):
         """Refuse nothing: a partition is a table in memory."""
 
     def settle(self) -> None:
-        """Wait until what an interrupt left behind has ended."""
+        """Wait until interrupted work has ended."""
         settle()
 
     def files(self) -> None:
         """None, since the workers have already read them."""
 
     def sums(self, query: LinearQuery) -> Sums:
-        """The exact sums of a question, over all partitions."""
-        found: Sums = run(lambda: reduce(added, self._each(MemoryBackend.sums, query)))
-        return found
+        """The exact sums of a query, over all partitions."""
+        sums: Sums = run(lambda: reduce(added, self._each(MemoryBackend.sums, query)))
+        return sums
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
@@ -96,21 +96,21 @@ class DaskBackend(NotCopyable):
         return run(lambda: merged(self._each(MemoryBackend.groups, query), query, schema))
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> DaskUnitBudgets:
-        """What each unit has to spend, before anything was spent; kept on the workers, beside the rows."""
+        """The budgets of all units, before any charge; kept on the workers, beside the rows."""
         units = run(lambda: stays(_task(_fresh, part, budget, mode) for part in self._parts))
         return DaskUnitBudgets(self._parts, units, self._schemas)
 
-    def _each(self, work: Callable[..., Any], *given: Any) -> list[Any]:
-        return _fetched(_task(work, part, *given) for part in self._parts)
+    def _each(self, work: Callable[..., Any], *arguments: Any) -> list[Any]:
+        return _fetched(_task(work, part, *arguments) for part in self._parts)
 
 
 @dataclass(frozen=True, repr=False)
 class DaskUnitBudgets(NotCopyable):
-    """What each unit has spent, partition by partition, on the workers.
+    """The budgets of all units, partition by partition, on the workers.
 
     Parameters
     ----------
-    parts : list of delayed InMemory
+    parts : list of delayed MemoryBackend
     units : list of delayed IndividualFilter
     schemas : dict of str to dict
     """
@@ -120,19 +120,19 @@ class DaskUnitBudgets(NotCopyable):
     schemas: Schemas
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
-        """What a question measures over those who can pay for it, and the unit budgets after it."""
+        """The result of a query over the units that can pay for it, and the unit budgets after it."""
         return run(lambda: self._asked(query, terms))
 
     def _asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
         both = stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
-        found = _fetched(_task(itemgetter(0), each) for each in both)
+        results = _fetched(_task(itemgetter(0), each) for each in both)
         after = replace(self, units=stays(_task(itemgetter(1), each) for each in both))
         if isinstance(query.plan.aggregation, Discovery):
-            return merged(found, query, schema_of(query.plan.source, self.schemas)), after
-        return reduce(added, found), after
+            return merged(results, query, schema_of(query.plan.source, self.schemas)), after
+        return reduce(added, results), after
 
     def after_charge(self, loss: float) -> DaskUnitBudgets:
-        """The unit budgets after everybody was charged the same."""
+        """The unit budgets after the same charge to every unit."""
         return replace(self, units=run(lambda: stays(_task(_charged, units, loss) for units in self.units)))
 
 
@@ -140,25 +140,25 @@ class DaskUnitBudgets(NotCopyable):
 
 
 class _Failed:
-    """What a task gives instead of an error, which a worker would log with the rows that the task was given."""
+    """The result of a failed task: a worker would log an error together with the rows in its arguments."""
 
 
-def _tried(work: Callable[..., Any], *given: Any) -> Any:
+def _tried(work: Callable[..., Any], *arguments: Any) -> Any:
     try:
         with isolated_numeric_settings():
-            return _Failed() if any(isinstance(one, _Failed) for one in given) else work(*given)
-    except BaseException:  # noqa: BLE001  (what it says may quote rows)
+            return _Failed() if any(isinstance(one, _Failed) for one in arguments) else work(*arguments)
+    except BaseException:  # noqa: BLE001  (its message may quote rows)
         return _Failed()
 
 
-def _task(work: Callable[..., Any], *given: Any) -> Any:
+def _task(work: Callable[..., Any], *arguments: Any) -> Any:
     import dask
 
-    return dask.delayed(_tried, pure=False)(work, *given)
+    return dask.delayed(_tried, pure=False)(work, *arguments)
 
 
 def _fetched(tasks: Iterable[Any]) -> list[Any]:
-    """Have tasks done whose results are sums, and bring these.
+    """Run tasks whose results are sums, and fetch the results.
 
     Raises
     ------
@@ -167,10 +167,10 @@ def _fetched(tasks: Iterable[Any]) -> list[Any]:
     """
     import dask
 
-    found = list(dask.compute(*stays(tasks)))
-    if any(isinstance(one, _Failed) for one in found):
+    results = list(dask.compute(*stays(tasks)))
+    if any(isinstance(one, _Failed) for one in results):
         raise ExecutionError("a task on a worker failed")
-    return found
+    return results
 
 
 # --- on the driver ---------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units) -> list[An
 
 
 def _brought_together(frame: Any, unit: PrivacyUnit, count: int) -> Any:
-    """The same rows, all those of a unit in one partition; where each row is a unit they stay where they are."""
+    """The same rows, shuffled so that each unit is in one partition; unchanged if each row is a unit."""
     if unit.column is None:
         return frame
     numbered = frame.map_partitions(_with_number, unit.column, meta=_with_number(frame._meta, unit.column))
@@ -215,13 +215,13 @@ def _with_number(frame: Any, unit: str) -> Any:
 
 
 def _prepared(names: list[str], schemas: Schemas, units: Units, *frames: Any) -> MemoryBackend:
-    """In an order of the units that does not hang on how the rows arrived: what they spent is kept by their place."""
+    """Prepare a partition in an order of units that does not depend on arrival: spending is kept by index."""
     ordered = [frame.sort_values(NUMBER, kind="stable") if NUMBER in frame else frame for frame in frames]
     return MemoryBackend.read(dict(zip(names, ordered, strict=True)), schemas, units)
 
 
 def _ready(tables: MemoryBackend) -> None:
-    """Has been prepared."""
+    """Do nothing: its argument has been prepared."""
 
 
 def _fresh(tables: MemoryBackend, budget: Fraction, mode: OnExhausted) -> IndividualFilter:
@@ -231,9 +231,9 @@ def _fresh(tables: MemoryBackend, budget: Fraction, mode: OnExhausted) -> Indivi
 def _paid(
     tables: MemoryBackend, units: IndividualFilter, query: LinearQuery, terms: UnitChargeTerms
 ) -> tuple[Any, IndividualFilter]:
-    till = UnitAdmission(units, terms)
-    found = tables.paid(query, till)
-    return found, till.units
+    admission = UnitAdmission(units, terms)
+    result = tables.paid(query, admission)
+    return result, admission.units
 
 
 def _charged(units: IndividualFilter, loss: float) -> IndividualFilter:

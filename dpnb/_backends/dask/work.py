@@ -1,4 +1,4 @@
-"""The work of Dask's workers for one request, so that it can be cancelled when an interrupt leaves it behind."""
+"""The work of Dask's workers for one request, which is cancelled when an interrupt abandons it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dpnb.threads import POLL_SECONDS
 T = TypeVar("T")
 
 PAUSE = 5 * POLL_SECONDS
-"""Seconds between two checks whether the workers are done with what was cancelled."""
+"""Seconds between two checks whether the workers have finished cancelled tasks."""
 
 _background = BackgroundRunner()
 _here = threading.local()
 
 
 def run(work: Callable[[], T]) -> T:
-    """Have the workers do something, after whatever an interrupt has left behind; an interrupt cancels it."""
+    """Run work on the workers, after any interrupted work has ended; an interrupt cancels it."""
     started: list[Any] = []
 
     def begun() -> T:
@@ -41,12 +41,12 @@ def run(work: Callable[[], T]) -> T:
 
 
 def settle() -> None:
-    """Wait until what an interrupt left behind has ended."""
+    """Wait until interrupted work has ended."""
     _background.settle()
 
 
 def stays(tasks: Iterable[Any]) -> list[Any]:
-    """Have tasks done whose results stay on the workers; called only by work that `run` does."""
+    """Run tasks whose results stay on the workers; called only inside `run`."""
     import dask
 
     refuse_stopped()
@@ -65,11 +65,11 @@ def _futures(kept: list[Any]) -> list[Any]:
 
 
 def _wait_for_workers(started: list[Any]) -> None:
-    """Wait for the tasks that had begun: a worker finishes even cancelled ones before it takes others."""
+    """Wait for the tasks that had begun: a worker finishes even cancelled tasks before it takes others."""
     if not started:
         return
     keys, client = [future.key for future in started], started[0].client
-    with suppress(Exception):  # a cluster that is gone is not waited for
+    with suppress(Exception):  # do not wait for a cluster that is gone
         while any(client.run(_holds, keys).values()):
             time.sleep(PAUSE)
 

@@ -1,7 +1,7 @@
 """Arithmetic that gives the same bits on every engine.
 
-Additions, multiplications, divisions of two columns, comparisons and `floor` of doubles are the same everywhere; what
-libraries round in several ways is made of these.  For a division by one number there is `Engine.divided`.
+Additions, multiplications, divisions of two columns, comparisons and `floor` of doubles are the same everywhere; the
+operations that libraries round differently are composed of these.  For division by a constant see `Engine.divided`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpnb._compile import grid
 
 
 def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
-    """The number, or the nearer limit if it is outside."""
+    """The number, clamped to the bounds."""
     if low is not None:
         column = nw.when(column < low).then(nw.lit(float(low))).otherwise(column)
     if high is not None:
@@ -31,13 +31,13 @@ def whole(column: nw.Expr) -> nw.Expr:
 
 
 def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
-    """Clamped numbers in whole grid steps, toward zero; as `dpnb._compile.grid`."""
+    """Clamped numbers in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
     scaled = clipped(column, bounds.low, bounds.high) * 2.0 ** -grid.exponent(bounds)
     return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
 
 
 def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:
-    """Rounded to a number of decimals, halves to even, as numpy does it."""
+    """The number rounded to some decimals, halves to even, as in numpy."""
     factor = float(10 ** abs(decimals))
     if decimals:
         column = column * factor if decimals > 0 else engine.divided(column, factor)
@@ -52,7 +52,7 @@ def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:
 
 
 def powered(column: nw.Expr, exponent: float) -> nw.Expr:
-    """A power; a whole one as a product."""
+    """A power; with an integer exponent as a product."""
     if not float(exponent).is_integer():
         return column**exponent
     found: nw.Expr | None = None
@@ -66,9 +66,9 @@ def powered(column: nw.Expr, exponent: float) -> nw.Expr:
 
 
 def placed(column: nw.Expr, values: Sequence[Any], places: Sequence[int], engine: Engine) -> nw.Expr:
-    """The place of a column's value in a public list, whose values are of its type; -1 for any other.
+    """The index of a column's value in a public list of the same type; -1 for any other value.
 
-    Values that follow each other at one distance, as most codes do, are counted off and not looked up.
+    Evenly spaced values, as most codes are, are computed instead of looked up.
     """
     if len(values) > 2 and not isinstance(values[0], str) and list(places) == list(range(len(values))):
         steps = {b - a for a, b in pairwise(values)}

@@ -16,7 +16,7 @@ def part_of(
     dated: Callable[[nw.Expr], nw.Expr],
     divided: Callable[[nw.Expr, float], nw.Expr],
 ) -> nw.Expr:
-    """The part of each point in time, or span, in seconds; a double without a fraction.
+    """The part of each point in time, or duration, in seconds; a double without a fraction.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ def part_of(
     seconds : Expr
         Doubles.
     dated : callable
-        Makes a column of dates of days since 1970.  A date has no time zone, as a timestamp has in some engines.
+        Converts days since 1970 to dates.  Unlike a timestamp in some engines, a date has no time zone.
     divided : callable
-        Divides a column by one number: see `Engine.divided`.
+        Divides a column by a constant: see `Engine.divided`.
     """
     if part in SPANS:
         return divided(seconds, SPANS[part]).floor()

@@ -1,6 +1,6 @@
-"""Joins and parts of tables that stay in their engine; as `dpnb._plan.join` and `dpnb._plan.partition`.
+"""Joins and parts of tables that stay in their engine; see `dpnb._plan.join` and `dpnb._plan.partition`.
 
-The engine forms the pairs, in its own way; here only the rules of `dpnb._plan.join` bound how many a unit has.
+The engine forms the pairs; here only the rules of `dpnb._plan.join` bound the number of pairs of a unit.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
 def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
     """The rows of a part: a private value."""
     rows = NarwhalsEvaluator(table, schema)
-    place = part_keys(which.by.expression, schema).index(which.key)
+    code = part_keys(which.by.expression, schema).index(which.key)
     codes, _ = rows.level_codes(which.by.expression)
     kept = table.frame.collect_schema().names()
     frame = rows.frame.with_columns(cell=codes).filter(nw.col("cell") >= 0)
     if which.max_parts_per_unit is not None:
         frame = frame.with_columns(content=nw.col("cell"))
         frame = first_groups(table.engine, frame, which.max_parts_per_unit, ["cell"])
-    return replace(table, frame=frame.filter(nw.col("cell") == place).select(*kept))
+    return replace(table, frame=frame.filter(nw.col("cell") == code).select(*kept))

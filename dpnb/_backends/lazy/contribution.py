@@ -1,4 +1,4 @@
-"""Which rows of a unit count, in the engine: windows over the unit, by the hash of `dpnb._backends.contribution`."""
+"""Selection of a unit's rows in the engine: windows over the unit, by the hash of `dpnb._backends.contribution`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dpnb._backends.lazy.engines.engine import Engine, Frame
 
 
 def ranked(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], finer: Mapping[str, nw.Expr]) -> Frame:
-    """The frame with ``rank``: the place of each row among its unit's rows, from 1.
+    """The frame with ``rank``: the rank of each row among its unit's rows, from 1.
 
     Parameters
     ----------
     engine : Engine
     frame : LazyFrame
     contents, finer : mapping of str to Expr
-        As for `dpnb._backends.contribution.ranks`; the names are those of columns that are made for a while.
+        As for `dpnb._backends.contribution.ranks`; the names are those of temporary columns.
     """
     kept = frame.collect_schema().names()
     frame = frame.with_columns(**contents, **finer)
@@ -45,7 +45,7 @@ def first_groups(engine: Engine, frame: Frame, most: int, cell: list[str]) -> Fr
     frame : LazyFrame
     most : int
     cell : list of str
-        The columns that tell groups apart, in whose order equal hashes are taken.
+        The columns that identify a group; they also order groups with equal hashes.
     """
     groups = frame.select("unit", "name", *dict.fromkeys([*cell, "content"])).unique()
     groups = engine.row_hash(groups, ["name", "content"], "h_content")
@@ -57,5 +57,5 @@ def first_groups(engine: Engine, frame: Frame, most: int, cell: list[str]) -> Fr
 
 
 def _number_in(parts: list[str], order: list[str]) -> nw.Expr:
-    """1, 2, 3, ... for the rows of each part in an order."""
+    """1, 2, 3, ... for the rows of each part in the given order."""
     return nw.col("name").cum_count().over(*parts, order_by=list(dict.fromkeys(order)))

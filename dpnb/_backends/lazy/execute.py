@@ -1,7 +1,7 @@
-"""A linear query over a table that stays in its engine: exact integer sums, and nothing else, come out of it.
+"""A linear query over a table that stays in its engine, which returns only exact integer sums.
 
-The same integers as `dpnb._backends.memory.execute` gives in memory; only functions that engines compute each in a way
-of their own (`log1p`, `exp`, powers with a fraction) can move a row's value by a step of the grid.
+The same integers as those of `dpnb._backends.memory.execute`; only functions that engines compute differently (`log1p`,
+`exp`, powers with a fraction) can change a row's value by a step of the grid.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from dpnb._plan.schema import Schema
 from dpnb.errors import UnsupportedError
 
 PART = 2**17
-"""Where an engine's sums could wrap round, the higher and the lower part of each value are added up apart."""
+"""Where an engine's sums could overflow, the higher and the lower part of each value are added up separately."""
 
 
 def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
-    """Refuse, when a question is written, what only a table in memory can answer.
+    """Refuse, when a query is built, what only a table in memory supports.
 
     Raises
     ------
@@ -49,17 +49,17 @@ def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
     """
     plan = query.plan
     if any(isinstance(feature, GradientFeature | ModelLossFeature) for feature in query.features):
-        raise UnsupportedError(f"{plan.words}: is worked out in memory only, not on {engine}; {_IN_MEMORY}")
+        raise UnsupportedError(f"{plan.words}: is computed only in memory, not on {engine}; {_IN_MEMORY}")
     if query.clip_squared is not None:
         raise UnsupportedError(
-            f"{plan.words}: max_norm_per_unit needs a table in memory, and this one is on {engine}; bound units by "
+            f"{plan.words}: max_norm_per_unit needs a table in memory; this one is on {engine}; bound units by "
             "max_rows_per_unit, or by max_groups_per_unit with max_rows_per_group"
         )
     for node in _expressions(query):
         refuse_expression(node, schema, engine)
 
 
-_IN_MEMORY = "give the session a data frame in memory, for example of the columns that are needed"
+_IN_MEMORY = "give the session a data frame in memory, for example of the required columns"
 
 
 def _expressions(query: LinearQuery) -> Iterable[Expression]:
@@ -77,7 +77,7 @@ def _expressions(query: LinearQuery) -> Iterable[Expression]:
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """A feature as columns: where a row gives something, what, and in which slot; None for what is always the same."""
+    """A feature as columns: whether a row contributes, its value, and its slot; None for a constant."""
 
     there: str
     value: str | None
@@ -90,11 +90,11 @@ class SelectedRows:
 
     Parameters
     ----------
-    table : EngineTable
-        Which they are of.
+    table : LazyTable
+        The table of the rows.
     frame : LazyFrame
-    made : list of Made or None
-        Of each feature; None for what is counted by unit.
+    made : list of FeatureColumns or None
+        The columns of each feature; None for features that count units.
     """
 
     table: LazyTable
@@ -107,7 +107,7 @@ class SelectedRows:
 
 
 def chosen_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> SelectedRows:
-    """The rows that count for a question."""
+    """The rows that count in a query."""
     limits = query.contribution_bounds
     by_rank = limits.by_rank(table.most)
     table = table.with_ranks() if by_rank else table
@@ -118,7 +118,7 @@ def chosen_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selecte
     if limits.max_groups is not None:
         columns["content"] = columns["cell"]
     kept = [*(["unit", "name"] if table.has_units else []), *(["rank"] if by_rank else [])]
-    # In several steps: a constant alone would be one row.
+    # In several steps: selecting only a constant would return a single row.
     frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
     frame = frame.filter((nw.col("cell") >= 0) & nw.col("counts")).select(*kept, *columns)
     frame = limited(frame, limits, table, ["cell"])
@@ -128,10 +128,10 @@ def chosen_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selecte
 
 
 def limited(frame: Frame, limits: ContributionBounds, table: LazyTable, cell: list[str]) -> Frame:
-    """The rows that a question's limits on rows and groups leave."""
-    fewer = limits.rows_below(table.most)
-    if fewer is not None:
-        frame = first_rows(frame, fewer)
+    """The rows within a query's bounds on rows and groups."""
+    max_rows = limits.rows_below(table.most)
+    if max_rows is not None:
+        frame = first_rows(frame, max_rows)
     if limits.max_groups is not None:
         frame = first_groups(table.engine, frame, limits.max_groups, cell)
     return frame
@@ -147,15 +147,15 @@ def cell_codes(plan: Plan, rows: NarwhalsEvaluator) -> nw.Expr:
 
 
 def _combined(levels: list[tuple[nw.Expr, int]]) -> nw.Expr:
-    """Several codes as one number, the last one running fastest; -1 where any is."""
-    (found, _), *others = levels
+    """Several codes combined into one number, the last varying fastest; -1 where any is."""
+    (combined, _), *others = levels
     for codes, size in others:
-        found = nw.when((found < 0) | (codes < 0)).then(nw.lit(-1)).otherwise(found * size + codes)
-    return found
+        combined = nw.when((combined < 0) | (codes < 0)).then(nw.lit(-1)).otherwise(combined * size + codes)
+    return combined
 
 
 def counts_of(where: Expression | None, given: tuple[Expression, ...], rows: NarwhalsEvaluator) -> list[nw.Expr]:
-    """What must be true of a row that counts."""
+    """The conditions that a row must satisfy to count."""
     conditions = [ALWAYS] if where is None else [rows.truth(where).true]
     return conditions + [rows.present(node) for node in given]
 
@@ -194,7 +194,7 @@ def _split(feature: CountFeature | ValueFeature) -> tuple[tuple[Expression, ...]
 
 
 def added_up(query: LinearQuery, shares: Iterable[SelectedRows]) -> Sums:
-    """Sum what rows give, cell by cell, over shares of the units; as `dpnb._backends.memory.execute.execute`."""
+    """Sum the contributions of rows, cell by cell, over shares of the units; see `dpnb._backends.memory.execute`."""
     total = sum(_added_up(query, chosen) for chosen in shares)
     return _narrow(np.ravel(total))
 
@@ -219,7 +219,7 @@ def _added_up(query: LinearQuery, chosen: SelectedRows) -> Any:
 
 
 def _plain_sums(query: LinearQuery, table: LazyTable, frame: Frame, made: list[Any]) -> list[Any]:
-    """Of features with one slot, all in one pass; shape (cells, 1) each."""
+    """Sums of the features with one slot, in a single pass; shape (cells, 1) each."""
     if not made:
         return []
     sums: dict[str, list[nw.Expr]] = {}
@@ -236,7 +236,7 @@ def _plain_sums(query: LinearQuery, table: LazyTable, frame: Frame, made: list[A
 
 
 def _slots(query: LinearQuery, table: LazyTable, frame: Frame, feature: Feature, of: FeatureColumns) -> Any:
-    """Of a feature with several slots; shape (cells, slots)."""
+    """Sums of a feature with several slots; shape (cells, slots)."""
     width = feature.leaves if isinstance(feature, TreeFeature) else feature.slots
     value = nw.lit(1).cast(nw.Int64) if of.value is None else nw.col(of.value)
     sums = {"s": _parts(value, of.value is not None and not table.engine.wide_sums)}
@@ -253,7 +253,7 @@ def _slots(query: LinearQuery, table: LazyTable, frame: Frame, feature: Feature,
 
 
 def _present(query: LinearQuery, table: LazyTable, frame: Frame) -> Any:
-    """Units with a row in each cell; shape (cells, 1)."""
+    """The number of units with a row in each cell; shape (cells, 1)."""
     keys = ["cell"] if query.plan.group_by else []
     if table.has_units:
         frame = frame.select("unit", "cell").unique()
@@ -264,7 +264,7 @@ def _present(query: LinearQuery, table: LazyTable, frame: Frame) -> Any:
 
 
 def _parts(value: nw.Expr, apart: bool) -> list[nw.Expr]:
-    """A value, or its higher and its lower part."""
+    """A value, or its higher and lower parts."""
     if not apart:
         return [value]
     high = (value.cast(nw.Float64) * (1 / PART)).floor().cast(nw.Int64)
@@ -272,7 +272,7 @@ def _parts(value: nw.Expr, apart: bool) -> list[nw.Expr]:
 
 
 def grouped(table: LazyTable, frame: Frame, keys: list[str], sums: dict[str, list[nw.Expr]]) -> list[dict[str, Any]]:
-    """Sums by some columns, over all rows for none."""
+    """Sums grouped by some columns, or over all rows if there are none."""
     columns = {f"{name}_{place}": part for name, parts in sums.items() for place, part in enumerate(parts)}
     frame = frame.with_columns(**columns).select(*keys, *columns)
     added = [nw.col(name).sum() for name in columns]
@@ -286,7 +286,7 @@ def _whole(row: dict[str, Any], name: str) -> int:
 
 
 def _narrow(sums: Any) -> Sums:
-    """64-bit integers where they suffice."""
+    """Sums as 64-bit integers, if they fit."""
     try:
         return np.array(sums.tolist(), np.int64)
     except OverflowError:

@@ -1,9 +1,9 @@
-"""A table that stays in its engine: its columns as the schema describes them, without a row being read.
+"""A table that stays in its engine: its columns as the schema describes them, without reading a row.
 
-Column by column what counts is the same as in memory (`dpnb._backends.memory.prepare.prepared_table`), but an engine's
-columns have types, which are part of what the curator declares: a column whose type cannot hold what the schema says is
-refused.  No value is ever null in here: what a row lacks has a stand-in within the column's bounds, and a truth value
-beside it says so.  That way no engine's idea of nulls, NaN or division by zero matters.
+The values that count are the same as in memory (`dpnb._backends.memory.prepare.prepared_table`), but an engine's
+columns have declared types: a column whose type cannot hold what the schema declares is refused.  No value is null
+here: a missing value is replaced by a placeholder within the column's bounds, and marked by a column of truth values.
+So the engines' different treatments of nulls, NaN and division by zero do not matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Key, Schem
 from dpnb.errors import SchemaError
 
 UNIT, NAME = "unit", "name"
-"""Columns: what tells units apart, and its portable number."""
+"""Columns: the unit's name, and its portable number."""
 
 HASH_BITS = 32
 
@@ -55,7 +55,7 @@ class LazyTable:
     most: int | None
 
     def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
-        """A row's columns as integers below 2**33, 0 for nothing, and the numbers as they are; as in memory."""
+        """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
         contents: dict[str, nw.Expr] = {}
         finer: dict[str, nw.Expr] = {}
         for name in sorted(self.stems):
@@ -78,24 +78,24 @@ class LazyTable:
         return contents, finer
 
     def with_ranks(self) -> LazyTable:
-        """The table with the place of each row among its unit's rows, from 1, as column ``rank``."""
+        """The table with the rank of each row among its unit's rows, from 1, as column ``rank``."""
         contents, finer = self.contents()
         return replace(self, frame=ranked(self.engine, self.frame, contents, finer))
 
 
 Share = tuple[int, int]
-"""Which of how many shares of the units, told by the remainder of a unit's portable number."""
+"""Index and number of shares of the units; a unit's share is the remainder of its portable number."""
 
 
 def engine_table(
     engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit, share: Share | None = None
 ) -> LazyTable:
-    """Describe in an engine's words what the schema describes, of all units or of some; reads no row.
+    """The columns in the schema as expressions of an engine, for all units or a share of them; reads no row.
 
     Raises
     ------
     SchemaError
-        A column is missing, or of a type that cannot hold what the schema says.
+        A column is missing, or has a type that cannot hold what the schema declares.
     """
     frame = engine.opened(native)
     types = frame.collect_schema()
@@ -107,7 +107,7 @@ def engine_table(
         _refuse_type(name, column, types[name], engine)
     if unit.column is not None:
         _refuse_unit(unit.column, types[unit.column], engine)
-    # Only what is needed, and away from names that the engine or this module might use.
+    # Only the required columns, renamed to avoid names that the engine or this module might use.
     raw = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
     if unit.column is not None:
         raw["runit"] = nw.col(unit.column)
@@ -142,11 +142,11 @@ def engine_table(
 
 # --- columns ---------------------------------------------------------------------------------------------------------
 
-_REMEDY = "cast it in the engine first, where you see what becomes of what cannot be cast"
+_REMEDY = "cast it in the engine first, and check the values that cannot be cast"
 
 
 def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> None:
-    """Refuse what cannot match wherever the rows are, and what this engine cannot read as a table in memory would."""
+    """Refuse a type that cannot match on any backend, or that this engine cannot read as a table in memory would."""
     refuse_mismatch(name, column, storage_type_of(dtype))
     if isinstance(column, Bounded):
         fits, needed = (dtype.is_numeric() and not _too_wide(dtype)) or dtype == nw.Boolean, "numbers of up to 64 bits"
@@ -161,7 +161,7 @@ def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> N
         fits, needed = number or _is_text(dtype), "numbers of up to 64 bits, truth values or texts"
     if not fits:
         kind = type(column).__name__
-        # Not which type it is: files are opened by guessing types from rows, and a type may list its values.
+        # The type is not named: it may have been inferred from rows, and may list its values.
         raise SchemaError(f"column {name!r}: {kind} needs {needed} in {engine.name}, and it is not; {_REMEDY}")
 
 
@@ -200,7 +200,7 @@ def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[s
 
 
 def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr, engine: Engine) -> dict[str, nw.Expr]:
-    """Values and where they are, by a column's bounds and by what becomes of what is outside."""
+    """Values and where they are present, by a column's bounds and its `outside`."""
     clipped = arithmetic.clipped(value, column.low, column.high)
     if column.outside == "drop":
         there = there & (value == clipped)
@@ -211,7 +211,7 @@ def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr, 
 
 
 def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> nw.Expr:
-    """The place of each value in the declared list, by Python's equality of value and key; -1 for what is not there."""
+    """The index of each value in the declared list, by Python's equality of value and key; -1 for other values."""
     if _is_text(dtype):
         listed: list[tuple[Any, int]] = [(key, place) for place, key in enumerate(keys) if isinstance(key, str)]
         filler: Any = ""
@@ -237,8 +237,8 @@ def _unit(dtype: Any) -> nw.Expr:
 
 
 def _number_of_integer(unit: nw.Expr) -> nw.Expr:
-    """The absolute value modulo 2**60, of every 64-bit integer."""
-    below = -(unit + 1)  # of a negative one; never overflows
+    """The absolute value modulo 2**60, for every 64-bit integer."""
+    below = -(unit + 1)  # for negative integers; never overflows
     return (
         nw.when(unit < 0)
         .then((nw.when(unit < 0).then(below).otherwise(nw.lit(0)) % 2**60 + 1) % 2**60)

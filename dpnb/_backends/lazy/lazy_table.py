@@ -1,4 +1,4 @@
-"""Tables that stay in the engine which holds them: polars, DuckDB, Spark.  Nothing comes out of it but sums."""
+"""Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class LazyBackend(SourceResolver[LazyTable]):
-    """Tables of one engine, and the joins and parts that were asked about; no row is read for them.
+    """Tables of one engine, and the joins and parts that queries use; creating them reads no row.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class LazyBackend(SourceResolver[LazyTable]):
     Raises
     ------
     SchemaError
-        A column is missing, or of a type that cannot hold what the schema says; or the plan of a table shows that it
-        need not give the same rows each time.
+        A column is missing, or has a type that cannot hold what the schema declares; or the plan of a table shows that
+        its rows may differ between reads.
     """
 
     def __init__(
@@ -70,28 +70,28 @@ class LazyBackend(SourceResolver[LazyTable]):
         return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives))
 
     def settle(self) -> None:
-        """Wait until what an interrupt left behind has ended."""
+        """Wait until interrupted work has ended."""
         self.engine.settle()
 
     def files(self) -> str | None:
-        """A digest that identifies the files that are read, unchanged; None if there are none to identify."""
+        """A digest that identifies the files that are read and their state; None if there are none."""
         return digest_of(self._paths)
 
     @cached_property
     def shares(self) -> list[LazyBackend]:
-        """The same tables, each of some of the units: so few that the engine can put their rows in order in memory.
+        """The same tables, each for a share of the units small enough for the engine to sort its rows in memory.
 
-        A sum over units is the sum over shares of them.  How many rows there are decides how often the tables are read
-        and nothing else.
+        A sum over units is the sum over shares of them.  The number of rows only determines how often the tables are
+        read.
         """
-        most = self.engine.rows_at_once
-        if most is None or any(unit.column is None for unit in self._units.values()):
+        max_rows = self.engine.rows_at_once
+        if max_rows is None or any(unit.column is None for unit in self._units.values()):
             return [self]
-        shares = -(-max(map(self.engine.rows, self._natives.values())) // most)
+        shares = -(-max(map(self.engine.rows, self._natives.values())) // max_rows)
         if shares <= 1:
             return [self]
-        given = self.engine, self._natives, self._schemas, self._units
-        return [LazyBackend(*given, (share, shares)) for share in range(shares)]
+        arguments = self.engine, self._natives, self._schemas, self._units
+        return [LazyBackend(*arguments, (share, shares)) for share in range(shares)]
 
     def _joined(self, left: LazyTable, right: LazyTable, source: Join) -> LazyTable:
         return join(left, right, (self.schema(source.left), self.schema(source.right)), source)
@@ -100,11 +100,11 @@ class LazyBackend(SourceResolver[LazyTable]):
         return part(whole, self.schema(source.source), source)
 
     def refuse(self, query: LinearQuery) -> None:
-        """Refuse what only a table in memory can answer; see `refuse_query`."""
+        """Refuse what only a table in memory supports; see `refuse_query`."""
         refuse_query(query, self.schema(query.plan.source), self.engine.name)
 
     def refuse_individual(self, mode: OnExhausted) -> None:
-        """Refuse what each unit has spent where rows have no name, or where a unit would count in part.
+        """Refuse individual accounting where rows are units, or where a unit would be clipped.
 
         Raises
         ------
@@ -113,27 +113,26 @@ class LazyBackend(SourceResolver[LazyTable]):
         where = self.engine.name
         if not all(self._made[name].has_units for name in self._names):
             raise SchemaError(
-                f"accounting='individual': needs privacy_unit= on {where}, where rows come in any order and nothing "
-                "tells one from another; name the column that says whose a row is"
+                f"accounting='individual': needs privacy_unit= on {where}, where the order of rows is undefined and "
+                "rows cannot be distinguished; name the column that identifies the unit"
             )
         if mode == "clip":
             raise SchemaError(
-                f"on_exhausted: 'clip' needs a table in memory or on Dask, and this one is on {where}; take 'skip' or "
-                "'drop'"
+                f"on_exhausted: 'clip' needs a table in memory or on Dask; this one is on {where}; use 'skip' or 'drop'"
             )
 
     def chosen(self, query: LinearQuery) -> SelectedRows:
-        """The rows that count for a question."""
+        """The rows that count in a query."""
         source = query.plan.source
         return chosen_rows(query, self.rows(source), self.schema(source))
 
     def discovered(self, query: LinearQuery) -> Discovered:
-        """Which unit is in which group."""
+        """The pairs of units and groups."""
         source = query.plan.source
         return groups_of_units(query, self.rows(source), self.schema(source))
 
     def sums(self, query: LinearQuery) -> Sums:
-        """The exact sums of a question."""
+        """The exact sums of a query."""
         return self._run(lambda: added_up(query, (share.chosen(query) for share in self.shares)))
 
     def groups(self, query: LinearQuery) -> Groups:
@@ -141,21 +140,21 @@ class LazyBackend(SourceResolver[LazyTable]):
         return self._run(lambda: counted(share.discovered(query) for share in self.shares))
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> LazyUnitBudgets:
-        """What each unit has to spend, before anything was spent."""
+        """The budgets of all units, before any charge."""
         return LazyUnitBudgets(self, UnitSpending.nothing(self.engine, budget, mode))
 
 
 @dataclass(frozen=True, repr=False)
 class LazyUnitBudgets(NotCopyable):
-    """What each unit of tables in an engine has spent, as a table there for each share of the units.
+    """The budgets of all units of tables in an engine, as a table there for each share of the units.
 
     Parameters
     ----------
-    tables : InEngine
-    start : Spent
-        Of every share before the first question.
-    spent : tuple of Spent
-        Of each share after it.
+    tables : LazyBackend
+    start : UnitSpending
+        Spending of every share before the first query.
+    spent : tuple of UnitSpending
+        Spending of each share after it.
     """
 
     tables: LazyBackend
@@ -163,7 +162,7 @@ class LazyUnitBudgets(NotCopyable):
     spent: tuple[UnitSpending, ...] = ()
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
-        """What a question measures over those who can pay for it, and the unit budgets after it."""
+        """The result of a query over the units that can pay for it, and the unit budgets after it."""
         return self.tables._run(lambda: self._asked(query, terms))
 
     def _asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
@@ -191,7 +190,7 @@ class LazyUnitBudgets(NotCopyable):
         return found, replace(self, spent=tuple(after))
 
     def after_charge(self, loss: float) -> LazyUnitBudgets:
-        """The unit budgets after everybody was charged the same."""
+        """The unit budgets after the same charge to every unit."""
         return self.tables._run(lambda: replace(self, spent=tuple(one.after_charge(loss) for one in self._by_share())))
 
     def _by_share(self) -> tuple[UnitSpending, ...]:

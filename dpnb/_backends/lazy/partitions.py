@@ -1,4 +1,4 @@
-"""Which groups a table in an engine has, and how many privacy units each; as `dpnb._backends.memory.partitions`."""
+"""The groups of a table in an engine and their numbers of units; see `dpnb._backends.memory.partitions`."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.schema import Key, Schema
 
 Named = Callable[[Any], Key]
-"""The key that a value of a level's column stands for."""
+"""Converts a value of a level's column to its key."""
 
 
 @dataclass(frozen=True, repr=False)
 class GroupFinder:
-    """Which unit is in which group, each once.  A private value.
+    """The pairs of units and groups, without repetition.  A private value.
 
     Parameters
     ----------
-    table : EngineTable
+    table : LazyTable
     frame : LazyFrame
     cell : list of str
-        The columns that tell groups apart.
+        The columns that identify a group.
     named : list of callable
-        What their values stand for.
+        Convert their values to keys.
     """
 
     table: LazyTable
@@ -44,11 +44,11 @@ class GroupFinder:
     named: list[Named]
 
     def of(self, units: Frame) -> GroupFinder:
-        """The same for some units."""
+        """The pairs of some units."""
         return replace(self, frame=self.frame.join(units, on="unit", how="inner"))
 
     def squares(self) -> Frame:
-        """``unit`` and ``square`` of what each adds, which is its number of groups."""
+        """``unit`` and ``square``, its squared norm, which is its number of groups."""
         return self.frame.group_by("unit").agg(square=nw.len()).with_columns(nw.col("square").cast(nw.Float64))
 
     def sizes(self) -> Counter[tuple[Any, ...]]:
@@ -69,7 +69,7 @@ def counted(shares: Iterable[GroupFinder]) -> tuple[list[tuple[Key, ...]], Integ
 
 
 def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> GroupFinder:
-    """Which unit has a row that counts in which group."""
+    """The pairs of units and groups in which they have a row that counts."""
     limits = query.contribution_bounds
     by_rank = limits.rows_below(table.most) is not None
     table = table.with_ranks() if by_rank else table
@@ -94,7 +94,7 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Gro
 
 
 def _level(node: Expression, rows: NarwhalsEvaluator, table: LazyTable) -> tuple[nw.Expr, nw.Expr, nw.Expr, Named]:
-    """A value for each row, in whose order groups are listed; where there is one; its number; what it stands for."""
+    """A value for each row, which orders the groups; where it is present; its number; its conversion to a key."""
     kind = rows.kind(node)
     if isinstance(kind, String) and isinstance(node, Column):
         text = rows.text(node)
@@ -106,6 +106,6 @@ def _level(node: Expression, rows: NarwhalsEvaluator, table: LazyTable) -> tuple
     if isinstance(kind, Boolean):
         codes, _ = rows.level_codes(node)
         return codes, codes >= 0, codes, bool
-    figure = rows.numbers(node)
-    value = figure.value.cast(nw.Int64)
-    return value, figure.there, value.abs(), int
+    numbers = rows.numbers(node)
+    value = numbers.value.cast(nw.Int64)
+    return value, numbers.there, value.abs(), int

@@ -1,9 +1,9 @@
-"""Whether a table gives the same rows whenever it is read, as far as the engine's plan of it shows.
+"""Whether a table has the same rows whenever it is read, as far as the engine's plan of it shows.
 
-A question may read a table more than once, and under individual accounting what units have paid is computed again from
-the table.  So a plan that is random, or depends on the order in which rows happen to come, is refused when the session
-is made.  What a plan does not show cannot be refused: functions written in Python, ties in an order, the first value
-of a group in polars and Spark, columns that number rows, and rows that somebody changes.
+A query may read a table more than once, and under individual accounting the charges of units are computed again from
+the table.  So a plan that is random, or depends on an undefined order of rows, is refused when the session is made.
+What a plan does not show cannot be refused: functions written in Python, ties in an order, the first value of a group
+in polars and Spark, columns that number rows, and rows that are modified.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dpnb.errors import SchemaError
 
 
 def refuse_unstable(name: str, native: Any, engine: Engine) -> None:
-    """Refuse a table whose plan shows that its rows need not be the same each time.
+    """Refuse a table whose plan shows that its rows may differ between reads.
 
     Raises
     ------
     SchemaError
-        It does not quote the plan.
+        The plan shows this; the message does not quote it.
     """
     try:
-        found = engine.unstable(native)
+        cause = engine.unstable(native)
     except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
         return
-    if found is not None:
+    if cause is not None:
         which = f"table {name!r}" if name else "table"
         raise SchemaError(
-            f"{which}: must give the same rows whenever it is read; its plan has {found}; write its result into a "
+            f"{which}: must have the same rows whenever it is read; its plan has {cause}; write its result into a "
             "file or table once and pass that, or order every row"
         )

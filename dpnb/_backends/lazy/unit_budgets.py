@@ -1,7 +1,7 @@
-"""What each unit has spent, as a table in the engine: unit, what it spent, whether it may still take part.
+"""The spending of each unit, as a table in the engine: unit, spent, and whether it may still be included.
 
-The arithmetic is that of `dpnb.accounting.individual`, operation by operation, so that the same units take part as in
-memory: sums and products to the nearest double, whose exact error says whether to move up to the next one.
+The arithmetic is that of `dpnb.accounting.individual`, operation by operation, so that the same units are included as
+in memory: sums and products rounded to the nearest double, then up to the next one if their exact error requires it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dpnb.accounting.individual.rounding import taken_apart
 from dpnb.accounting.individual.units import GREATEST, budget_as_double
 
 TO_NEXT = 2.0**-53 * (1 + 2.0**-52)
-"""Times a positive normal double, just above half of the distance to the next one: added to it, it gives that."""
+"""A positive normal double times this is just above half of the distance to the next one; adding it gives the next."""
 
 SPLIT = 134217729.0
-"""2^27 + 1 (Veltkamp): cuts a double into two halves of 26 bits."""
+"""2^27 + 1 (Veltkamp): splits a double into two halves of 26 bits."""
 
 MODERATE = 400
 """Powers of two up to which no half of a product overflows or vanishes."""
@@ -30,19 +30,19 @@ MODERATE = 400
 
 @dataclass(frozen=True, repr=False)
 class UnitSpending:
-    """What each unit has spent.  SENSITIVE, like everything that is made of it.
+    """The spending of each unit.  SENSITIVE, like everything derived from it.
 
     Parameters
     ----------
     engine : Engine
     budget : Fraction
-        Of each unit, as mu squared.
+        Budget of each unit, as mu squared.
     drop : bool
-        Who cannot pay once is out for good.
+        Whether a unit that once cannot pay is excluded from all later queries.
     units : LazyFrame, optional
-        ``unit``, ``spent``, ``inside``, of those whom a question has touched.
+        ``unit``, ``spent``, ``inside``, of the units that some query has used.
     others : float
-        What all others have spent.
+        What each other unit has spent.
     """
 
     engine: Engine
@@ -53,17 +53,17 @@ class UnitSpending:
 
     @classmethod
     def nothing(cls, engine: Engine, budget: Fraction, mode: OnExhausted) -> UnitSpending:
-        """Before anything was spent."""
+        """The spending before any charge."""
         return cls(engine, budget, mode == "drop")
 
     def paid(self, squares: Frame, terms: UnitChargeTerms) -> tuple[Frame, UnitSpending]:
-        """Who takes part in a question (``unit``), of those whom it touches, and what is spent after it.
+        """The units included in a query (``unit``), among those it uses, and the spending after it.
 
         Parameters
         ----------
         squares : LazyFrame
-            ``unit``, each once, and ``square``, of the norm of what it adds, rounded up.
-        terms : Terms
+            ``unit``, each once, and ``square``, its squared norm, rounded up.
+        terms : UnitChargeTerms
         """
         asked = squares.select("unit", asked=_losses(nw.col("square"), terms))
         if self.units is not None:
@@ -87,7 +87,7 @@ class UnitSpending:
         return touched.filter(nw.col("active")).select("unit"), replace(self, units=units)
 
     def after_charge(self, loss: float) -> UnitSpending:
-        """What is spent after everybody was charged the same."""
+        """The spending after the same charge to every unit."""
         others = float(np.minimum(plus_up_in_memory(np.array([self.others]), np.array([loss])), GREATEST)[0])
         if self.units is None:
             return replace(self, others=others)
@@ -97,7 +97,7 @@ class UnitSpending:
 
 
 def _losses(squares: nw.Expr, terms: UnitChargeTerms) -> nw.Expr:
-    """What each unit loses, as mu squared; as `losses_of_squares`."""
+    """The loss of each unit, as mu squared; see `losses_of_squares`."""
     mantissa, shift = taken_apart(1 / Fraction(terms.sigma) ** 2)
     if abs(shift) >= MODERATE:
         raise OverflowError
@@ -127,5 +127,5 @@ def _moved_up(number: nw.Expr, error: nw.Expr) -> nw.Expr:
     return nw.when(error > 0).then(number + number * TO_NEXT).otherwise(number)
 
 
-def _least(number: nw.Expr, most: float) -> nw.Expr:
-    return nw.when(number < most).then(number).otherwise(nw.lit(most))
+def _least(number: nw.Expr, upper: float) -> nw.Expr:
+    return nw.when(number < upper).then(number).otherwise(nw.lit(upper))

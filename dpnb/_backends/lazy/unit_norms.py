@@ -1,4 +1,4 @@
-"""The squared norm of what each unit adds to a query, in the engine; as `dpnb._backends.memory.unit_norms`."""
+"""The squared norm of each unit's contribution to a query, in the engine; see `dpnb._backends.memory.unit_norms`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def unit_norms_squared(query: LinearQuery, chosen: SelectedRows) -> Frame:
 
 
 def _of_plain(query: LinearQuery, chosen: SelectedRows, frame: Frame) -> Frame:
-    """Of the features with one slot, and of those of which a unit adds one to each of its cells."""
+    """Squares of the features with one slot, and of those to which a unit adds one in each of its cells."""
     columns: dict[str, nw.Expr] = {}
     squares = nw.lit(0.0)
     for place, (feature, of) in enumerate(zip(query.features, chosen.made, strict=True)):

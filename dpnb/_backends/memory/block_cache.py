@@ -1,4 +1,4 @@
-"""What the blocks of a table share while one question is worked out: all that takes no row to know."""
+"""What the blocks of a table share while one query is computed: everything that does not depend on rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 class SubexpressionCache:
-    """Expressions by number, so that a long one is read once and not in every block; and what is known of them.
+    """Expressions by number, so that a long one is processed once, not in every block; and their cached properties.
 
-    Several threads may use it: what two of them find at the same time is the same.
+    Several threads may use it: two threads that compute the same entry get the same result.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class SubexpressionCache:
         self._found: dict[tuple[str, int], Any] = {}
 
     def number(self, node: Node) -> int:
-        """The same for expressions that are written alike; 1, 1.0 and True, which Python calls equal, are not."""
+        """A number for an expression; equal if written alike (1, 1.0 and True, equal in Python, are different)."""
         known = self._by_identity.get(id(node))
         if known is None:
             known = node, self._by_text.setdefault(msgspec.json.encode(node), next(self._fresh))
@@ -35,9 +35,9 @@ class SubexpressionCache:
         return known[1]
 
     def once(self, what: str, node: N, compute: Callable[[N], T]) -> T:
-        """What `compute` gives of an expression."""
+        """The result of `compute` for an expression, computed once."""
         key = what, self.number(node)
         if key not in self._found:
             self._found[key] = compute(node)
-        found: T = self._found[key]
-        return found
+        result: T = self._found[key]
+        return result

@@ -1,8 +1,8 @@
 """Work on a table block by block, on all cores.
 
-Rows stand in the order of their units, and what a question adds up is a sum over units; so a table falls into blocks of
-whole units that need not know of each other.  A block's intermediate arrays fit a processor's cache, and whatever the
-table's size, few of them exist at a time.
+Rows are in the order of their units, and a query is a sum over units; so a table divides into independent blocks of
+whole units.  A block's intermediate arrays fit a processor's cache, and whatever the table's size, few of them exist at
+a time.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ D = TypeVar("D", bound=np.generic)
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 2**18
-"""Rows of a block, if its units allow it."""
+"""Rows of a block, unless a unit has more."""
 
 KEPT_BYTES = 2**25 - 2**16
 
 
 def blocks_of(units: NDArray[np.signedinteger[Any]], rows: int) -> list[slice]:
-    """Blocks of about so many rows, each of whole units, at least one; `units` ascending."""
+    """Blocks of about `rows` rows, each of whole units, at least one; `units` ascending."""
     first = np.searchsorted(units, units[::rows], "left").tolist()
     ends = [*dict.fromkeys(first or [0]), len(units)]
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def even_blocks(rows: int, at_most: int | None = None) -> list[slice]:
-    """Blocks of rows of which it does not matter whose they are, any number or at most so many."""
+    """Blocks of rows regardless of units; any number of blocks, or at most `at_most`."""
     size = ROWS_AT_ONCE if at_most is None else max(ROWS_AT_ONCE, rows // at_most + 1)
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
-    """What `work` gives of each block, in order.
+    """The results of `work` for each block, in order.
 
-    An exception, or an interrupt, leaves undone what has not begun.
+    After an exception or an interrupt no further block is begun.
     """
-    found: dict[int, T] = {}
+    results: dict[int, T] = {}
     todo = deque(enumerate(blocks))
 
     def some() -> None:
         try:
-            with np.errstate(all="ignore"):  # which is each thread's own
+            with np.errstate(all="ignore"):  # this setting belongs to the thread
                 while todo:
                     try:
-                        place, block = todo.popleft()
+                        index, block = todo.popleft()
                     except IndexError:  # another thread took the last one
                         return
-                    found[place] = work(block)
+                    results[index] = work(block)
         except BaseException:
             todo.clear()
             raise
@@ -74,27 +74,27 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
     except BaseException:
         todo.clear()
         raise
-    return [found[place] for place in range(len(blocks))]
+    return [results[index] for index in range(len(blocks))]
 
 
-def gathered(values: NDArray[D], places: NDArray[np.signedinteger[Any]]) -> NDArray[D]:
-    """An array's values at some places."""
-    found = np.empty(len(places), values.dtype)
+def gathered(values: NDArray[D], indices: NDArray[np.signedinteger[Any]]) -> NDArray[D]:
+    """An array's values at some indices."""
+    result = np.empty(len(indices), values.dtype)
 
     def fill(part: slice) -> None:
-        found[part] = values.take(places[part])  # half the time of an index
+        result[part] = values.take(indices[part])  # twice as fast as indexing
 
-    by_blocks(fill, even_blocks(len(places)))
-    return found
+    by_blocks(fill, even_blocks(len(indices)))
+    return result
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def _keep_freed_memory() -> None:
-    # The C library of Linux gives freed memory of more than some size back to the system, which clears every page of it
-    # before it is used again: several times the work of a block.  It raises that size to the largest piece ever freed.
+    # The C library of Linux returns freed memory above some size to the system, which clears every page of it before it
+    # is used again: several times the work of a block.  It raises that size to the largest piece ever freed.
     np.empty(KEPT_BYTES, np.uint8)

@@ -1,6 +1,6 @@
 """Expressions over prepared columns, in numpy.  Reads rows; every value in here is private.
 
-Numbers (dates among them) are float64 with NaN for nothing, categories are codes with -1 for nothing, conditions are
+Numbers (and dates) are float64 with NaN for missing, categories are codes with -1 for missing, conditions are
 two masks, where true and where false: see `dpnb._backends.evaluation`.
 """
 
@@ -51,11 +51,11 @@ FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"abs": np.abs, "log1p": np.l
 
 
 class NumpyEvaluator(Evaluation[Mask, Any, Any]):
-    """The rows of one table, or a block of them, for the expressions of one question; each is computed once.
+    """The rows of one table, or a block of them, for the expressions of one query; each is computed once.
 
     Parameters
     ----------
-    table : Prepared
+    table : PreparedTable
     schema : dict
     """
 
@@ -84,17 +84,17 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     @cached_property
     def units(self) -> NDArray[np.int64]:
-        """Whose row it is, ascending."""
+        """The unit of each row, ascending."""
         return self._table.units[self._part].astype(np.int64)
 
     @property
     def names(self) -> NDArray[np.int64]:
-        """The unit's name as a portable integer."""
+        """The unit's name of each row as a portable integer."""
         return self._table.names[self.units]
 
     @property
     def ranks(self) -> NDArray[Any]:
-        """The place of each row among its unit's rows."""
+        """The rank of each row among its unit's rows."""
         return self._table.ranks[self._part]
 
     @cached_property
@@ -108,20 +108,20 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         return np.zeros(self.size, np.bool_)
 
     def both(self, left: Mask, right: Mask) -> Mask:
-        """Where both are true; costs nothing where one is `everywhere`."""
+        """Where both are true; free if one is `everywhere`."""
         return right if left is self.everywhere else left if right is self.everywhere else left & right
 
     def kind(self, node: Expression) -> Dtype:
-        """What the expression gives."""
+        """The type of the expression."""
         return self._shared.once("kind", node, lambda node: dtype_of(node, self._schema))
 
     def steps(self, name: str) -> NDArray[np.int32] | None:
-        """A column in grid steps, if it has them; anything where there is nothing."""
+        """A column in grid steps, if it has them; arbitrary where it is missing."""
         steps = self._table.steps(name)
         return None if steps is None else steps[self._part]
 
     def present(self, node: Expression) -> Mask:
-        """Where the expression gives something."""
+        """Where the expression is not missing."""
         if isinstance(node, Column) and node.name in self._table.complete:
             return self.everywhere
         return self._once("present", node, super().present)  # type: ignore[no-any-return]
@@ -154,7 +154,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         values = np.asarray(super()._computed(node), np.float64)
         if not values.ndim:
             return np.full(self.size, values)
-        # What overflows or is not defined is nothing, like any other value that does not count.
+        # A result that overflows or is undefined is missing, like any other value that does not count.
         finite = np.isfinite(values)
         return values if finite.all() else np.where(finite, values, np.nan)
 
@@ -207,7 +207,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         return np.where(condition.true, codes, np.where(condition.false, otherwise, np.int32(-1)))
 
     def translated(self, codes: NDArray[Any], to: list[int]) -> Codes:
-        """Codes as those of another list; -1 stays."""
+        """Codes translated to those of another list; -1 stays."""
         return np.asarray(np.array([*to, -1], np.int32)[codes])
 
     def _bins(self, numbers: Floats, edges: tuple[float, ...], right: bool) -> NDArray[Any]:
@@ -220,9 +220,9 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         return steps.astype(np.int64) // step
 
     def looked_up(self, node: Lookup) -> NDArray[np.int64]:
-        """The place in `keys` of each row's key; -1 for a key that is not there.
+        """The index in `keys` of each row's key; -1 for any other key.
 
-        Level by level: what was found so far is numbered, so that nothing grows with the product of the levels.
+        Level by level: the prefixes found so far are numbered, so that nothing grows with the product of the levels.
         """
         levels, place = self._shared.once("levels", node, self._levels)
         found = np.zeros(self.size, np.int64)
@@ -234,7 +234,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         return place[found]
 
     def _levels(self, node: Lookup) -> tuple[list[tuple[_LookupKeys, NDArray[np.int64]]], NDArray[np.int64]]:
-        """Of each level its values, and which numbers of what is found by then lead on; the place of each end."""
+        """For each level its values and the numbers of the prefixes that continue; and the index of each full key."""
         levels = []
         found = np.zeros(len(node.keys), np.int64)
         for level, inner in enumerate(node.inner):
@@ -301,7 +301,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
 @dataclass(frozen=True)
 class _LookupKeys:
-    """Values of a key column that are looked for.
+    """Values of a key column to look up.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ class _LookupKeys:
     table : int64 array
         The number of each code of the column, -1 for none; or of each of `numbers`.
     numbers : float64 array or None
-        Ascending, where the column is one of numbers.
+        Ascending, for a numeric column; otherwise None.
     """
 
     places: Mapping[Key, int]
@@ -319,7 +319,7 @@ class _LookupKeys:
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
-    """Several codes as one number, the last one running fastest; -1 where any is.  Also how many there can be.
+    """Several codes combined into one number, the last varying fastest; -1 where any is; and the number of values.
 
     Not for sizes whose product is beyond 64 bits; see `dense_codes`.
     """
@@ -336,7 +336,7 @@ def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray
 
 
 def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Several codes as one number, numbered densely in the order of the tuples; -1 where any is."""
+    """Several codes combined into one, numbered densely in the order of the tuples; -1 where any is."""
     combined = codes[0].astype(np.int64)
     for code in codes[1:]:
         pair = np.where((combined < 0) | (code < 0), -1, combined * (int(code.max(initial=0)) + 1) + code)

@@ -41,7 +41,7 @@ from dpnb._plan.expressions.nodes import Column, Expression, Lookup
 from dpnb._plan.schema import Schema
 
 Active = Callable[[Integers, Floats], Mask | None]
-"""Of units and the squares of their norms, rounded up, says which take part; None if it is public that all do."""
+"""Maps units and their squared norms, rounded up, to a mask of active units; None if publicly all are active."""
 
 CHUNK = 2**21
 """Rows added up at a time.  A row's value is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
@@ -49,20 +49,20 @@ CHUNK = 2**21
 
 
 def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Active | None = None) -> Sums:
-    """Sum what the rows that count give, cell by cell.
+    """Sum the contributions of the rows that count, cell by cell.
 
     Parameters
     ----------
     query : LinearQuery
-    table : Prepared
+    table : PreparedTable
     schema : dict
     active : callable, optional
-        Of the units that have a row which counts and of the squares of their norms, rounded up, says which take part.
+        Maps the units that have a row which counts, and their squared norms, rounded up, to a mask of active units.
 
     Returns
     -------
     array of int, shape (measured cells * slots,)
-        The slots of the first cell, of the second, ...; exact: int64, or Python integers where one needs more bits.
+        The slots of the first cell, of the second, ...; exact: int64, or Python integers if one needs more bits.
     """
     if query.clip_squared is not None or (active is not None and not has_fast_norms(query)):
         vectors = per_unit_vectors(query, table, schema)
@@ -80,7 +80,7 @@ def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Ac
 
 
 def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
-    """The units that have a row which counts, ascending, and the squares of what each adds, rounded up."""
+    """The units that have a row which counts, ascending, and their squared norms, rounded up."""
     if not has_fast_norms(query):
         vectors = per_unit_vectors(query, table, schema)
         return vectors.owners, vectors.squares()
@@ -89,7 +89,7 @@ def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> 
 
 
 def apply_admission(active: Active, owners: Integers, squares: Floats, units: int) -> Mask | None:
-    """Of each of so many units whether it takes part; None if all do."""
+    """Whether each of the `units` units is active; None if all are."""
     kept = active(owners, squares)
     if kept is None:
         return None
@@ -99,7 +99,7 @@ def apply_admission(active: Active, owners: Integers, squares: Floats, units: in
 
 
 def merge_partitions(found: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
-    """The units of several blocks and their squares."""
+    """The units of several blocks and their squared norms."""
     owners, squares = zip(*found, strict=True)
     return np.concatenate(owners), np.concatenate(squares)
 
@@ -107,13 +107,13 @@ def merge_partitions(found: list[tuple[Integers, Floats]]) -> tuple[Integers, Fl
 def _begun(
     query: LinearQuery, table: PreparedTable, schema: Schema
 ) -> tuple[NumpyEvaluator, Lookup | None, list[slice]]:
-    """The rows for a question, what gives a row's cell if keys were given, and the blocks to work by."""
+    """The rows of a query, the lookup of a row's cell if keys are given, and the blocks."""
     if query.contribution_bounds.by_rank(table.most):
-        _ = table.ranks  # once, before several threads ask for them
+        _ = table.ranks  # once, before several threads need them
     for feature in query.features:
         if isinstance(feature, ValueFeature) and isinstance(feature.expression, Column):
             table.steps(feature.expression.name)
-    # As many rows as numbers, at least, so that the latter are not what takes the time.
+    # At least as many rows as components, so that these do not dominate the time.
     return NumpyEvaluator(table, schema), keys_looked_up(query.plan), table.blocks_for(query.cells * query.slots)
 
 
@@ -124,16 +124,16 @@ def _squares(
 
 
 class _RowBlock:
-    """What a block of rows adds to a question.
+    """The contribution of a block of rows to a query.
 
     Parameters
     ----------
     query : LinearQuery
     keys : Lookup, optional
-        What gives a row's cell, if keys were given.
-    rows : Rows
+        The lookup of a row's cell, if keys are given.
+    rows : NumpyEvaluator
     kept : bool array, optional
-        By unit, which take part.
+        Whether each unit is active.
     """
 
     def __init__(self, query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, kept: Mask | None = None) -> None:
@@ -170,10 +170,10 @@ class _RowBlock:
                 for _ in range(feature.levels - 1):
                     levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
                 return np.concatenate(levels[::-1], axis=1)
-        raise TypeError(type(feature).__name__)  # slopes go their own way, above
+        raise TypeError(type(feature).__name__)  # gradients are handled above
 
     def _added(self, feature: CountFeature | ValueFeature, values: NDArray[Any] | None) -> Integers:
-        """Sums of values, or of ones for None, over the rows that a feature is about, shape (cells, slots)."""
+        """Sums of values, or of ones for None, over the rows of a feature, shape (cells, slots)."""
         same = feature.required, feature.split
         if values is None and same in self._ones:
             return self._ones[same]
@@ -191,7 +191,7 @@ class _RowBlock:
         return sums
 
     def _present(self) -> Integers:
-        """In how many units' rows each cell is, shape (cells, 1)."""
+        """The number of units with a row in each cell, shape (cells, 1)."""
         counts, rows = self._counts, self._rows
         if self._query.contribution_bounds.max_rows != 1:
             counts = np.zeros_like(counts)
@@ -200,7 +200,7 @@ class _RowBlock:
         return cell_sums(None, self._cells, counts, self._query.cells)[:, None]
 
     def squares(self) -> tuple[Integers, NDArray[np.float64]]:
-        """The units that have a row which counts, ascending, and the squares of what each adds, rounded up."""
+        """The units that have a row which counts, ascending, and their squared norms, rounded up."""
         at = np.flatnonzero(self._counts)
         units = self._rows.units[at]
         cells = np.zeros(len(at), np.int64) if self._cells is None else self._cells[at].astype(np.int64)
@@ -238,8 +238,8 @@ def cell_sums(values: NDArray[Any] | None, cells: NDArray[Any] | None, counts: M
         part = slice(start, start + CHUNK)
         weights = None if values is None else values[part]
         if cells is not None:
-            place = (cells[part] + 1) * counts[part]  # 0 for what does not count
-            totals += np.bincount(place, weights, minlength=count + 1)[1:].astype(np.int64)
+            cell = (cells[part] + 1) * counts[part]  # 0 for rows that do not count
+            totals += np.bincount(cell, weights, minlength=count + 1)[1:].astype(np.int64)
         elif weights is None:
             totals += np.count_nonzero(counts[part])
         elif counts[part].all():
@@ -253,5 +253,5 @@ def _weighted(sums: Integers, features: tuple[Feature, ...]) -> Sums:
     """Sums by cell and slot, each times the weight of its feature."""
     weights = np.array([feature.weight for feature in features for _ in range(feature.slots)], object)
     largest = int(np.abs(sums).max(initial=1))
-    found: Sums = sums * weights.astype(np.int64) if largest * max(weights) < BIG else sums.astype(object) * weights
-    return found
+    total: Sums = sums * weights.astype(np.int64) if largest * max(weights) < BIG else sums.astype(object) * weights
+    return total

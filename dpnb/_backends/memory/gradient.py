@@ -1,14 +1,14 @@
-"""Gradients of a regression, unit by unit, and how badly it predicts a row.  Reads rows; all of it is private.
+"""Gradients of a regression, unit by unit, and the prediction error of a row.  Reads rows; all of it is private.
 
 A unit's gradient is a function of that unit's own rows alone, down to the last bit, on every machine: individual
-accounting charges by its norm, and rebuilds the charges from the plan.  So nothing here is left to what a library
-thinks is quickest: no matrix products (their rounding depends on a row's place), no library's exponential (its last bit
-depends on the processor), no sums of doubles in an order of somebody else's.  Every double is made by additions,
-multiplications, divisions and roots of single numbers, which IEEE 754 rounds correctly, in an order that is written
-here; sums over rows are in integers.
+accounting charges by its norm, and rebuilds the charges from the plan.  So no operation has a library-dependent result:
+no matrix products (their rounding depends on a row's position), no library's exponential (its last bit depends on the
+processor), no sums of doubles in an unspecified order.  Every double is the result of additions, multiplications,
+divisions and roots of single numbers, which IEEE 754 rounds correctly, in the order written here; sums over rows are in
+integers.
 
-In steps of the clip: a row's entries are put on the grid toward zero and added up exactly; the sum is then scaled down
-to the clip, toward zero again.
+In steps of the clip: a row's entries are rounded to the grid toward zero and added up exactly; the sum is then scaled
+down to the clip, toward zero again.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ AT_ONCE = 2**16
 """Numbers of a block of rows, so that it stays in the processor's cache."""
 
 LARGEST_ROW = 2.0**16
-"""A row's prediction less its outcome is cut at so many clips: what is longer is scaled down in any case."""
+"""Bound on a row's residual, in multiples of the clip: anything longer is scaled down in any case."""
 
 FEW_ROWS = 2**15
-"""So many rows add up in 64 bits: 2**15 * 2**16 clips of 2**30 steps."""
+"""Number of rows whose sum fits 64 bits: 2**15 * 2**16 clips of 2**30 steps."""
 
 STEEPEST = 40.0
-"""A linear predictor is cut there before its exponential is taken."""
+"""Bound on a linear predictor before its exponential is taken."""
 
 LOG2_HIGH = float.fromhex("0x1.62e42feep-1")
 LOG2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
@@ -51,14 +51,14 @@ for _power in range(1, 14):
 
 
 def total(slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice) -> Integers:
-    """What all units' gradients add up to, exactly and unweighted, shape (slots,).
+    """The exact, unweighted sum of all units' gradients, shape (slots,).
 
     Parameters
     ----------
-    slopes : Slopes
-    rows : Rows
+    slopes : GradientFeature
+    rows : NumpyEvaluator
     units : int64 array
-        Of every row, ascending.
+        The unit of every row, ascending.
     chosen : int64 array or slice
         Rows that count, ascending.
     """
@@ -84,7 +84,7 @@ def vectors(
 
 
 def model_losses(feature: ModelLossFeature, rows: NumpyEvaluator) -> Floats:
-    """How badly each row is predicted, from 0 to 1; NaN or anything for rows that do not count."""
+    """The prediction error of each row, from 0 to 1; arbitrary or NaN for rows that do not count."""
     model, made = feature.misfit.model, feature.design
     terms = _DesignColumns.of(model, made, rows, slice(None))
     at = np.array(feature.misfit.at).reshape(-1, made.terms)
@@ -109,9 +109,9 @@ class _DesignColumns:
     numbers : list of float64 array
         From -1 to 1.
     codes : list of int64 array
-        Place of each category's value; the first has no indicator.
+        Index of each category's value; the first has no indicator.
     outcome : array
-        A number, or the place of its value.
+        A number, or the index of its value.
     """
 
     sizes: tuple[int, ...]
@@ -164,7 +164,7 @@ class _DesignColumns:
 
 
 def _residuals(model: RegressionModel, made: RegressionDesign, predictor: Floats, outcome: NDArray[Any]) -> Floats:
-    """Predictions less outcomes, shape (coefficients, rows); of several classes those of a chain follow each other."""
+    """Predictions minus outcomes, shape (coefficients, rows); with several classes, those of a chain are adjacent."""
     match model.family:
         case "linear":
             return np.asarray(predictor - outcome)
@@ -188,7 +188,7 @@ def _residuals(model: RegressionModel, made: RegressionDesign, predictor: Floats
 
 
 def _missed(model: RegressionModel, made: RegressionDesign, predictor: Floats, outcome: NDArray[Any]) -> Floats:
-    """How badly rows are predicted, from 0 to 1, shape (rows,)."""
+    """Prediction errors, from 0 to 1, shape (rows,)."""
     match model.family:
         case "linear":
             return np.asarray(np.minimum(np.abs(predictor[0] - outcome) / 2, 1.0))
@@ -200,7 +200,7 @@ def _missed(model: RegressionModel, made: RegressionDesign, predictor: Floats, o
 
 
 def exponential(x: Floats) -> Floats:
-    """The exponential of numbers, cut at `STEEPEST`, to about 1 in 10^15; the same bits for the same number, always."""
+    """The exponential of numbers clamped to `STEEPEST`, with relative error 1e-15 and machine-independent bits."""
     x = np.clip(x, -STEEPEST, STEEPEST)
     power = np.rint(x * (1 / (LOG2_HIGH + LOG2_LOW)))
     x -= power * LOG2_HIGH
@@ -220,7 +220,7 @@ def exponential(x: Floats) -> Floats:
 def _gradients(
     slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Units, and the gradients of each in steps, shape (units, slots), some at a time."""
+    """Units, and the gradient of each in steps, shape (units, slots), in batches."""
     model, made = slopes.gradient.model, slopes.design
     terms = _DesignColumns.of(model, made, rows, chosen)
     at = np.array(slopes.gradient.at).reshape(-1, made.terms)
@@ -233,7 +233,7 @@ def _gradients(
         residuals[part] = np.clip(found.T * (CLIP_STEPS / slopes.gradient.clip_norm), -most, most)
 
     def entries(start: int, end: int) -> Floats:
-        """What rows give, in steps toward zero."""
+        """The entries of rows, in steps, rounded toward zero."""
         part = slice(start, end)
         found = residuals[part, :, None] * terms.matrix(part)[:, None, :]
         np.trunc(found, out=found)
@@ -257,19 +257,19 @@ def _gradients(
 
 
 def _of_one(entries: Callable[[int, int], Floats], start: int, end: int, at_once: int) -> Floats:
-    """The sum over the rows of a unit that has very many, exact before it is made doubles; shape (1, slots)."""
+    """The sum over the rows of a unit with very many, exact before it is converted to doubles; shape (1, slots)."""
     parts = [entries(at, min(at + at_once, end)).astype(np.int64).sum(axis=0) for at in range(start, end, at_once)]
     whole = [sum(column) for column in zip(*(part.tolist() for part in parts), strict=True)]
     return np.array([[float(number) for number in whole]])
 
 
 def _scaled_down(values: Floats) -> Integers:
-    """The gradients, those that are longer than the clip scaled down to it, toward zero; shape (units, chains * width).
+    """The gradients, clipped by scaling down toward zero; shape (units, chains * width).
 
     Parameters
     ----------
     values : float64 array, shape (units, chains, width)
-        In whole steps; changed.
+        In whole steps; modified in place.
     """
     squares = values * values
     width = values.shape[2]
@@ -277,7 +277,7 @@ def _scaled_down(values: Floats) -> Integers:
         half = (width + 1) // 2
         squares[:, :, : width - half] += squares[:, :, half:width]
         width = half
-    # The squares are off by less than 2**-40 of themselves, so what is not found long here is not.
+    # The relative error of the squares is below 2**-40, so no gradient that is too long is missed.
     squares = squares[:, :, 0]
     long = squares > float(CLIP_STEPS) ** 2 * (1 - 4 * SCALING_MARGIN)
     factors = np.where(long, CLIP_STEPS / np.sqrt(np.maximum(squares, 1.0)) * (1 - SCALING_MARGIN), 1.0)

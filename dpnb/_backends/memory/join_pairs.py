@@ -1,9 +1,9 @@
-"""A join of tables in memory: pairs of rows are formed for each question, a block of whole units at a time.
+"""A join of tables in memory: pairs of rows are formed for each query, a block of whole units at a time.
 
-One unit may have many times more pairs than rows, so the memory of a question must not depend on them.  Pairs are never
+One unit may have many times more pairs than rows, so the memory of a query must not depend on them.  Pairs are never
 kept.  A block has a fixed size, which its last unit exceeds by no more pairs than a unit may have.  Before the first
-block is formed, as much memory is requested as the largest blocks can need, so that whether a question fails for lack
-of memory does not depend on the rows.  Memory is outside the guarantee all the same, as timing is: see
+block is formed, as much memory is requested as the largest blocks can need, so that whether a query fails for lack of
+memory does not depend on the rows.  Memory is nevertheless outside the guarantee, as timing is: see
 `dpnb._backends.memory.memory_table`.
 """
 
@@ -35,7 +35,7 @@ PAIRS_AT_ONCE = 2**15
 BLOCKS_AT_ONCE = 4
 
 COLUMNS_AT_ONCE = 48
-"""About how many temporary columns of eight bytes a block needs, besides two for each of its own and for each sum."""
+"""Approximate number of temporary eight-byte columns of a block, besides two for each column and each sum."""
 
 T = TypeVar("T")
 
@@ -45,9 +45,9 @@ class JoinedRows:
 
     Parameters
     ----------
-    left, right : Prepared or Pairs
+    left, right : PreparedTable or JoinedRows
     schemas : pair of dict
-    source : Joined
+    source : Join
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class JoinedRows:
         return self._left.names
 
     def counts(self, units: int) -> Integers:
-        """How many pairs each of so many units has."""
+        """The number of pairs of each of the `units` units."""
         return self._left.counts(units) * self._right.counts(units)
 
     def of_units(self, units: slice) -> PreparedTable:
@@ -105,7 +105,7 @@ class JoinedRows:
 
 
 def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
-    """The exact sums of a question; see `execute`."""
+    """The exact sums of a query; see `execute`."""
     if active is not None:
         active = _decided(active, pairs.each(query, lambda block: execute.affected_units(query, block, schema)), pairs)
     return pairs.summed(query, lambda block: execute.execute(query, block, schema, active))
@@ -114,7 +114,7 @@ def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active |
 def groups(
     query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None
 ) -> tuple[list[tuple[Key, ...]], Integers]:
-    """Every group that some unit has; see `discover.present_groups`."""
+    """Every group that some unit has; see `partitions.present_groups`."""
     if active is not None:
         active = _decided(
             active, pairs.each(query, lambda block: partitions.affected_units(query, block, schema)), pairs
@@ -124,7 +124,7 @@ def groups(
 
 
 def _decided(active: Active, found: Iterator[tuple[Integers, Floats]], pairs: JoinedRows) -> Active | None:
-    """Decide once, over all blocks, who takes part; the result gives that decision for one block."""
+    """Decide once, over all blocks, which units are active; the result applies that decision to one block."""
     kept = apply_admission(active, *merge_partitions(list(found)), len(pairs.names))
     return None if kept is None else lambda owners, _: kept[owners]
 

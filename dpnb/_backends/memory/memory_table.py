@@ -1,9 +1,9 @@
-"""Tables in memory: columns prepared once, questions answered by `dpnb._backends.memory.execute`.
+"""Tables in memory: columns prepared once, queries computed by `dpnb._backends.memory.execute`.
 
 Memory, like timing, is outside the guarantee: a session is as large as its tables, and the temporary memory of a
-question may depend on how many rows its filter leaves.  To keep anybody from reading one unit's values from it, a unit
-has few pairs in a join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`);
-without a join, a unit accounts for a few arrays as long as its rows.
+query may depend on how many rows pass its filter.  So that one unit's values cannot be inferred from it, a unit has few
+pairs in a join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`); without a
+join, a unit accounts for a few arrays as long as its rows.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from dpnb.progress import Stage, at
 
 
 class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
-    """Prepared tables, and the joins and parts that were asked about."""
+    """Prepared tables, and the joins and parts that queries use."""
 
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> MemoryBackend:
-        """Copy what the schemas describe; see `prepare_all` for what it raises."""
+        """Copy the columns in the schemas; see `prepare_all` for the errors."""
         return cls(prepare_all(tables, schemas, units), schemas)
 
     @property
@@ -60,19 +60,19 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         return part(whole, self.schema(source.source), source)
 
     def refuse(self, query: LinearQuery) -> None:
-        """Refuse nothing: every question can be asked of a table in memory."""
+        """Refuse nothing: a table in memory supports every query."""
 
     def refuse_individual(self, mode: OnExhausted) -> None:
-        """Refuse nothing: a unit is a place in an array."""
+        """Refuse nothing: a unit is an index of an array."""
 
     def settle(self) -> None:
-        """Do nothing: the asking thread does all the work itself."""
+        """Do nothing: the calling thread does all the work itself."""
 
     def files(self) -> None:
-        """None, since nothing is read again."""
+        """None, since no file is read again."""
 
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
-        """The exact sums of a question; see `execute`."""
+        """The exact sums of a query; see `execute`."""
         rows, schema = self._rows_and_schema(query)
         if isinstance(rows, JoinedRows):
             return join_pairs.sums(query, rows, schema, active)
@@ -89,15 +89,15 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         return self.rows(query.plan.source), self.schema(query.plan.source)
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> MemoryUnitBudgets:
-        """What each unit has to spend, before anything was spent."""
+        """The budgets of all units, before any charge."""
         return MemoryUnitBudgets(self, IndividualFilter(budget, self.units, mode))
 
-    def paid(self, query: LinearQuery, till: UnitAdmission) -> Sums | Groups:
-        """What a question measures over those who can pay for it at a till."""
+    def paid(self, query: LinearQuery, admission: UnitAdmission) -> Sums | Groups:
+        """The result of a query over the units that `admission` admits."""
         if isinstance(query.plan.aggregation, Discovery):
-            return self.groups(query, till.active)
-        sums = self.sums(query, till.active)
-        radii = till.clip_norms
+            return self.groups(query, admission.active)
+        sums = self.sums(query, admission.active)
+        radii = admission.clip_norms
         if radii is None:
             return sums
         rows, schema = self._rows_and_schema(query)
@@ -111,16 +111,16 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
 
 @dataclass(frozen=True, repr=False)
 class MemoryUnitBudgets(NotCopyable):
-    """What each unit of tables in memory has spent.
+    """The budgets of all units of tables in memory.
 
     Parameters
     ----------
-    tables : InMemory
+    tables : MemoryBackend
     units : IndividualFilter
     watched : int
-        A unit of which it is noted what a question asks of it, for its own statement; -1 for none.
+        A unit whose charge by each query is recorded, for its own statement; -1 for none.
     asked_of_watched : float
-        What the last question asked of it, as mu squared.
+        The charge that the last query requested of it, as mu squared.
     """
 
     tables: MemoryBackend
@@ -129,16 +129,17 @@ class MemoryUnitBudgets(NotCopyable):
     asked_of_watched: float = 0.0
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, MemoryUnitBudgets]:
-        """What a question measures over those who can pay for it, and the unit budgets after it."""
-        till = UnitAdmission(self.units, terms)
-        found = self.tables.paid(query, till)
-        asked = float(till.requested[till.unit_indices == self.watched].sum()) if self.watched >= 0 else 0.0
-        return found, replace(self, units=till.units, asked_of_watched=asked)
+        """The result of a query over the units that can pay for it, and the unit budgets after it."""
+        admission = UnitAdmission(self.units, terms)
+        result = self.tables.paid(query, admission)
+        requested = admission.requested[admission.unit_indices == self.watched]
+        charge = float(requested.sum()) if self.watched >= 0 else 0.0
+        return result, replace(self, units=admission.units, asked_of_watched=charge)
 
     def after_charge(self, loss: float) -> MemoryUnitBudgets:
-        """The unit budgets after everybody was charged the same."""
+        """The unit budgets after the same charge to every unit."""
         return replace(self, units=self.units.charge(np.full(len(self.units.spent), loss)))
 
     def spent_by(self, unit: int) -> Fraction:
-        """What one unit has spent, as a fraction: a difference of doubles is rounded.  For that unit alone."""
+        """What one unit has spent, as a fraction, since a difference of doubles is rounded.  For that unit alone."""
         return Fraction(float(self.units.spent[unit]))

@@ -1,7 +1,8 @@
-"""The rows of one group, as a table of their own: what a partition asks about.  Reads rows.
+"""The rows of one group as a separate table, for a partition.  Reads rows.
 
-With a limit, a unit that has rows in more groups counts in the first `most` of them by the hash of `contribution`,
-before any filter: the choice depends on the unit's own rows alone, and is the same in every part and question.
+With a limit, a unit that has rows in more groups counts in the first `max_parts_per_unit` of them by the hash of
+`contribution`, before any filter: the choice depends on the unit's own rows alone, and is the same in every part and
+query.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ def part(table: PreparedTable, schema: Schema, which: PartSource) -> PreparedTab
     with np.errstate(all="ignore"):
         rows = NumpyEvaluator(table, schema)
         codes, _ = rows.level_codes(which.by.expression)
-    place = part_keys(which.by.expression, schema).index(which.key)
+    code = part_keys(which.by.expression, schema).index(which.key)
     chosen = np.flatnonzero(codes >= 0)
     if which.max_parts_per_unit is not None:
         groups = codes[chosen].astype(np.int64)
         chosen = chosen[first_groups(rows.units[chosen], rows.names[chosen], groups, groups, which.max_parts_per_unit)]
-    return table.taken(chosen[codes[chosen] == place])
+    return table.taken(chosen[codes[chosen] == code])

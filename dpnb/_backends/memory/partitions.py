@@ -1,4 +1,4 @@
-"""Which groups a table has, and how many privacy units each.  Reads rows; what it returns is private until thresholded.
+"""The groups of a table and their numbers of units.  Reads rows; what it returns is private until thresholded.
 
 See `dpnb.mechanisms.threshold` for what may then be released.
 """
@@ -28,17 +28,17 @@ from dpnb._plan.schema import Key, Schema
 def present_groups(
     query: LinearQuery, table: PreparedTable, schema: Schema, active: Active | None = None
 ) -> tuple[list[tuple[Key, ...]], Integers]:
-    """Every group that some unit has, in an order that no row decides, with its number of units.
+    """Every group that some unit has, in an order that does not depend on rows, with its number of units.
 
-    A unit counts in at most as many groups as its limits say, chosen by a hash of its name and the group's own key.
+    A unit counts in at most as many groups as its bounds allow, chosen by a hash of its name and the group's key.
 
     Parameters
     ----------
     query : LinearQuery
-    table : Prepared
+    table : PreparedTable
     schema : dict
     active : callable, optional
-        Of units and of the squares of what each adds, which is its number of groups, says which of them take part.
+        Maps units and their squared norms, which are their numbers of groups, to a mask of active units.
     """
     with np.errstate(all="ignore"):
         groups = _GroupFinder(query, NumpyEvaluator(table, schema), table)
@@ -52,7 +52,7 @@ def present_groups(
 def merged(
     found: Iterable[tuple[list[tuple[Key, ...]], Integers]], query: LinearQuery, schema: Schema
 ) -> tuple[list[tuple[Key, ...]], Integers]:
-    """The groups of tables that have no unit in common, in the order in which one table would have them."""
+    """The groups of tables without common units, in the order that a single table would have."""
     sizes: Counter[tuple[Key, ...]] = Counter()
     for keys, counts in found:
         for key, count in zip(keys, counts.tolist(), strict=True):
@@ -60,35 +60,35 @@ def merged(
     kinds = [dtype_of(group.expression, schema) for group in query.plan.group_by]
     listed = [kind.values if isinstance(kind, Categorical) else None for kind in kinds]
 
-    def place(key: tuple[Key, ...]) -> list[Key]:
+    def order(key: tuple[Key, ...]) -> list[Key]:
         return [part if values is None else values.index(part) for part, values in zip(key, listed, strict=True)]
 
-    keys = sorted(sizes, key=place)
+    keys = sorted(sizes, key=order)
     return keys, np.array([sizes[key] for key in keys], np.int64)
 
 
 def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
-    """The units that are in a group, ascending, and in how many."""
+    """The units that are in a group, ascending, and the number of groups of each."""
     with np.errstate(all="ignore"):
         groups = _GroupFinder(query, NumpyEvaluator(table, schema), table)
         return groups.touched(table.blocks_for(groups.width))
 
 
 class _GroupFinder:
-    """Which unit is in which group, block by block.
+    """The pairs of units and groups, block by block.
 
     Parameters
     ----------
     query : LinearQuery
-    rows : Rows
-    table : Prepared
+    rows : NumpyEvaluator
+    table : PreparedTable
     """
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
         levels = [_level(group.expression, rows, table) for group in query.plan.group_by]
         self._query, self._rows, self._levels = query, rows, levels
         if query.contribution_bounds.by_rank(table.most):
-            _ = table.ranks  # once, before several threads ask for them
+            _ = table.ranks  # once, before several threads need them
         codes, keys = levels[0]
         self._cells = codes if len(levels) == 1 else dense_codes([codes for codes, _ in levels])
         self.width = len(keys) if len(levels) == 1 else int(self._cells.max(initial=-1)) + 1
@@ -98,7 +98,7 @@ class _GroupFinder:
         ]
 
     def _once(self, block: slice) -> tuple[Integers, Integers]:
-        """Units and groups, each pair once; units ascending."""
+        """Pairs of units and groups, without repetition; units ascending."""
         query, rows, cells = self._query, self._rows.block(block), self._cells[block]
         contents = self._contents(block) if query.contribution_bounds.max_groups is not None else None
         chosen = np.flatnonzero(
@@ -117,7 +117,7 @@ class _GroupFinder:
         return contents
 
     def touched(self, blocks: list[slice]) -> tuple[Integers, Floats]:
-        """The units that are in a group, ascending, and in how many."""
+        """The units that are in a group, ascending, and the number of groups of each."""
 
         def units_in(block: slice) -> tuple[Integers, Floats]:
             units, _ = self._once(block)
@@ -127,15 +127,15 @@ class _GroupFinder:
         return merge_partitions(by_blocks(units_in, blocks))
 
     def sizes(self, block: slice, kept: Mask | None) -> Integers:
-        """How many units each group has, of those that take part, by unit."""
+        """The number of active units in each group."""
         units, cell = self._once(block)
         return np.bincount(cell if kept is None else cell[kept[units]], minlength=self.width)
 
     def keys(self, present: Integers) -> list[tuple[Key, ...]]:
-        """The values of some groups."""
+        """The keys of some groups."""
         if len(self._levels) == 1:
             return [(self._levels[0][1][code],) for code in present.tolist()]
-        example = np.zeros(self.width, np.int64)  # of each group a row, which tells its values
+        example = np.zeros(self.width, np.int64)  # one row of each group, from which its key is read
         known = np.flatnonzero(self._cells >= 0)
         example[self._cells[known]] = known
         named = [[keys[code] for code in codes[example[present]].tolist()] for codes, keys in self._levels]
@@ -143,7 +143,7 @@ class _GroupFinder:
 
 
 def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tuple[Codes, list[Key]]:
-    """A code for each row, and the value of each code, in an order that does not depend on which values there are."""
+    """A code for each row, and the value of each code, in an order that does not depend on which values occur."""
     kind = rows.kind(node)
     if isinstance(kind, String) and isinstance(node, Column):
         texts, codes = table.texts[node.name], rows.codes(node)
@@ -163,7 +163,7 @@ def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tupl
 
 
 def _numbers(node: Expression, keys: list[Key], table: PreparedTable) -> Integers:
-    """Of the value of each code a number that does not depend on which values there are; 0 for none."""
+    """A number for the value of each code that does not depend on which values occur; 0 for none."""
     texts = table.texts.get(node.name) if isinstance(node, Column) else None
     if texts is not None:
         return np.append(texts.numbers[texts.places] % PRIME, 0)

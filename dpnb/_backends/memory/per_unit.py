@@ -1,4 +1,4 @@
-"""What each unit adds to a question: `execute` unit by unit.  Reads rows; all of it is private until noised."""
+"""The contribution of each unit to a query: `execute` unit by unit.  Reads rows; all of it is private until noised."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BIG = 2**62
 
 
 def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -> UnitVectors:
-    """What each unit adds to a question, clipped to what the question's limits allow."""
+    """The contribution of each unit to a query, clipped to the query's bounds."""
     with np.errstate(all="ignore"):
         rows = NumpyEvaluator(table, schema)
         cells = cell_codes(query.plan, keys_looked_up(query.plan), rows)
@@ -44,41 +44,43 @@ def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -
         if query.clip_squared is None:
             vectors = _vectors(query, everything, rows, at, chosen)
         else:
-            whole = [place for place in everything if isinstance(query.features[place], UnitFeature)]
-            others = [place for place in everything if place not in whole]
+            whole = [index for index in everything if isinstance(query.features[index], UnitFeature)]
+            others = [index for index in everything if index not in whole]
             vectors = _vectors(query, others, rows, at, chosen).shortened(query.clip_squared)
             vectors = vectors.joined(_vectors(query, whole, rows, at, chosen)) if whole else vectors
         return vectors if query.cell_subset is None else vectors.taken(query.cell_subset, query.slots)
 
 
 def first_per_unit_cell(units: Integers, cells: NDArray[Any] | None) -> Integers:
-    """Places of one row for each unit, and cell in which it has some; units ascending."""
+    """Indices of one row for each pair of a unit and a cell in which it has rows; units ascending."""
     if cells is None:
         return starts_of([units])
     order = np.lexsort((cells, units))
     return np.asarray(order[starts_of([units[order], cells[order]])])
 
 
-def _vectors(query: LinearQuery, places: list[int], rows: NumpyEvaluator, at: Integers, cells: Integers) -> UnitVectors:
-    """The vectors of some features.  Where a sum could need more than 62 bits, everything is in Python integers.
+def _vectors(
+    query: LinearQuery, indices: list[int], rows: NumpyEvaluator, at: Integers, cells: Integers
+) -> UnitVectors:
+    """The vectors of some features.  If a sum could need more than 62 bits, all values are Python integers.
 
     Parameters
     ----------
     query : LinearQuery
-    places : list of int
-        Of the features.
-    rows : Rows
+    indices : list of int
+        Indices of the features.
+    rows : NumpyEvaluator
     at : int64 array
         Rows that count, ascending.
     cells : int64 array
-        Of these.
+        Cells of these rows.
     """
     units = rows.units[at]
-    most = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
-    kind = np.int64 if (len(units) + 1) * max(most, math.isqrt(query.clip_squared or 0)) < BIG else object
+    max_norm = max(feature.weight * math.isqrt(feature.limit_squared) for feature in query.features)
+    kind = np.int64 if (len(units) + 1) * max(max_norm, math.isqrt(query.clip_squared or 0)) < BIG else object
     parts: list[tuple[Integers, Integers, NDArray[Any]]] = []
     first = np.cumsum([0, *(feature.slots for feature in query.features)]).tolist()
-    for number in places:
+    for number in indices:
         feature = query.features[number]
         for which, place, value in _entries(feature, rows, at, cells):
             slot = cells[which] * query.slots + first[number] + place
@@ -91,11 +93,11 @@ def _vectors(query: LinearQuery, places: list[int], rows: NumpyEvaluator, at: In
 def _entries(
     feature: Feature, rows: NumpyEvaluator, at: Integers, cells: Integers
 ) -> list[tuple[Integers, Integers, Integers]]:
-    """What single rows add: places among the rows that count, slots of the feature, values."""
+    """Entries of single rows: indices among the rows that count, slots of the feature, values."""
     if isinstance(feature, UnitFeature):
         which = first_per_unit_cell(rows.units[at], cells)
         return [(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))]
-    if isinstance(feature, GradientFeature):  # its own way, above
+    if isinstance(feature, GradientFeature):  # handled above
         raise TypeError(type(feature).__name__)
     if isinstance(feature, TreeFeature):
         leaves, known = leaves_of(feature, rows)

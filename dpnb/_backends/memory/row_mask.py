@@ -1,4 +1,4 @@
-"""Which rows count, where, and with what: the rows of a block, for one question.  Reads rows; all of it is private."""
+"""Which rows of a block count in one query, in which cell and slot.  Reads rows; all of it is private."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 
 Mask = NDArray[np.bool_]
-"""One bool a row."""
+"""One bool for each row."""
 
 
 def keys_looked_up(plan: Plan) -> Lookup | None:
-    """What gives a row's place among the keys of a plan; None where no keys were given."""
+    """The lookup of a row's index among the keys of a plan; None if no keys were given."""
     return (
         None
         if plan.group_keys is None
@@ -30,7 +30,7 @@ def keys_looked_up(plan: Plan) -> Lookup | None:
 
 
 def cell_codes(plan: Plan, keys: Lookup | None, rows: NumpyEvaluator) -> NDArray[Any] | None:
-    """The cell of each row's group, -1 for a row in none; None where there is only one cell."""
+    """The cell of each row's group, -1 for a row in none; None if there is only one cell."""
     if not plan.group_by:
         return None
     if keys is not None:
@@ -39,7 +39,7 @@ def cell_codes(plan: Plan, keys: Lookup | None, rows: NumpyEvaluator) -> NDArray
 
 
 def together(levels: list[tuple[NDArray[Any], int]]) -> NDArray[Any]:
-    """Codes of several levels and their sizes as one code; those of one level as they are."""
+    """The codes of several levels combined into one code; those of a single level unchanged."""
     return levels[0][0] if len(levels) == 1 else combined_codes(*map(list, zip(*levels, strict=True)))[0]
 
 

@@ -22,7 +22,7 @@ _THIS = uuid.uuid4().hex
 def run_silently(
     work: Work[T], engine: str, frames: Sequence[Any], run: Callable[[Work[T]], T] = lambda work: work()
 ) -> T:
-    """Have an engine do something, with none of its output shown.
+    """Run work on an engine without showing its output.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def run_silently(
     frames : sequence of native frames
         The frames that it works on.
     run : callable
-        Does the work, perhaps in a thread that goes on when this one is interrupted.
+        Does the work, perhaps in a thread that continues when this one is interrupted.
     """
 
     def there() -> T:
@@ -85,7 +85,7 @@ def _spark(frames: Sequence[Any]) -> Iterator[None]:
 
 @contextmanager
 def _dask(frames: Sequence[Any]) -> Iterator[None]:
-    """Workers are processes of their own, and progress bars are registered for every question."""
+    """Workers are separate processes, and progress bars are registered for every query."""
     from dask.callbacks import Callback
 
     if "distributed" in sys.modules:

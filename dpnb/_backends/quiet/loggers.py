@@ -30,7 +30,7 @@ _not_of_dask = _NotOfDask()
 
 
 def silence() -> None:
-    """Switch the loggers off, for good; again before each question, since an engine may have made others."""
+    """Switch the loggers off permanently; again before each query, since an engine may have made others."""
     if "pyspark" in sys.modules:
         from pyspark.logger import PySparkLogger
 

@@ -26,12 +26,12 @@ Identity = tuple[int, int]
 
 
 class _Work:
-    """A piece of work during which the streams are kept.
+    """A task during which the output is discarded.
 
     Parameters
     ----------
     waited_for : bool
-        False if an interrupt may leave it behind.
+        False if an interrupt may abandon it.
     """
 
     def __init__(self, waited_for: bool) -> None:
@@ -64,7 +64,7 @@ def discard_output(*, waited_for: bool = True) -> Iterator[None]:
     Parameters
     ----------
     waited_for : bool
-        False in a thread that goes on when an interrupt leaves its work behind.  Until it ends the descriptors stay
+        False in a thread that continues when an interrupt abandons its work.  Until it ends the descriptors stay
         replaced, but Python's own streams are restored after the interrupt; where these write to the descriptors, as in
         a terminal, both are restored.
     """
@@ -126,7 +126,7 @@ def _exchange(waited_for: bool) -> None:
             try:
                 _descriptors[descriptor] = os.dup(descriptor)
             except OSError as error:
-                if error.errno != errno.EBADF:  # a process may have none; any other error ends the question
+                if error.errno != errno.EBADF:  # a process may have none; any other error ends the query
                     raise
                 continue
             redirect_to_null((descriptor,))
@@ -144,7 +144,7 @@ def _exchange(waited_for: bool) -> None:
 def _give_back() -> None:
     for name in NAMES:
         if name in _streams:
-            if getattr(sys, name) is _nowhere:  # unless somebody has put another in its place
+            if getattr(sys, name) is _nowhere:  # unless it has been replaced meanwhile
                 setattr(sys, name, _streams[name])
             del _streams[name]
     if _logging:
@@ -153,7 +153,7 @@ def _give_back() -> None:
 
 
 def _disable_logging(level: int) -> None:
-    """As `logging.disable`, in which an interrupt would leave a lock behind that other threads wait for, for ever.
+    """As `logging.disable`, in which an interrupt could leave a lock held that blocks other threads forever.
 
     Before Python 3.13 that function does not release the lock however it ends.  A `with` does: up to that version no
     interrupt is handled between the taking of a lock and the block.

@@ -1,4 +1,4 @@
-"""A regression fitted by noisy gradients, step by step."""
+"""A regression fitted step by step by noisy gradients."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from dpnb.results.fit import FitResult, in_own_units, is_noisy, over_chains
 
 CONFIDENCE = 0.95
 
-STOPPED = "stopped: no check got better"
+STOPPED = "stopped: the checks no longer improve"
 FINISHED = "all steps were taken"
-EXHAUSTED = "ended: the budget allows no more"
+EXHAUSTED = "ended: the budget allows no further step"
 CLOSED = "ended: it was closed"
 
 
 @dataclass(frozen=True)
 class _DescentEvent:
-    """A step, or a check of how badly the coefficients predict, as it was released.
+    """A released step, or a released check of the prediction error.
 
     Parameters
     ----------
     after : int
-        Steps up to then, its own included.
+        Number of steps so far, including this one.
     paid : GDP
-        What all events up to this one have cost since the launch.
+        The cost of all events since the launch, including this one.
     sources : frozenset of (int, int)
-        The measurements that it rests on.
+        The measurements that it uses.
     about : str or None
-        Whom it is about, if that may not be everybody.
+        Description of the population, if it may not be all units.
     check : Answer or None
-        None for a step, of which nothing more is kept than where it led.
+        None for a step, of which only the resulting coefficients are kept.
     """
 
     after: int
@@ -64,12 +64,12 @@ class _DescentEvent:
 
 
 class GradientDescent(SessionMechanism):
-    """A regression that is fitted by steps against noisy gradients (Feldman and Zrnic 2021, Algorithms 6 and 7).
+    """A regression fitted by noisy gradient descent (Feldman and Zrnic 2021, Algorithms 6 and 7).
 
     Each step releases, in one charge, the sum over all units of their gradients at the coefficients of every chain,
-    each unit's scaled down to the clip, with Gaussian noise added once to the sum; it is divided by a public number of
-    units.  With chains every chain has the square root of their number times the noise of one, and their mean has the
-    noise of one.  Under individual accounting a step costs each unit the norm of its own gradients.
+    each unit's clipped to `clip_norm`, with Gaussian noise added once to the sum; it is divided by a public number of
+    units.  With k chains each chain has sqrt(k) times the noise of a single chain, and their mean has the noise of a
+    single chain.  Under individual accounting a step costs each unit the norm of its own gradients.
 
     Parameters
     ----------
@@ -79,42 +79,42 @@ class GradientDescent(SessionMechanism):
 
     charged: ClassVar[Charged] = "step by step"
     cost_description: ClassVar[str] = (
-        "A regression, fitted by noisy gradients. Each step is charged before it is taken, and so is each check of how "
-        "well it predicts; stopping early saves the rest."
+        "A regression, fitted by noisy gradients. Each step is charged before it is taken, as is each check of the "
+        "prediction error; stopping early saves the rest."
     )
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         super().__init__(launch, core)
-        asked = launch.details["arguments"]
-        self._rows = Plan.from_json(asked["rows"])
-        self._model = msgspec.convert(asked["model"], RegressionModel)
+        arguments = launch.details["arguments"]
+        self._rows = Plan.from_json(arguments["rows"])
+        self._model = msgspec.convert(arguments["model"], RegressionModel)
         self._design = design(self._model, core.tables.schema(self._rows.source))
-        self._view = CoefficientsView(tuple(asked["terms"]), self._design.classes, asked["chains"])
-        self._mu = from_text(asked["mu"])
-        self._check_mu = None if asked["check_mu"] is None else from_text(asked["check_mu"])
-        self.max_steps = int(asked["steps"])
-        """How many steps it has at most."""
-        start = np.tile(np.array(launch.details["resolved"]["start"], np.float64), (asked["chains"], 1))
+        self._view = CoefficientsView(tuple(arguments["terms"]), self._design.classes, arguments["chains"])
+        self._mu = from_text(arguments["mu"])
+        self._check_mu = None if arguments["check_mu"] is None else from_text(arguments["check_mu"])
+        self.max_steps = int(arguments["steps"])
+        """Maximum number of steps."""
+        start = np.tile(np.array(launch.details["resolved"]["start"], np.float64), (arguments["chains"], 1))
         self._iterates: list[NDArray[np.float64]] = [start]
         self._events: list[_DescentEvent] = []
         self._counted: set[int] = set()
         self._at = 0
         self._lock = threading.Lock()
         self.stop_reason: str | None = None
-        """Why the last `run` came to its end, in words; None before one."""
+        """Why the last `run` ended, in words; None before the first."""
 
-    # --- asking -------------------------------------------------------------------------------------------------
+    # --- steps --------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Go back to the start: launched again, it gives its steps again, free, as in a notebook that is rerun."""
+        """Return to the start: after a relaunch, as in a rerun notebook, the steps already taken are free."""
         self._at, self.stop_reason = 0, None
 
     def step(self) -> FitResult:
-        """Take the next step, and the check that follows it if one is due; free if it was taken before, in any kernel.
+        """Take the next step, and the check after it if one is due; free if it was taken before, in any kernel.
 
         Returns
         -------
-        Fitted
+        FitResult
             As `coefficients`.
 
         Raises
@@ -124,20 +124,20 @@ class GradientDescent(SessionMechanism):
         RequestError
             All steps were taken.
         MechanismClosed
-            It was closed, and the step never taken.
+            It was closed before this step was taken.
         """
         self._step()
         return self.coefficients
 
     def run(self) -> FitResult:
-        """Take steps to the end, until no check gets better, or until the budget allows no more; `ended` says which.
+        """Take steps until the last one, until the checks no longer improve, or until the budget is exhausted.
 
-        After the last step, and where no check got better, it is closed; where the budget ended it stays open.  Asked
-        again, also in a later kernel, it gives the same steps free and ends at the same one.
+        `stop_reason` says which.  In the first two cases it is then closed; if the budget is exhausted it stays open.
+        Called again, also in a later kernel, it repeats the same steps at no cost and ends at the same one.
 
         Returns
         -------
-        Fitted
+        FitResult
             As `coefficients`.
 
         Raises
@@ -162,8 +162,8 @@ class GradientDescent(SessionMechanism):
             return self.coefficients
 
     def _go_on(self) -> str | None:
-        """Take one step; or, where there is none to take, say why."""
-        checks = [_misfit(answer) for answer in self.model_losses.values()]
+        """Take one step; or, if there is none to take, return the reason."""
+        checks = [_check_value(answer) for answer in self.model_losses.values()]
         if is_plateau(checks, self._launch.details["arguments"]["patience"]):
             return STOPPED
         if self._due(self._at) is None:
@@ -177,11 +177,11 @@ class GradientDescent(SessionMechanism):
         return None
 
     def _step(self) -> None:
-        """Pass a step with what belongs to it, and before it the check of the last one if that was refused then."""
+        """Take a step and the check after it, and first the check of the last step if it was refused then."""
         if self._due(self._at) is None:
             raise RequestError(
                 f"{self.name}: has taken all of its {self.max_steps} steps; launch another one under a new name, with "
-                "start= these coefficients"
+                "start= set to these coefficients"
             )
         is_check = self._is_check(self._at)
         self._pass()
@@ -191,26 +191,26 @@ class GradientDescent(SessionMechanism):
             self._pass()
 
     def _pass(self) -> None:
-        """Take the next step or check, which is charged unless it was before."""
+        """Take the next step or check, which is charged unless it was taken before."""
         due = self._due(self._at)
         if due is not None:
             answer = self._releases.release(*due, inside=node_of(self.id))
             self._note(self._at, answer)
             self._at += 1
 
-    # --- what comes when ----------------------------------------------------------------------------------------
+    # --- order of steps and checks ------------------------------------------------------------------------------
 
     def _taken(self, events: int) -> int:
-        """Steps among the first so many events."""
+        """The number of steps among the first `events` events."""
         return self._events[events - 1].after if events else 0
 
     def _is_check(self, number: int) -> bool:
-        """Whether the event of a number is a check."""
+        """Whether the event of this index is a check."""
         every, taken = self._launch.details["arguments"]["check_every"], self._taken(number)
         return bool(every and number and taken % every == 0 and self._events[number - 1].check is None)
 
     def _due(self, number: int) -> tuple[Plan, AnyView, Target] | None:
-        """What is released as the event of a number, by what was released before; None if there is none."""
+        """The release that is the event of this index, given the earlier releases; None if there is none."""
         taken = self._taken(number)
         if self._is_check(number):
             at = tuple(mean_iterate(self._iterates[: taken + 1]).tolist())
@@ -225,14 +225,14 @@ class GradientDescent(SessionMechanism):
         return msgspec.structs.replace(self._rows, aggregation=aggregation)
 
     def _note(self, number: int, answer: Answer) -> None:
-        """Keep what was released as the event of a number."""
+        """Record the release of the event of this index."""
         with self._lock:
             if number != len(self._events):
-                return  # it is known already
+                return  # already recorded
             check, taken = self._is_check(number), self._taken(number)
             paid = self._paid(number)
             row = max(row for row, _ in answer.measurement_ids[0])
-            if row > self.id and row not in self._counted:  # what another fit paid before, this one does not
+            if row > self.id and row not in self._counted:  # not paid before by another fit
                 paid = paid + answer.cost
                 self._counted.add(row)
             if not check:
@@ -246,7 +246,7 @@ class GradientDescent(SessionMechanism):
             self._events.append(event)
 
     def _follow(self) -> None:
-        """Take in what any kernel has released of it; charges and reads nothing."""
+        """Record what any kernel has released of it; charges and reads nothing."""
         while True:
             number = len(self._events)
             due = self._due(number)
@@ -255,75 +255,75 @@ class GradientDescent(SessionMechanism):
                 return
             self._note(number, self._releases.answer_of(charge))
 
-    # --- what is known ------------------------------------------------------------------------------------------
+    # --- results ------------------------------------------------------------------------------------------------
 
     @property
     def n_steps(self) -> int:
-        """Steps taken in this kernel since it was launched or begun anew."""
+        """Number of steps taken in this kernel since the launch or the last `begin`."""
         return self._taken(self._at)
 
     @property
     def coefficients(self) -> FitResult:
-        """The coefficients so far, in the columns' own units: the mean over chains of each one's second half of steps.
+        """The coefficients so far, in the columns' original units: the mean over chains of their tail averages.
 
-        The intervals (95%, Student's t over the chains) cover the noise, against what the same descent would give
-        without noise; not sampling, clipping, or what more steps would change.  With one chain there are none (NaN).
-        For a logistic, Poisson or multinomial regression they are on the scale of the linear predictor; of several
-        classes each is less its mean over the classes.  The coefficient of a value of a category is against its first.
+        The intervals (95%, Student's t over the chains) cover the difference that the noise makes to the same descent;
+        not sampling, clipping, or the effect of further steps.  With one chain there are none (NaN).  For a logistic,
+        Poisson or multinomial regression they are on the scale of the linear predictor; with several classes the mean
+        over the classes is subtracted from each.  The first value of a category is its reference level.
         """
-        made, size = self._design, self._launch.details["resolved"]["public_size"]
+        layout, size = self._design, self._launch.details["resolved"]["public_size"]
         ends = tail_means(self._iterates[: self.n_steps + 1])
-        values = in_own_units(self._model.family, made, ends)
-        passed = self._events[: self._at]
-        sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in passed))
-        keys = tuple((key,) for key in made.classes) or ((),)
+        values = in_own_units(self._model.family, layout, ends)
+        events = self._events[: self._at]
+        sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in events))
+        keys = tuple((key,) for key in layout.classes) or ((),)
         chains = f"{len(values)} chain{'s' if len(values) > 1 else ''}"
-        said = [f"after {self.n_steps} of {self.max_steps} steps, {chains}, for {size:,} units"]
+        notes = [f"after {self.n_steps} of {self.max_steps} steps, {chains}, for {size:,} units"]
         return FitResult(
             description=f"{describe_model(self._model)}{self._rows.scope_description}",
-            names=("class",) if made.classes else (),
+            names=("class",) if layout.classes else (),
             keys=keys,
             outputs=("term", self._view.terms),
             arrays=over_chains(values, CONFIDENCE),
             confidence=CONFIDENCE,
             notice=self._core.notice,
-            population=next((event.about for event in passed if event.about), None),
+            population=next((event.about for event in events if event.about), None),
             measurement_ids=(sources,) * len(keys),
-            notes=tuple(said if self.stop_reason is None else [*said, self.stop_reason]),
-            is_noisy=is_noisy(self._model.family, made, ends, CONFIDENCE),
+            notes=tuple(notes if self.stop_reason is None else [*notes, self.stop_reason]),
+            is_noisy=is_noisy(self._model.family, layout, ends, CONFIDENCE),
         )
 
     @property
     def model_losses(self) -> dict[int, Answer]:
-        """The checks so far, by the number of steps before each: the share of wrong predictions, or the mean distance.
+        """The checks so far, by the number of steps before each: share of wrong predictions, or mean absolute error.
 
-        Of the coefficients as they were then; distances of numbers are shares of the outcome's range.
+        Each is for the coefficients at that step; errors of numbers are relative to the outcome's range.
         """
         return {event.after: event.check for event in self._events[: self._at] if event.check is not None}
 
     @property
     def cost(self) -> Loss:
-        """What its session has paid for it so far, whichever kernel asked."""
+        """What its session has been charged for it so far, in any kernel."""
         self._follow()
         return self._paid(len(self._events))
 
     def _paid(self, events: int) -> GDP:
-        """What the first so many events have cost."""
+        """The cost of the first `events` events."""
         return self._events[events - 1].paid if events else GDP(0)
 
-    # --- faces --------------------------------------------------------------------------------------------------
+    # --- display ------------------------------------------------------------------------------------------------
 
     @property
     def summary(self) -> str:
-        """How it stands, in few words."""
+        """The current status, in few words."""
         self._follow()
         return f"{describe_model(self._model)}{self._rows.scope_description}: {self._stand(len(self._events))}"
 
     def _stand(self, events: int) -> str:
-        """How it stood after so many events."""
+        """The status after the first `events` events."""
         paid = self._paid(events)
-        most = " in the worst case" if self._account.individual else ""
-        cost = f"{format_cost_up(paid)}{most}" if paid else "nothing paid"
+        suffix = " in the worst case" if self._account.individual else ""
+        cost = f"{format_cost_up(paid)}{suffix}" if paid else "nothing charged"
         parts = [f"step {self._taken(events)} of {self.max_steps}", cost]
         last = next((event.check for event in self._events[:events][::-1] if event.check is not None), None)
         if last is not None:
@@ -338,7 +338,7 @@ class GradientDescent(SessionMechanism):
 
     def __repr__(self) -> str:
         ended = "" if self.stop_reason is None else f"; {self.stop_reason}"
-        price = f"mu {display_up(GDP(self._mu).mu)} a step"
+        price = f"mu {display_up(GDP(self._mu).mu)} for each step"
         head = f"<{self.kind} {self.name!r}, {self.state}: {self.summary}{ended}; {price}, charged {self.charged}>"
         return head if not self.n_steps else f"{head}\n{self.coefficients!r}"
 
@@ -350,6 +350,6 @@ class GradientDescent(SessionMechanism):
         return with_timestamp(head + (self.coefficients._repr_html_() if self.n_steps else ""))
 
 
-def _misfit(answer: Answer) -> tuple[float, float]:
-    """A check's value and its noise scale."""
+def _check_value(answer: Answer) -> tuple[float, float]:
+    """The value of a check and its noise scale."""
     return float(answer.arrays.value[0, 0]), float(answer.arrays.noise_scale[0, 0])

@@ -1,4 +1,4 @@
-"""What a gradient descent is launched with: the analyst's arguments checked, and what they will cost."""
+"""The parameters of a gradient descent: the analyst's arguments, validated, and their cost."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from dpnb.results.fit import COVERS, NO_INTERVAL, start_from
 MOST_STEPS = 1_000_000
 MOST_CHAINS = 1000
 CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
-"""The most that a row's loss can bend, for terms of length 1; of Poisson regressions it is the largest prediction."""
+"""Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
 
 
 @dataclass(frozen=True)
 class GradientDescentParameters:
-    """Checked arguments.
+    """Validated arguments.
 
     Parameters
     ----------
     asked : dict
-        As they were given: the same again is the same launch.
+        The arguments as given; equal arguments mean the same launch.
     about : dict
-        What follows from them, decided at the launch: learning rate, public number of units, and start.
+        Values derived from them and fixed at launch: learning rate, public number of units, and start.
     first : Plan
-        Of the first step.
+        Plan of the first step.
     """
 
     asked: dict[str, Any]
@@ -57,53 +57,53 @@ class GradientDescentParameters:
         schema: Schema,
         limits: ContributionBounds,
         public_size: int | None,
-        given: Mapping[str, Any],
+        options: Mapping[str, Any],
     ) -> GradientDescentParameters:
-        """Check what an analyst gave.
+        """Validate an analyst's arguments.
 
         Parameters
         ----------
         rows : Plan
-            Which rows.
-        model : Model
+            The rows of the regression.
+        model : RegressionModel
         terms : tuple of str
-            What its terms are called.
+            Names of its terms.
         schema : dict
-        limits : Limits
-            In force for a unit.
+        limits : ContributionBounds
+            Contribution bounds of a unit.
         public_size : int, optional
-            Of the session.
-        given : mapping
+            The session's public number of units.
+        options : mapping
             The other arguments of `Frame.fit`.
 
         Raises
         ------
         PlanError, RequestError, InvalidValueError
         """
-        made = design(model, schema)
-        chains = _whole(given["chains"], "chains", MOST_CHAINS)
-        clip = decimal_up(positive(given["clip_norm"], name="clip_norm"))
-        start = start_from(given["start"], model.family, made, terms)
-        gradient = Gradient(model, (start or (0.0,) * made.width,) * chains, clip)
+        layout = design(model, schema)
+        chains = _whole(options["chains"], "chains", MOST_CHAINS)
+        clip = decimal_up(positive(options["clip_norm"], name="clip_norm"))
+        start = start_from(options["start"], model.family, layout, terms)
+        gradient = Gradient(model, (start or (0.0,) * layout.width,) * chains, clip)
         first = msgspec.structs.replace(rows, aggregation=gradient)
         check_plan(first, schema)
-        rate = None if given["learning_rate"] is None else positive(given["learning_rate"], name="learning_rate")
-        size = None if given["public_size"] is None else _whole(given["public_size"], "public_size", 2**53)
+        rate = None if options["learning_rate"] is None else positive(options["learning_rate"], name="learning_rate")
+        size = None if options["public_size"] is None else _whole(options["public_size"], "public_size", 2**53)
         if size is None and public_size is None:
             raise RequestError(
-                "fit: the sum over units is divided by a public number of them, never by how many there are, which is "
-                "private; give public_size=, or the session public_size="
+                "fit: public_size= is required, a public number of units to divide the sum over units by, since their "
+                "true number is private; give public_size= here or to the session"
             )
-        mu = checked_amount(given["mu"], "mu")
-        every, check_mu = given["check_every"], given["check_mu"]
+        mu = checked_amount(options["mu"], "mu")
+        every, check_mu = options["check_every"], options["check_mu"]
         if every is None and check_mu is not None:
-            raise RequestError(f"check_mu: is of the checks after every check_every= steps; got {check_mu!r} alone")
-        asked = {
+            raise RequestError(f"check_mu: needs check_every=, the steps between checks; got {check_mu!r} alone")
+        arguments = {
             "rows": rows.to_json(),
             "model": msgspec.to_builtins(model),
             "terms": list(terms),
             "mu": to_text(mu),
-            "steps": _whole(given["steps"], "steps", MOST_STEPS),
+            "steps": _whole(options["steps"], "steps", MOST_STEPS),
             "clip_norm": clip,
             "learning_rate": None if rate is None else to_text(rate),
             "chains": chains,
@@ -112,48 +112,50 @@ class GradientDescentParameters:
             "check_mu": None
             if every is None
             else to_text(mu if check_mu is None else checked_amount(check_mu, "check_mu")),
-            "patience": _whole(given["patience"], "patience", MOST_STEPS),
+            "patience": _whole(options["patience"], "patience", MOST_STEPS),
             "start": None if start is None else list(start),
         }
         about = {
-            "learning_rate": decimal_up(rate) if rate is not None else _safe_rate(model, made, limits),
+            "learning_rate": decimal_up(rate) if rate is not None else _safe_rate(model, layout, limits),
             "public_size": size or public_size,
-            "start": list(start or (0.0,) * made.width),
+            "start": list(start or (0.0,) * layout.width),
         }
-        return cls(asked, about, first)
+        return cls(arguments, about, first)
 
     def facts(self, account: Accountant) -> list[tuple[str, str]]:
-        """What it will cost and what to expect: made without the table."""
+        """The cost and the expected noise, computed without the table."""
         asked, size, rate = self.asked, self.about["public_size"], self.about["learning_rate"]
         mu, steps, chains = from_text(asked["mu"]), asked["steps"], asked["chains"]
         together = GDP.from_mu_squared(mu**2 * steps)
         times = account.filter.max_repetitions(account.promise.to_filter_loss(GDP(mu)))
         covers = f"the budget covers {times:,} steps as it stands"
         if account.individual:
-            covers = f"everybody surely takes part in {times:,} of them as it stands, and then steps go on"
+            covers = f"every unit can pay for at least {times:,} of them as it stands; later steps may exclude units"
         facts = [
             (
                 "cost",
-                f"{format_cost_up(GDP(mu))} a step, charged before it is taken; nothing is reserved, nothing was "
-                "charged",
+                f"{format_cost_up(GDP(mu))} for each step, charged before it is taken; nothing is reserved, and "
+                "nothing was charged",
             ),
             ("all steps", f"{steps:,} steps together {format_cost_up(together)}; {covers}"),
         ]
         if asked["check_every"] is not None:
             check = format_cost_up(GDP(from_text(asked["check_mu"])))
-            many = steps // asked["check_every"]
-            facts.append(("checks", f"{many:,} more, one after every {asked['check_every']:,} steps, at {check} each"))
+            n_checks = steps // asked["check_every"]
+            facts.append(
+                ("checks", f"{n_checks:,} more, one after every {asked['check_every']:,} steps, at {check} each")
+            )
         noise = asked["clip_norm"] / float(mu) / size
         facts += [
             (
                 "noise",
-                f"standard deviation {display_up(noise)} in each number of a step's mean gradient, which is the sum "
-                f"over units, each at most {asked['clip_norm']:g} long, divided by {size:,}; with {chains} chains, "
-                f"each has {chains**0.5:.3g} times that and their mean just that",
+                f"standard deviation {display_up(noise)} in each component of a step's mean gradient, which is the sum "
+                f"over units, each of norm at most {asked['clip_norm']:g}, divided by {size:,}; with {chains} chains, "
+                f"each has {chains**0.5:.3g} times that, and their mean has that",
             ),
             (
                 "learning rate",
-                f"{rate:.4g}, of columns brought to -1 to 1: a step's noise moves them by {noise * rate:.3g}",
+                f"{rate:.4g}, for columns scaled to [-1, 1]: the noise of a step moves each by {noise * rate:.3g}",
             ),
             ("intervals", COVERS if chains > 1 else NO_INTERVAL),
         ]
@@ -166,7 +168,7 @@ def descent_request(
     model: RegressionModel,
     terms: tuple[str, ...],
     name: str | None,
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> LaunchRequest:
     """The launch of a gradient descent; for the arguments see `GradientDescentParameters.checked`.
 
@@ -176,24 +178,26 @@ def descent_request(
     """
     tables = core.tables
     schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.contribution_bounds)
-    made = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.questions.public.units, given)
-    tables.compile(made.first)  # refuses what cannot be asked where the rows are
+    checked = GradientDescentParameters.checked(
+        rows, model, terms, schema, limits, core.questions.public.units, options
+    )
+    tables.compile(checked.first)  # refuses what the backend cannot compute
     title = f"{describe_model(model)}{rows.scope_description}"[:LONGEST_NAME] if name is None else name
-    return LaunchRequest(GRADIENT_DESCENT, title, made.asked, about=made.about, facts=made.facts(core.account))
+    return LaunchRequest(GRADIENT_DESCENT, title, checked.asked, about=checked.about, facts=checked.facts(core.account))
 
 
-def _safe_rate(model: RegressionModel, made: RegressionDesign, limits: ContributionBounds) -> float:
+def _safe_rate(model: RegressionModel, layout: RegressionDesign, limits: ContributionBounds) -> float:
     """A learning rate at which no descent overshoots, whatever the rows are.
 
     One over the largest curvature that a unit's loss can have; clipping only makes steps shorter.
     """
-    curvature = CURVATURE.get(model.family, made.outcome[0] + made.outcome[1])
+    curvature = CURVATURE.get(model.family, layout.outcome[0] + layout.outcome[1])
     rows = min((bound for bound in (limits.max_rows, limits.max_rows_per_group) if bound is not None), default=1)
-    return 1 / (curvature * made.longest_squared * rows)
+    return 1 / (curvature * layout.longest_squared * rows)
 
 
-def _whole(value: object, name: str, most: int) -> int:
+def _whole(value: object, name: str, maximum: int) -> int:
     number = whole_number(value)
-    if number is None or not 1 <= number <= most:
-        raise InvalidValueError(f"{name}: must be a whole number from 1 to {most:,}; got {value!r}")
+    if number is None or not 1 <= number <= maximum:
+        raise InvalidValueError(f"{name}: must be a whole number from 1 to {maximum:,}; got {value!r}")
     return number

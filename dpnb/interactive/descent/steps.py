@@ -1,16 +1,16 @@
-"""Gradient descent on released gradients: where it goes next, where it is, and when it no longer gets better.
+"""Gradient descent on released gradients: the next step, the current estimate, and the plateau rule.
 
-A step takes what was released of the sum over all units' clipped gradients at the present coefficients, noise added
-once to that sum, divides it by a public number of units and goes against it (Feldman and Zrnic 2021, Algorithms 6 and
-7, whose printed forms add noise inside the sum and divide by the number of rows: the one is n times as much noise, the
-other is private).  So everything here is post-processing of released values.
+A step takes the released sum over all units' clipped gradients at the current coefficients, with noise added once to
+that sum, divides it by a public number of units and moves in the opposite direction (Feldman and Zrnic 2021, Algorithms
+6 and 7, whose printed forms add noise inside the sum and divide by the number of rows: the one is n times as much
+noise, the other is private).  So everything here is post-processing of released values.
 
-Several chains go side by side from one start, each on noise of its own.  Each ends where the noise led it, and how far
-apart they end says how far noise leads: given the table they are independent and alike.  A chain's end is its tail
-average, the mean of the second half of its steps (Polyak and Juditsky 1992), about which it wanders.
+Several chains run in parallel from one start, each with independent noise.  Given the table they are independent and
+identically distributed, so the spread of their ends measures the effect of the noise.  The end of a chain is its tail
+average, the mean of the second half of its steps (Polyak and Juditsky 1992), around which it fluctuates.
 
-Coefficients are rounded to `DECIMALS`, and all sums are made in a written order: the same released values lead
-to the same coefficients anywhere, and so to the same question, which is found again and costs nothing.
+Coefficients are rounded to `DECIMALS`, and all sums are added in a fixed order: the same released values lead to the
+same coefficients on any machine, and so to the same query, which is found again at no cost.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float,
 
 
 def rounded(coefficients: Floats) -> Floats:
-    """Coefficients as a question may name them."""
+    """Coefficients rounded as they occur in queries."""
     return np.round(coefficients, DECIMALS) + 0.0  # no negative zero
 
 
 def tail_means(iterates: Sequence[Floats]) -> Floats:
-    """The mean of the second half of the steps, of each chain; shape (chains, width).
+    """The mean of the second half of the steps, for each chain; shape (chains, width).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def mean_iterate(iterates: Sequence[Floats]) -> Floats:
 
 
 def in_order(arrays: Sequence[Floats]) -> Floats:
-    """The mean of some arrays, added up one after the other."""
+    """The mean of arrays, added in order."""
     total = np.zeros_like(arrays[0])
     for array in arrays:
         total += array
@@ -73,19 +73,19 @@ def in_order(arrays: Sequence[Floats]) -> Floats:
 
 
 def is_plateau(checks: Sequence[tuple[float, float]], patience: int) -> bool:
-    """Whether so many checks in a row did not improve on the best before by more than their noise.
+    """Whether `patience` consecutive checks did not improve on the best before by more than their noise.
 
     Parameters
     ----------
     checks : sequence of (float, float)
-        Released misfits with their noise scales, in order; NaN says nothing, and is no improvement.
+        Released prediction errors with their noise scales, in order; NaN counts as no improvement.
     patience : int
-        >= 1.
+        Number of checks, at least 1.
     """
-    best, waited = np.inf, 0
+    best, stale = np.inf, 0
     for value, scale in checks:
         if value + scale < best:
-            best, waited = value, 0
+            best, stale = value, 0
         else:
-            waited += 1
-    return waited >= patience
+            stale += 1
+    return stale >= patience

@@ -1,43 +1,44 @@
-"""Above-threshold (sparse vector): question after question, paid for only when one is above its threshold.
+"""Above-threshold (sparse vector): a sequence of queries, of which only those above their threshold cost.
 
-The machine knows integers only.  A query is an exact integer sum S, the most C that one privacy unit can change S by,
-and a threshold T; C and T are public.  It is put on a lattice with D = `STEPS` steps per sensitivity,
+The implementation uses integers only.  A query is an exact integer sum S, its sensitivity C (the most that one privacy
+unit can change S), and a threshold T; C and T are public.  It is mapped to a lattice with D = `STEPS` steps per
+sensitivity,
 
     a = floor(D (S - T)/C).
 
-If |S - S'| <= C, then D (S - T)/C and D (S' - T)/C are at most D apart; since D is an integer, floor(x + D) is
-floor(x) + D, and floor keeps the order: |a - a'| <= D, exactly.  For the same reason S <= S' gives a <= a'.
+If |S - S'| <= C, then D (S - T)/C and D (S' - T)/C differ by at most D; since D is an integer, floor(x + D) is
+floor(x) + D, and floor is monotone: |a - a'| <= D, exactly.  For the same reason S <= S' implies a <= a'.
 
 The mechanism: rho, discrete Laplace noise (`dpnb.mechanisms.laplace`) of scale D/e1, is drawn once, before the first
 query, and never again.  Each query gets nu of scale 2 c D/e2 (c D/e2 if all are monotone) and is *above* if
-a + nu >= rho; only this is answered.  With values, a query that is above also gets a + zeta, zeta of scale c D/e3,
-drawn for that value alone.  After c answers "above" there are no more.
+a + nu >= rho; only this is answered.  With values, a query that is above is also answered with a + zeta, zeta of scale
+c D/e3, drawn for that value alone.  After c answers "above" the mechanism ends.
 
 Why it costs e1 + e2 + e3, however many queries are below
 --------------------------------------------------------
-Fix all answers; the queries, chosen from earlier answers, are then fixed too.  Let a_i and a'_i be their places for two
-neighbouring tables.  rho and all nu, zeta are independent, so the probability of the answers is
+Fix all answers; the queries, chosen from earlier answers, are then fixed too.  Let a_i and a'_i be their lattice points
+for two neighbouring tables.  rho and all nu, zeta are independent, so the probability of the answers is
 
     sum over r of P(rho = r) * prod below P(a_i + nu < r) * prod above P(a_i + nu >= r) P(a_i + zeta = v_i).
 
 Compare term r for the first table with term r + D for the second:
 
 * P(rho = r) <= exp(e1) P(rho = r + D), by the scale of rho;
-* a'_i <= a_i + D, so a_i + nu < r implies a'_i + nu < r + D: nothing is paid for "below", which is the point;
+** a'_i <= a_i + D, so a_i + nu < r implies a'_i + nu < r + D: "below" costs nothing;
 * a_i <= a'_i + D, so P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(2 D/(2 c D/e2)) P(a'_i + nu >= r + D), that is
   exp(e2/c), at most c times;
 * each value costs exp(e3/c), at most c times.
 
 r -> r + D runs through all integers once, so the sums have a ratio of at most exp(e1 + e2 + e3).
 
-Monotone: between neighbours all places move the same way, as counts and sums of non-negative contributions do when a
-unit is added or removed.  If all a_i <= a'_i, the same shift needs only P(a_i + nu >= r) <= P(a'_i + nu >= r) <=
+Monotone: between neighbours all a_i change in the same direction, as counts and sums of non-negative contributions do
+when a unit is added or removed.  If all a_i <= a'_i, the same shift needs only P(a_i + nu >= r) <= P(a'_i + nu >= r) <=
 exp(D/(c D/e2)) P(a'_i + nu >= r + D).  If all a_i >= a'_i, compare term r with term r itself: "below" implies "below",
-and P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(e2/c) P(a'_i + nu >= r); rho costs nothing.  A question turned
-round (T - S) moves the other way and must not be mixed in.
+and P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(e2/c) P(a'_i + nu >= r); rho costs nothing.  A reversed query
+(T - S) changes in the opposite direction and must not be included.
 
-This is the variant that Lyu, Su and Li recommend, in integers.  It does nothing of what they found broken in others:
-to release the compared value, to leave c out of nu's scale, to leave nu out, to go on after c hits.
+This is the variant that Lyu, Su and Li recommend, in integers.  It has none of the errors that they found in others:
+releasing the compared value, omitting c from nu's scale, omitting nu, continuing after c hits.
 
 References
 ----------
@@ -70,25 +71,25 @@ __all__ = [
 ]
 
 STEPS = 2**20
-"""Lattice steps per sensitivity: the floor costs a millionth of C in accuracy, and nothing in privacy."""
+"""Lattice steps per sensitivity: the floor costs a millionth of C in accuracy, and no privacy."""
 
 
 def on_lattice(total: int, sensitivity: int, threshold: Fraction) -> int:
-    """Where a query lies, in lattice steps above its threshold; rounded down.
+    """The distance of a query above its threshold in lattice steps, rounded down.
 
     Parameters
     ----------
     total : int
-        The exact sum; private, and never quoted.
+        The exact sum; private, so never in a message.
     sensitivity : int
-        The most that one privacy unit can change the sum by, at least 1.
+        The most that one privacy unit can change the sum, at least 1.
     threshold : Fraction
-        In the units of the sum; an int will do.
+        In the units of the sum; an int is accepted.
 
     Raises
     ------
     InvalidValueError
-        Something is not an exact number, or the sensitivity is below 1.
+        An argument is not an exact number, or the sensitivity is below 1.
     """
     check_query(total, sensitivity, threshold)
     top, bottom = threshold.as_integer_ratio()
@@ -102,26 +103,26 @@ def from_lattice(steps: int, sensitivity: int, threshold: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class AboveThresholdParameters:
-    """What a mechanism is launched on, and what follows from it before anything is asked: public figures only.
+    """The public parameters of a launch, and what follows from them before any query.
 
     Parameters
     ----------
     epsilon : Fraction
-        What it costs altogether, paid at launch.
+        The total cost, charged at launch.
     max_positives : int
-        c: how many answers may be "above".
+        c: the maximum number of answers "above".
     monotonic, return_values : bool
         As for `EpsilonSplit.divide`.
 
     Attributes
     ----------
-    allotment : Allotment
-        How epsilon is divided.
+    allotment : EpsilonSplit
+        The division of epsilon.
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
     """
 
     epsilon: Fraction
@@ -131,15 +132,15 @@ class AboveThresholdParameters:
     allotment: EpsilonSplit = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        divided = EpsilonSplit.divide(
+        split = EpsilonSplit.divide(
             self.epsilon, self.max_positives, monotonic=self.monotonic, return_values=self.return_values
         )
-        object.__setattr__(self, "epsilon", divided.epsilon)
-        object.__setattr__(self, "allotment", divided)
+        object.__setattr__(self, "epsilon", split.epsilon)
+        object.__setattr__(self, "allotment", split)
 
     @property
     def loss(self) -> PureDP:
-        """What the launch is charged."""
+        """The loss that is charged at launch."""
         return PureDP(self.epsilon)
 
     @property
@@ -149,7 +150,7 @@ class AboveThresholdParameters:
 
     @property
     def query_scale(self) -> Fraction:
-        """Scale of the noise of every comparison, in lattice steps."""
+        """Scale of the noise of each comparison, in lattice steps."""
         return (1 if self.monotonic else 2) * self.max_positives * STEPS / self.allotment.hits
 
     @property
@@ -158,19 +159,19 @@ class AboveThresholdParameters:
         return self.max_positives * STEPS / self.allotment.values if self.return_values else None
 
     def margin_steps(self, queries: int, beta: Number) -> int:
-        """How far from its threshold a query must be, for all answers to be right at once.
+        """The distance from the threshold at which all answers are correct at once.
 
-        Answers are wrong only if |rho| exceeds w1, or some nu is beyond w2 on the one side that turns its answer;
-        beta is divided between these in the ratio of the scales, and among the nu equally.  Otherwise
+        Answers are wrong only if |rho| exceeds w1, or some nu is beyond w2 on the one side that reverses its answer;
+        beta is divided between these in proportion to the scales, and among the nu equally.  Otherwise
         D (S - T)/C >= w = w1 + w2 gives a >= w, hence a + nu >= rho, and D (S - T)/C < -w gives a < -w, hence
         a + nu < rho.  (With reals: Dwork and Roth, Theorem 3.24.)
 
         Parameters
         ----------
         queries : int
-            How many will be asked, 1 to `MOST`.
+            Number of queries, 1 to `MOST`.
         beta : Number
-            The chance, in [1e-300, 1), that any answer to a query further away is wrong.
+            The probability, in [1e-300, 1), that any answer to a query further away is wrong.
 
         Returns
         -------
@@ -180,22 +181,22 @@ class AboveThresholdParameters:
         Raises
         ------
         InvalidValueError
-            A number is out of its range.
+            A number is out of range.
         """
-        miss = failure_probability(beta, name="beta", example="0.05")
+        failure = failure_probability(beta, name="beta", example="0.05")
         rho_scale, nu_scale = self.threshold_scale, self.query_scale
-        for_rho = miss * rho_scale / (rho_scale + nu_scale)
-        each = 2 * (miss - for_rho) / whole_count(queries, "queries")  # of a nu's two sides one matters
+        for_rho = failure * rho_scale / (rho_scale + nu_scale)
+        each = 2 * (failure - for_rho) / whole_count(queries, "queries")  # only one side of each nu matters
         return laplace_half_width(rho_scale, for_rho) + (laplace_half_width(nu_scale, each) if each < 1 else 0)
 
     def margin(self, queries: int, beta: Number) -> Fraction:
-        """`margin_steps` as a multiple of the sensitivity: how far |S - T|/C must be."""
+        """`margin_steps` as a multiple of the sensitivity: the required |S - T|/C."""
         return Fraction(self.margin_steps(queries, beta), STEPS)
 
     def value_half_width(self, alpha: Number) -> Fraction:
-        """Half-width of a value's interval, as a multiple of the sensitivity; missed with probability at most alpha.
+        """Half-width of a value's interval, as a multiple of the sensitivity; it fails with probability at most alpha.
 
-        It holds given all answers, since a value's noise has no part in them: being selected biases nothing.  One
+        It holds conditionally on all answers, which do not depend on a value's noise: selection causes no bias.  One
         lattice step is added for the floor.
 
         Parameters
@@ -206,12 +207,12 @@ class AboveThresholdParameters:
         Raises
         ------
         InvalidValueError
-            alpha is out of its range.
+            alpha is out of range.
         RequestError
-            There are no values.
+            The mechanism was launched without values.
         """
         if self.value_scale is None:
-            raise RequestError("value_half_width: needs values, launched without. Launch with return_values=True.")
+            raise RequestError("value_half_width: needs values; launched without them; launch with return_values=True")
         return Fraction(laplace_half_width(self.value_scale, alpha) + 1, STEPS)
 
 
@@ -223,7 +224,7 @@ class LaplaceComparison:
     ----------
     above : bool
     value : int or None
-        With values and above: where the query lies, in lattice steps, with noise of its own; see `from_lattice`.
+        For an answer "above" with values: the query's lattice point with separate noise; see `from_lattice`.
     """
 
     above: bool
@@ -231,29 +232,29 @@ class LaplaceComparison:
 
 
 class LaplaceAboveThreshold(SingleUse):
-    """Answers whether sums are above thresholds, until `max_positives` of them were; see this module's docstring.
+    """Compares sums with thresholds, until `max_positives` of them are above; see this module's docstring.
 
     Parameters
     ----------
     epsilon : Fraction
-        What all answers together cost; the caller charges it before launching.
+        The cost of all answers together; the caller charges it before launching.
     max_positives : int
-        How many answers may be "above".
+        The maximum number of answers "above".
     monotonic : bool
-        Whether all queries move the same way when a unit is added: a promise of the caller's.
+        Whether adding a unit changes all queries in the same direction; the caller guarantees it.
     return_values : bool
-        Whether answers "above" come with values.
-    source : Source
-        Where the random bits come from.
+        Whether answers "above" include values.
+    source : NoiseSource
+        Source of the random bits.
 
     Attributes
     ----------
-    terms : Terms
+    terms : AboveThresholdParameters
 
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
     """
 
     __slots__ = ("_hidden", "_query_scale", "_source", "_terms", "_used", "_value_scale")
@@ -270,21 +271,21 @@ class LaplaceAboveThreshold(SingleUse):
 
     @property
     def terms(self) -> AboveThresholdParameters:
-        """What it was launched on."""
+        """The parameters of the launch."""
         return self._terms
 
     @property
     def n_used(self) -> int:
-        """How many answers were "above"."""
+        """The number of answers "above" so far."""
         return self._used
 
     @property
     def n_remaining(self) -> int:
-        """How many more may be."""
+        """The number of answers "above" that remain."""
         return self._terms.max_positives - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> LaplaceComparison:
-        """Say whether a sum is above a threshold.
+        """Compare a sum with a threshold.
 
         Parameters
         ----------
@@ -293,26 +294,26 @@ class LaplaceAboveThreshold(SingleUse):
 
         Returns
         -------
-        Hit
+        LaplaceComparison
 
         Raises
         ------
         InvalidValueError
             As for `on_lattice`.
         MechanismClosed
-            It is used up, or was launched in another process.
+            The mechanism is used up, or was launched in another process.
         """
-        place = on_lattice(total, sensitivity, threshold)
+        steps = on_lattice(total, sensitivity, threshold)
         self._check_process()
         with self._lock:
             self._check_left(self.n_remaining, f"all {self._terms.max_positives} answers 'above' were given")
-            if place + discrete_laplace(self._query_scale, self._source) < self._hidden:
+            if steps + discrete_laplace(self._query_scale, self._source) < self._hidden:
                 return LaplaceComparison(False)
-            # Counted before anything else can fail: an interrupted answer wastes a hit and gives none away.
+            # Counted before anything else can fail: an interrupted answer may waste a hit, never release an extra one.
             self._used += 1
             if self._value_scale is None:
                 return LaplaceComparison(True)
-            return LaplaceComparison(True, place + discrete_laplace(self._value_scale, self._source))
+            return LaplaceComparison(True, steps + discrete_laplace(self._value_scale, self._source))
 
     def __repr__(self) -> str:
         terms = self._terms
@@ -323,24 +324,24 @@ class LaplaceAboveThreshold(SingleUse):
 
 
 def check_query(total: object, sensitivity: object, threshold: object) -> None:
-    """Refuse what is no query.  The message names the sum's type only: the sum itself is private.
+    """Refuse an invalid query.  The message names the sum's type only: the sum itself is private.
 
     Raises
     ------
     InvalidValueError
-        Something is not an exact number, or the sensitivity is below 1.
+        An argument is not an exact number, or the sensitivity is below 1.
     """
     if isinstance(total, bool) or not isinstance(total, int):
         raise InvalidValueError(
-            f"total: the sum must be an int, given {type(total).__name__}. Put the values on an integer grid first."
+            f"total: must be an int; got {type(total).__name__}; round the values to an integer grid first"
         )
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
         raise InvalidValueError(
-            f"sensitivity: must be an int of at least 1, given {shown(sensitivity)}. "
-            f"Answer a question that no privacy unit can change from the schema."
+            f"sensitivity: must be an int of at least 1; got {shown(sensitivity)}; "
+            f"a query that no privacy unit can change follows from the schema"
         )
     if isinstance(threshold, bool) or not isinstance(threshold, int | Fraction):
         raise InvalidValueError(
-            f"threshold: must be an exact number (Fraction or int), given {shown(threshold)}. "
-            f"Read what was written with accounting.exact."
+            f"threshold: must be an exact number (Fraction or int); got {shown(threshold)}; "
+            f"convert it with accounting.exact"
         )

@@ -10,18 +10,18 @@ from dpnb.accounting.exact import Number, positive, shown
 from dpnb.errors import InvalidValueError
 
 MOST = 10**9
-"""Largest number of hits and of queries."""
+"""Largest number of positive answers and of queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpsilonSplit:
-    """How epsilon is divided.
+    """The parts of epsilon.
 
     Parameters
     ----------
     threshold, hits, values : Fraction
-        For the threshold's noise (e1 of the module's docstring), for all answers "above" together (e2), and for all
-        their values together (e3; 0 without values).
+        The parts for the threshold's noise (e1 of that module's docstring), for all answers "above" together (e2), and
+        for all their values together (e3; 0 without values).
     """
 
     threshold: Fraction
@@ -30,63 +30,63 @@ class EpsilonSplit:
 
     @property
     def epsilon(self) -> Fraction:
-        """All of it."""
+        """The total."""
         return self.threshold + self.hits + self.values
 
     @classmethod
     def divide(
         cls, epsilon: Number, max_positives: int, *, monotonic: bool = False, return_values: bool = False
     ) -> EpsilonSplit:
-        """Divide epsilon as is best for telling above from below.
+        """Divide epsilon so that the comparisons are as accurate as possible.
 
-        Between threshold and hits it is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, which makes the variance of
-        nu - rho least (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of epsilon:
-        which of the two errors matters more is not known here, and with halves neither the comparison's nor the
-        value's noise is more than twice what it would be if all of epsilon went there.
+        Between threshold and hits the ratio is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, which minimises the
+        variance of nu - rho (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of
+        epsilon: which of the two errors matters more is not known here, and with halves neither the comparison's nor
+        the value's noise is more than twice what it would be with all of epsilon.
 
         Parameters
         ----------
         epsilon : Number
             Greater than 0; a float means its shortest decimal.
         max_positives : int
-            c: how many answers may be "above", 1 to `MOST`.
+            c: the maximum number of answers "above", 1 to `MOST`.
         monotonic : bool
-            Whether all queries move the same way when a unit is added.
+            Whether adding a unit changes all queries in the same direction.
         return_values : bool
-            Whether answers "above" come with values.
+            Whether answers "above" include values.
 
         Returns
         -------
-        Allotment
-            Whose parts sum to epsilon exactly.
+        EpsilonSplit
+            Its parts sum to epsilon exactly.
 
         Raises
         ------
         InvalidValueError
-            A number is out of its range.
+            A number is out of range.
         """
-        whole, count = positive(epsilon, name="epsilon"), whole_count(max_positives, "max_positives")
-        decisions = whole / 2 if return_values else whole
+        total, count = positive(epsilon, name="epsilon"), whole_count(max_positives, "max_positives")
+        decisions = total / 2 if return_values else total
         tenths = _cube_root(1000 * (count if monotonic else 2 * count) ** 2)
         threshold = decisions * Fraction(10, 10 + tenths)
-        return cls(threshold, decisions - threshold, whole - decisions)
+        return cls(threshold, decisions - threshold, total - decisions)
 
 
 def whole_count(value: object, name: str) -> int:
-    """A declared number of hits or queries.
+    """A declared number of positive answers or queries.
 
     Raises
     ------
     InvalidValueError
-        It is no integer from 1 to `MOST`.
+        It is not an integer from 1 to `MOST`.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-        raise InvalidValueError(f"{name}: must be an integer from 1 to {MOST:,}, given {shown(value)}. Declare fewer.")
+        raise InvalidValueError(f"{name}: must be an integer from 1 to {MOST:,}; got {shown(value)}")
     return value
 
 
 def _cube_root(number: int) -> int:
-    """The integer next to the cube root of an even number, on every machine the same; ties cannot occur."""
+    """The integer nearest to the cube root of an even number, the same on every machine; ties cannot occur."""
     root = round(math.cbrt(number))
     while (2 * root - 1) ** 3 > 8 * number:
         root -= 1

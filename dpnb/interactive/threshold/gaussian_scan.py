@@ -1,4 +1,4 @@
-"""Sums against thresholds with Gaussian noise, for a declared number of questions."""
+"""Comparison of sums with thresholds by Gaussian noise, for a declared number of queries."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["GaussianAboveThreshold", "GaussianComparison", "gaussian_margin"]
 
 @dataclass(frozen=True, slots=True)
 class GaussianComparison:
-    """The answer of a Gaussian scan to one query, with the measurement it was read from.
+    """The answer of a Gaussian scan to one query, with the measurement that it is read from.
 
     Parameters
     ----------
     above : bool
     measurement : Measurement
-        Of the sum alone; released.
+        The released measurement of the sum.
     """
 
     above: bool
@@ -41,27 +41,27 @@ class GaussianComparison:
 
 
 class GaussianAboveThreshold(SingleUse):
-    """Tells which of a declared number of sums are above thresholds, with Gaussian noise; charged as releasing all.
+    """Compares a declared number of sums with thresholds, with Gaussian noise; charged as if all were released.
 
     Each query is measured with noise of scale sigma = C sqrt(n)/mu, which is (mu/sqrt(n))-GDP; n of them, each chosen
     from earlier answers, are mu-GDP together (Smith and Thakurta 2022, Theorem 1).  The answer is read from the
-    measurement, so it and the noisy sum itself cost nothing further, below the threshold too, and nothing is hidden.
+    measurement, so it and the noisy sum cost nothing more, also below the threshold, and there is no hidden noise.
 
     Bounds for above-threshold itself with Gaussian noise are known: in Renyi terms by Zhu and Wang [1]_, and ex post,
     as a pure loss that depends on the outcome, for queries whose values are bounded, by Lebensold, Precup and Balle
-    [2]_, with a filter for such losses.  Neither is used here.  An ex-post loss is known only once the answer is, and
+    [2]_, with a filter for such losses.  Neither is used here.  An ex-post loss is known only with the answer, and
     would have to be charged after it; the session's filters admit a loss that is fixed before rows are read, and none
-    of them counts ex-post losses.  Hence n is declared.  Where n is large, `AboveThreshold` with Laplace noise has a
-    cost that does not grow with n.
+    of them counts ex-post losses.  Hence n is declared.  If n is large, use `LaplaceAboveThreshold`, whose cost does
+    not grow with n.
 
     Parameters
     ----------
     loss : GDP
-        What all answers together cost, mu > 0; the caller charges it before launching.
-    max_queries : int
-        n, 1 to `MOST`.
-    source : Source
-        Where the random bits come from.
+        The cost of all answers together, mu > 0; the caller charges it before launching.
+    queries : int
+        n: the declared number of queries, 1 to `MOST`.
+    source : NoiseSource
+        Source of the random bits.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class GaussianAboveThreshold(SingleUse):
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
 
     References
     ----------
@@ -85,32 +85,32 @@ class GaussianAboveThreshold(SingleUse):
     def __init__(self, loss: GDP, queries: int, *, source: NoiseSource) -> None:
         super().__init__()
         self._queries = whole_count(queries, "queries")
-        sigma_for(self._queries, loss)  # refuses what no query could be measured with
+        sigma_for(self._queries, loss)  # refuses a loss with which no query could be measured
         self._loss, self._source = loss, source
         self._used = 0
 
     @property
     def loss(self) -> GDP:
-        """What all answers together cost."""
+        """The cost of all answers together."""
         return self._loss
 
     @property
     def max_queries(self) -> int:
-        """How many were declared."""
+        """The declared number of queries."""
         return self._queries
 
     @property
     def n_used(self) -> int:
-        """How many were asked."""
+        """The number of queries so far."""
         return self._used
 
     @property
     def n_remaining(self) -> int:
-        """How many more may be."""
+        """The number of queries that remain."""
         return self._queries - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> GaussianComparison:
-        """Measure a sum and say whether the noisy sum is at least the threshold.
+        """Measure a sum and compare the noisy sum with the threshold.
 
         Parameters
         ----------
@@ -119,14 +119,14 @@ class GaussianAboveThreshold(SingleUse):
 
         Returns
         -------
-        Reading
+        GaussianComparison
 
         Raises
         ------
         InvalidValueError
-            As for `on_lattice`, or the noise scale would be beyond the range of doubles.
+            As for `on_lattice`, or the noise scale would exceed the range of doubles.
         MechanismClosed
-            It is used up, or was launched in another process.
+            The mechanism is used up, or was launched in another process.
         """
         check_query(total, sensitivity, threshold)
         sigma = sigma_for(sensitivity**2 * self._queries, self._loss)
@@ -138,11 +138,11 @@ class GaussianAboveThreshold(SingleUse):
         return GaussianComparison(_noisy_sum(measurement) >= threshold, measurement)
 
     def __repr__(self) -> str:
-        return f"GaussianScan(loss={self._loss!r}, queries={self._queries}, used={self.n_used})"
+        return f"GaussianAboveThreshold(loss={self._loss!r}, queries={self._queries}, n_used={self.n_used})"
 
 
 def gaussian_margin(loss: GDP, queries: int, beta: Number) -> float:
-    """How far |S - T|/C must be for all of a scan's answers to be right at once, but for a chance beta.
+    """The |S - T|/C at which all answers of a scan are correct at once with probability at least 1 - beta.
 
     Parameters
     ----------
@@ -155,11 +155,11 @@ def gaussian_margin(loss: GDP, queries: int, beta: Number) -> float:
     Raises
     ------
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
     """
     each = 2 * failure_probability(beta, name="beta", example="0.05") / whole_count(queries, "queries")
     sigma = sigma_for(queries, loss)
-    # Rounding to the output grid moves a noisy sum by at most 2^-21 sigma.
+    # Rounding to the output grid changes a noisy sum by at most 2^-21 sigma.
     return (fixed_radius([sigma], alpha=each) if each < 1 else 0.0) + sigma * 2.0**-20
 
 

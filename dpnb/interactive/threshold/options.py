@@ -1,4 +1,4 @@
-"""What a stream of comparisons is launched with: the analyst's arguments checked, and what they mean."""
+"""The parameters of a stream of comparisons: the analyst's arguments, validated, and their explanation."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gau
 from dpnb.mechanisms.randomness import NoiseSource
 
 ALPHA = Fraction(1, 20)
-"""What the intervals of values may miss."""
+"""Error probability of the intervals of values."""
 
 Core = LaplaceAboveThreshold | GaussianAboveThreshold
 
 
 @dataclass(frozen=True)
 class ThresholdScanParameters:
-    """On what a stream of comparisons is launched.
+    """The parameters with which a stream of comparisons is launched.
 
     Parameters
     ----------
     threshold : Fraction
         In the answers' units.
-    laplace : Terms or None
+    laplace : AboveThresholdParameters or None
+        None for Gaussian noise.
     loss : Loss
+        What is charged at launch.
     questions : int or None
-        Declared number, for Gaussian noise.
+        Declared number of queries, for Gaussian noise.
     """
 
     threshold: Fraction
@@ -44,7 +46,7 @@ class ThresholdScanParameters:
     questions: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The terms as the ledger keeps them, equal for equal ones."""
+        """The parameters as the ledger stores them; equal parameters are stored equally."""
         stored: dict[str, Any] = {"threshold": to_text(self.threshold), "loss": self.loss.to_json()}
         if self.laplace is None:
             return {**stored, "noise": "gaussian", "max_queries": self.questions}
@@ -58,12 +60,12 @@ class ThresholdScanParameters:
         }
 
     def request(self, name: object, **about: object) -> LaunchRequest:
-        """The launch of it under a name."""
+        """The request to launch it under a name."""
         return LaunchRequest(ABOVE_THRESHOLD, name, self.to_json(), self.loss, about, scan_terms(self))
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> ThresholdScanParameters:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         threshold = from_text(stored["threshold"])
         if stored["noise"] == "gaussian":
             squared = from_text(stored["loss"]["mu_squared"])
@@ -76,7 +78,7 @@ class ThresholdScanParameters:
 
     @property
     def gaussian(self) -> GDP:
-        """The loss of Gaussian noise."""
+        """The loss, for Gaussian noise."""
         return GDP.from_mu_squared(self.loss.parts[0])
 
     def begin(self, source: NoiseSource) -> Core:
@@ -99,14 +101,14 @@ def terms_from(
     mu: Number | None,
     max_queries: int | None,
 ) -> ThresholdScanParameters:
-    """The terms, checked.
+    """The parameters, validated.
 
     Raises
     ------
     RequestError
-        Neither or both kinds of noise are asked for.
+        Neither or both kinds of noise are requested.
     InvalidValueError
-        A number is out of its range.
+        A number is out of range.
     """
     line = checked_threshold(threshold)
     if (epsilon is None) == (mu is None) or (mu is None) != (max_queries is None):
@@ -118,10 +120,10 @@ def terms_from(
         if not isinstance(flag, bool):
             raise InvalidValueError(f"{name}: must be True or False; got {flag!r}")
     if epsilon is not None:
-        most = whole_number(max_positives)
-        if most is None:
+        positives = whole_number(max_positives)
+        if positives is None:
             raise InvalidValueError(f"max_positives: must be a whole number of at least 1; got {max_positives!r}")
-        terms = AboveThresholdParameters(checked_amount(epsilon, "epsilon"), most, monotonic, return_values)
+        terms = AboveThresholdParameters(checked_amount(epsilon, "epsilon"), positives, monotonic, return_values)
         return ThresholdScanParameters(line, terms, terms.loss)
     declared = whole_number(max_queries)
     if declared is None or declared < 1:
@@ -130,12 +132,12 @@ def terms_from(
 
 
 def checked_threshold(threshold: Number) -> Fraction:
-    """A threshold that can be shown.
+    """A threshold in the range of doubles.
 
     Raises
     ------
     InvalidValueError
-        It is no number, or beyond the range of doubles.
+        It is not a number, or beyond the range of doubles.
     """
     line = exact(threshold, name="threshold")
     if abs(line) > Fraction(sys.float_info.max):
@@ -144,37 +146,37 @@ def checked_threshold(threshold: Number) -> Fraction:
 
 
 def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
-    """What the terms mean, as facts."""
+    """What the parameters mean, as facts."""
     if terms.laplace is None:
         declared = terms.questions or 1
         return [
-            ("questions", f"{declared}, declared; every answer may come with its noisy value"),
+            ("queries", f"{declared}, declared; each answer may include its noisy value"),
             ("reliable", _reliable(gaussian_margin(terms.gaussian, declared, ALPHA), declared)),
         ]
-    asked = 100
-    far = float(terms.laplace.margin(asked, ALPHA))
+    queries = 100
+    margin = float(terms.laplace.margin(queries, ALPHA))
     what = "counts" if terms.laplace.monotonic else "counts and sums"
     return [
         (
-            "questions",
-            f"any number of {what}, until {hits_words(terms.laplace.max_positives)} above; below costs nothing more",
+            "queries",
+            f"any number of {what}, until {hits_words(terms.laplace.max_positives)} above; answers below are free",
         ),
         (
             "values",
-            "a noisy value with each hit" if terms.laplace.return_values else "none: release a hit to learn its value",
+            "a noisy value with each hit" if terms.laplace.return_values else "none: release a hit to get its value",
         ),
-        ("reliable", _reliable(far, asked)),
+        ("reliable", _reliable(margin, queries)),
     ]
 
 
-def _reliable(far: float, questions: int) -> str:
+def _reliable(margin: float, queries: int) -> str:
     return (
-        f"all of {questions} answers are right with 95% if each is at least {display_up(far, 3)} times what one unit "
-        "can change away from the threshold (for a number of units that many; for a count of rows that many times the "
-        "rows that count of a unit)"
+        f"with 95% confidence all of {queries} answers are correct, if each query is at least {display_up(margin, 3)} "
+        "times its sensitivity away from the threshold (the sensitivity of a number of units is 1, and that of a count "
+        "of rows the number of rows that count for one unit)"
     )
 
 
-def hits_words(most: int) -> str:
-    """How many were above, in words."""
-    return "one was" if most == 1 else f"{most} were"
+def hits_words(max_positives: int) -> str:
+    """The number of positive answers, in words."""
+    return "one was" if max_positives == 1 else f"{max_positives} were"

@@ -1,7 +1,7 @@
-"""A stream of questions against a threshold: the sparse vector technique, tied to a session.
+"""A stream of queries compared with a threshold: the sparse vector technique in a session.
 
-The hidden noise lives in this process alone, under a token that the launch in the ledger names.  A kernel that knows
-the token's noise can go on asking, also through a session that was made anew; any other can read what was answered.
+The hidden noise exists only in this process, under a token that the launch in the ledger names.  A kernel that has the
+token's noise can continue, also through a reopened session; any other kernel can read the earlier answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dpnb.progress import Stage, at, work
 from dpnb.render.numbers import format_cost_up
 from dpnb.results.threshold import ThresholdResult
 
-FAILED = "the question failed before it was answered; nothing was released, and the mechanism can go on"
+FAILED = "the query failed before it was answered; nothing was released, and the mechanism can continue"
 
 
 class _HiddenNoise(NamedTuple):
@@ -49,29 +49,29 @@ class _HiddenNoise(NamedTuple):
 
 
 _hidden: dict[tuple[int, str], _HiddenNoise] = {}
-"""By process and token.  A forked process finds nothing: the same noise must not answer in two places."""
+"""By process and token.  Empty in a forked process: the same noise must not answer in two processes."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_hidden.clear)
 
 
 def draw_hidden_noise(terms: ThresholdScanParameters, source: NoiseSource) -> str:
-    """Draw hidden noise for a launch, so that it is there before anybody can find the launch; the token of it."""
+    """Draw the hidden noise of a launch, before the launch can be found; returns its token."""
     token = secrets.token_hex(16)
-    _hidden[_place(token)] = _HiddenNoise(terms.begin(source), threading.RLock())
+    _hidden[_noise_key(token)] = _HiddenNoise(terms.begin(source), threading.RLock())
     return token
 
 
 def discard_hidden_noise(token: str) -> None:
-    """Throw the noise of a token away."""
-    _hidden.pop(_place(token), None)
+    """Discard the noise of a token."""
+    _hidden.pop(_noise_key(token), None)
 
 
-def _place(token: str) -> tuple[int, str]:
+def _noise_key(token: str) -> tuple[int, str]:
     return os.getpid(), token
 
 
 class ThresholdScan(SessionMechanism):
-    """Questions against a threshold; see :meth:`Session.above_threshold`.
+    """Queries compared with a threshold; see :meth:`Session.above_threshold`.
 
     Parameters
     ----------
@@ -85,68 +85,69 @@ class ThresholdScan(SessionMechanism):
         super().__init__(launch, core)
         self._terms = ThresholdScanParameters.from_json(dict(launch.details["arguments"]))
         self._branch = node_of(launch.id)
-        self._counted = (0, 0, 0)  # the last row that was counted, and how many answers and hits up to it
-        self._key = _place(str(launch.details["resolved"]["noise_token"]))
+        self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and hits up to it
+        self._key = _noise_key(str(launch.details["resolved"]["noise_token"]))
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
-        """What is paid when, in a sentence."""
-        line = f"Counts and sums against {float(self._terms.threshold):g}, paid for at launch"
+        """What is charged when, in a sentence."""
+        line = f"Counts and sums compared with {float(self._terms.threshold):g}, charged at launch"
         if self._terms.laplace is None:
-            return f"{line} for {self._terms.questions} questions, with Gaussian noise."
+            return f"{line} for {self._terms.questions} queries, with Gaussian noise."
         return f"{line}, until {hits_words(self._terms.laplace.max_positives)} above; answers below cost nothing more."
 
     @property
     def answers(self) -> list[ThresholdResult]:
-        """What was answered so far, in any kernel; free."""
+        """The answers so far, from any kernel; free."""
         return [self._crossing(row) for row in self._account.ledger.of_node(self._branch)]
 
     @property
     def state(self) -> MechanismState:
         """``open``, ``exhausted``, ``closed`` or ``unavailable``."""
-        asked, hits = self._so_far()
+        answered, hits = self._so_far()
         hidden = _hidden.get(self._key)
-        most = self._terms.questions if self._terms.laplace is None else self._terms.laplace.max_positives
-        if (asked if self._terms.laplace is None else hits) >= (most or 1) or (hidden and hidden.core.n_remaining == 0):
+        limit = self._terms.questions if self._terms.laplace is None else self._terms.laplace.max_positives
+        used = answered if self._terms.laplace is None else hits
+        if used >= (limit or 1) or (hidden and hidden.core.n_remaining == 0):
             return "exhausted"
-        own = super().state
-        return "unavailable" if own == "open" and hidden is None else own
+        state = super().state
+        return "unavailable" if state == "open" and hidden is None else state
 
     def _so_far(self) -> tuple[int, int]:
-        """How many questions were answered, and how many of them were above."""
+        """The number of answers so far, and how many of them were above."""
         ledger = self._account.ledger
         with ledger.lock.checked():
             for row in ledger.of_node(self._branch, after=self._counted[0]):
-                _, asked, hits = self._counted
-                self._counted = row.id, asked + 1, hits + bool(row.result and row.result["above"])
+                _, answered, hits = self._counted
+                self._counted = row.id, answered + 1, hits + bool(row.result and row.result["above"])
             return self._counted[1:]
 
     @property
     def summary(self) -> str:
-        """How it stands, in few words."""
-        asked, hits = self._so_far()
-        count = f"{asked} question{'s' if asked != 1 else ''}"
+        """The current status, in few words."""
+        answered, hits = self._so_far()
+        count = "1 query" if answered == 1 else f"{answered} queries"
         of = f"{hits} above" if self._terms.laplace is None else f"{hits} of {self._terms.laplace.max_positives} hits"
         return f"{of}, {count}; {format_cost_up(self._terms.loss)}"
 
     def ask(self, query: Any, threshold: Number | None = None) -> ThresholdResult:
-        """Whether a count or sum is above the threshold; the same question again gives the same answer, free.
+        """Whether a count or sum is above the threshold; repeating a query returns the same answer at no cost.
 
         Parameters
         ----------
         query : Query
-            Of the session in which it was launched, with one number: a count, a number of units, or a sum.
+            A query of the same session with a single number: a count, a number of units, or a sum.
         threshold : Number, optional
-            In the answer's units; that of the launch if left out.
+            In the answer's units; by default that of the launch.
 
         Raises
         ------
         RequestError, PlanError
-            It is no such question.
+            It is not such a query.
         MechanismClosed
-            It is closed or used up, or its noise was drawn in another kernel.
+            The mechanism is closed or used up, or its noise was drawn in another kernel.
         ExecutionError
-            It failed; nothing was released.
+            The query failed; nothing was released.
         """
         plan, view = own_query(query, self._launch.node, self._account.ledger)
         compiled = self._compiled(plan, view)
@@ -162,7 +163,7 @@ class ThresholdScan(SessionMechanism):
         return self._crossing(row)
 
     def _answered(self, plan: Plan, query: LinearQuery, line: Fraction) -> Charge:
-        """The row of a question: found, or answered and written."""
+        """The ledger row of a query: found, or answered and written."""
         text, request, ledger = plan.to_json(), json.dumps({"threshold": to_text(line)}), self._account.ledger
         key = digest([self._core.version, self._branch, text, request])
         hidden = _hidden.get(self._key)
@@ -171,13 +172,13 @@ class ThresholdScan(SessionMechanism):
             if known is None:
                 self._refuse_ended()
             return known or self._gone()
-        with hidden.lock:  # of two threads that ask the same the second must find the first one's answer
+        with hidden.lock:  # if two threads ask the same query, the second must find the first one's answer
             known = ledger.by_request_key(key)
             if known is not None:
                 return known
             self._refuse_ended()
             self._core.tables.ready()
-            said = {"threshold": to_text(line), **run_guarded(lambda: self._answer(hidden.core, query, line), FAILED)}
+            result = {"threshold": to_text(line), **run_guarded(lambda: self._answer(hidden.core, query, line), FAILED)}
             with ledger.transaction():
                 self._account.tree.refuse_ended(self._branch, self._core.version)
                 row = ledger.reserve(
@@ -189,7 +190,7 @@ class ThresholdScan(SessionMechanism):
                     plan=text,
                     request=request,
                     loss=GDP(0),
-                    said=said,
+                    said=result,
                     cell=registry.current_cell(),
                 )
             if hidden.core.n_remaining == 0:
@@ -202,15 +203,15 @@ class ThresholdScan(SessionMechanism):
 
     def _gone(self) -> NoReturn:
         raise MechanismClosed(
-            f"{self.name}: its hidden noise was drawn in another kernel, or is gone with it, and is never stored; what "
-            "it answered stays free; nothing was charged; ask there, or launch another one under a new name"
+            f"{self.name}: its hidden noise, which is never stored, was drawn in another kernel or is lost; its "
+            "answers remain free; nothing was charged; use that kernel, or launch another one under a new name"
         )
 
     def _refuse_ended(self) -> None:
         if self.state == "exhausted":
             raise MechanismClosed(
-                f"{self.name}: is used up: {self.summary}; nothing was charged; launch another one under a new name, "
-                "which costs anew"
+                f"{self.name}: is exhausted: {self.summary}; nothing was charged; launch another one under a new name, "
+                "which is charged again"
             )
         self._account.tree.refuse_ended(self._branch, self._core.version)
 
@@ -221,29 +222,28 @@ class ThresholdScan(SessionMechanism):
             or plan.group_by
         ):
             raise PlanError(
-                f"{describe_plan(plan, PlainView())}: only one count, number of units or sum can be compared with a "
-                "threshold; of groups ask each by itself, and whether a mean is above t as whether the sum of x - t is "
-                "above 0"
+                f"{describe_plan(plan, PlainView())}: only a single count, number of units or sum can be compared with "
+                "a threshold; query groups one at a time, and compare the sum of x - t with 0 to compare a mean with t"
             )
         if self._terms.laplace is not None and self._terms.laplace.monotonic and isinstance(plan.aggregation, Sum):
             raise RequestError(
-                f"{self.name}: was launched with monotonic=True, for questions that a unit can only make larger; got "
-                f"the {plan.words}"
+                f"{self.name}: was launched with monotonic=True, for queries that a unit can only increase; got the "
+                f"{plan.words}"
             )
         return self._core.tables.compile(plan)
 
     @isolated_numeric_settings()
     def _answer(self, core: Core, query: LinearQuery, line: Fraction) -> dict[str, Any]:
-        """Read the rows and compare: what is released, as the ledger keeps it."""
+        """Read the rows and compare; returns the released result as the ledger stores it."""
         (feature,) = query.features
-        sensitivity = math.isqrt(query.l2_sensitivity_squared - 1) + 1  # of one number its length, rounded up
+        sensitivity = math.isqrt(query.l2_sensitivity_squared - 1) + 1  # the square root, rounded up
         unit = feature.unit
         with at(Stage.ADDING):
             total = int(self._core.tables.opened.sums(query)[0])
         if isinstance(core, GaussianAboveThreshold):
-            reading = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
-            width = fixed_radius([reading.measurement.sigma], alpha=ALPHA) * float(unit)
-            return {"above": reading.above, "value": to_text(reading.value * unit), "half_width": width}
+            comparison = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
+            width = fixed_radius([comparison.measurement.sigma], alpha=ALPHA) * float(unit)
+            return {"above": comparison.above, "value": to_text(comparison.value * unit), "half_width": width}
         hit = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
         if hit.value is None:
             return {"above": hit.above}
@@ -252,14 +252,14 @@ class ThresholdScan(SessionMechanism):
         return {"above": True, "value": to_text(value), "half_width": width}
 
     def _crossing(self, row: Charge) -> ThresholdResult:
-        said = row.result or {}
-        value = said.get("value")
+        result = row.result or {}
+        value = result.get("value")
         return ThresholdResult(
             describe_plan(plan_of(row), PlainView()),
-            float(from_text(said["threshold"])),
-            bool(said["above"]),
+            float(from_text(result["threshold"])),
+            bool(result["above"]),
             None if value is None else float(from_text(value)),
-            said.get("half_width"),
+            result.get("half_width"),
             float(1 - ALPHA),
             self._core.notice,
         )
