@@ -659,7 +659,7 @@ def test_arguments_that_break_a_rule_are_refused(arguments: dict[str, Any], says
 
 
 def test_the_active_are_counted_only_where_units_pay_for_themselves_and_at_a_named_moment() -> None:
-    with pytest.raises(RequestError, match="everybody takes part"):
+    with pytest.raises(RequestError, match="every unit takes part"):
         opened(PEOPLE, mode=None).count_active_units("now")
     session = opened(PEOPLE)
     for moment in ("", 1, None, "\ud800"):
