@@ -18,8 +18,8 @@ and the observations of a query are combined.  Later observations may include fe
 not combined (`QueryPricer.looks`): a weighted mean of sums over different units would estimate neither.
 
 A query is charged in the ledger, at its worst case, before any row is read.  What each unit pays follows from the row
-of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether the
-query was answered or not.  The state is for one version of the table; for queries of other versions every unit is
+of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether
+the query was answered or not.  The state is for one version of the table; for queries of other versions every unit is
 charged the worst case, since its rows may have been different there.
 
 Everything here is SENSITIVE and none of it may be shown: which units take part, how many, and what any unit has paid.
