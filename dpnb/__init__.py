@@ -1,4 +1,4 @@
-"""dpnb: explore a sensitive table in a notebook under differential privacy, choosing each budget as you go."""
+"""dpnb: explore a sensitive table in a notebook under differential privacy, one adaptively chosen budget a query."""
 
 from importlib.metadata import version as _version
 from typing import Any

@@ -12,55 +12,58 @@ from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import DpnbError
 
-ABOUT = "The curator's command line. Neither command runs in a notebook's kernel: what they show is not for analysts."
+ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
 
 ABOUT_STATEMENT = """\
-What one person has spent, under accounting="individual", with a line for each question. For that person alone: do not
-show it to the analyst. Everything but the table comes from the ledger, which is only read; nothing is charged.
+Show what one person has been charged under accounting="individual", with a line for each query. For that person alone:
+do not show it to the analyst. Everything except the table comes from the ledger, which is only read; nothing is
+charged.
 
-It refuses to run inside a notebook's kernel. That protects against mistakes; the real protection is that analysts
-cannot read the table's file and the ledger.
+The command refuses to run in a notebook kernel. That protects against mistakes; the real protection is that analysts
+have no access to the table's file and the ledger.
 """
 
 ABOUT_CHECK = """\
-Whether a table holds what its declaration says: how many values of each column count, are clamped, are missing, or do
-not count, and what to do about it. Computed from the rows without noise, for the curator alone: do not give it to the
-analyst. No ledger is opened, and nothing is charged or written.
+Check a table against its declaration: how many values of each column count, are clamped, are missing or do not count,
+and what to do about it. The output is computed from the rows without noise, for the curator alone: do not give it to
+the analyst. No ledger is opened, and nothing is charged or written.
 
-The exit status is 0 if all is well, 1 if something should be fixed, and 2 if the declaration or a file cannot be used.
-It refuses to run inside a notebook's kernel. That protects against mistakes; the real protection is that analysts
-cannot read the table's file.
+The exit status is 0 if nothing has to be fixed, 1 if something should be fixed, and 2 if the declaration or a file
+cannot be used. The command refuses to run in a notebook kernel. That protects against mistakes; the real protection is
+that analysts have no access to the table's file.
 """
 
 
 INTERRUPTED = 130
-"""The exit code by which shells know an interrupt."""
+"""The exit code that shells use for an interrupt."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, and give its exit code."""
-    given = _parser().parse_args(arguments)
+    """Run a command and return its exit code."""
+    options = _parser().parse_args(arguments)
     try:
-        text, code = given.run(given)
+        text, code = options.run(options)
     except DpnbError as error:
         sys.stderr.write(f"dpnb: {error}\n")
-        return int(given.refused)
+        return int(options.refused)
     except KeyboardInterrupt:
         sys.stderr.write("dpnb: interrupted; nothing was written\n")
         return INTERRUPTED
-    coding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(coding, "backslashreplace").decode(coding) + "\n")
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
     return int(code)
 
 
-def _statement(given: argparse.Namespace) -> tuple[str, int]:
-    made = statement(given.ledger, given.table, given.unit, version=given.version, unit_type=given.unit_type)
-    return statement_text(made), 0
+def _statement(options: argparse.Namespace) -> tuple[str, int]:
+    result = statement(
+        options.ledger, options.table, options.unit, version=options.version, unit_type=options.unit_type
+    )
+    return statement_text(result), 0
 
 
-def _check(given: argparse.Namespace) -> tuple[str, int]:
-    made = check(given.declaration, given.table)
-    return check_text(made), 0 if made.fine else 1
+def _check(options: argparse.Namespace) -> tuple[str, int]:
+    result = check(options.declaration, options.table)
+    return check_text(result), 0 if result.fine else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,25 +83,25 @@ def _parser() -> argparse.ArgumentParser:
         one.set_defaults(run=run, refused=refused)
         return one
 
-    one = command("statement", _statement, 1, ABOUT_STATEMENT, "what one person has spent, for that person alone")
+    one = command("statement", _statement, 1, ABOUT_STATEMENT, "show what one person has been charged, for that person")
     one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
     one.add_argument(
         "--table",
         action="append",
         required=True,
         metavar="FILE",
-        help="the table, .csv or .parquet, as the session was given it; NAME=FILE for each of several tables",
+        help="the table that the session was given, as .csv or .parquet; NAME=FILE for each of several tables",
     )
     one.add_argument(
         "--unit",
         required=True,
         metavar="ID",
-        help="what names the person in the privacy unit's column; the row's place, from 0, where rows are units",
+        help="the person's value in the privacy unit's column; the row number, from 0, if each row is a unit",
     )
-    one.add_argument("--version", metavar="V", help="of the table in the file, where the ledger names several")
-    one.add_argument("--unit-type", choices=("text", "number", "time"), help="of ID, where it could be several")
+    one.add_argument("--version", metavar="V", help="version of the table in the file, if the ledger has several")
+    one.add_argument("--unit-type", choices=("text", "number", "time"), help="type of ID, if it is ambiguous")
 
-    two = command("check", _check, 2, ABOUT_CHECK, "whether a table holds what its declaration says")
+    two = command("check", _check, 2, ABOUT_CHECK, "check a table against its declaration")
     two.add_argument("declaration", metavar="DECLARATION", help="the TOML file that Session.from_toml opens")
     two.add_argument(
         "table", nargs="+", metavar="TABLE", help="the table, .csv or .parquet; NAME=FILE for each of several tables"

@@ -133,7 +133,7 @@ def test_a_real_kernel_is_refused(files: tuple[Path, Path], declaration: Path) -
     reasons = ["JPY_", "this process is a kernel"] * 2 + ["a kernel, process "] * 2
     for text, reason in zip(told, reasons, strict=False):
         assert "must be run outside notebooks" in text
-        assert "open a terminal of the curator's own" in text
+        assert "in the curator's own terminal" in text
         assert reason in text
         assert "Statement for" not in text
         assert "COMPUTED" not in text

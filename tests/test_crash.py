@@ -128,6 +128,6 @@ def test_a_full_disk_refuses_the_charge_and_spoils_nothing(tmp_path: Path) -> No
 def test_a_fork_of_the_process_is_refused_and_spends_nothing(tmp_path: Path, ledger: str) -> None:
     path: Any = ledger if ledger == ":memory:" else tmp_path / ledger
     with kernels(Kernel(fork_and_ask, path)) as (kernel,):
-        assert "a fork of that process; make the session again" in kernel.hear()
+        assert "a fork of that process; create the session again" in kernel.hear()
         assert kernel.hear()[3] == GDP(FIRST)  # what it cost in the process that opened it
         assert kernel.end() == 0

@@ -1,7 +1,7 @@
-"""The core of a session: what answers and charges on one branch of a ledger.
+"""The core of a session: answers queries and charges them on one node of a ledger.
 
-A session, a sub-session and a part of a table are the same verbs over a core each.  All of them ask the same tables and
-write to the same ledger; they differ in the account that pays.
+A session, a sub-session and a part share their methods, each over its own core.  All of them use the same tables and
+the same ledger; they differ in the accountant that pays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dpnb.results.explanation import Explanation
 from dpnb.results.preview import Preview
 
 REFUSALS = (BudgetExceeded, InvalidValueError, PlanError, RequestError, ErrorEstimateUnavailable)
-"""What a release raises before anything is charged."""
+"""The exceptions that a release raises before anything is charged."""
 
 
 class SessionCore(NotCopyable):
@@ -44,28 +44,31 @@ class SessionCore(NotCopyable):
     Parameters
     ----------
     id : str
-        The same for every session on one branch of one ledger.
+        Identifier, the same for every session on one node of one ledger.
     name : str
-    tables : Tables
-    account : Account
-        What pays.
+        Name of the session.
+    tables : PrivateTables
+        The private tables.
+    account : Accountant
+        The accountant that pays.
     version : str
-        Of the tables.
-    public : PublicFigures
-    source : Source
-        Of noise.
+        Version of the tables.
+    public : PublicSizes
+        The public sizes of the data.
+    source : NoiseSource
+        Source of the noise.
     notice : str, optional
-        Says loudly that answers are not real or not private.
-    individuals : Individuals, optional
-        What each unit has paid, where each has a budget of its own.
+        A warning that answers are not real or not private.
+    individuals : IndividualAccounting, optional
+        What each unit has paid, under individual accounting.
     promise : str, optional
-        In words; that of the account if left out.
-    part : PartOf, optional
-        The rows that alone can be asked about, in a part of a table.
+        The guarantee in words; by default that of the accountant.
+    part : PartSource, optional
+        For a part of a table, the rows that queries may use.
     statement_prefix : str
-        What the odometers' statements are about, for a session inside another one.
+        For a session inside another one, the scope of the odometers' statements.
     label : str
-        Which part of a partition this is, in words, if it is one.
+        For a part of a partition, its name.
     """
 
     def __init__(
@@ -125,7 +128,7 @@ class SessionCore(NotCopyable):
             notice=self.notice,
             promise=f"{account.promise.words}, for {self.tables.words}; paid for by {self.name}",
             part=self.part,
-            statement_prefix="Of what was asked in this sub-session alone: ",
+            statement_prefix="Of the queries in this sub-session alone: ",
         )
 
     def part_of(self, launch: Launch, key: Key) -> SessionCore:
@@ -143,7 +146,7 @@ class SessionCore(NotCopyable):
             individuals=self.individuals,
             promise=f"a part of {self.name}, which pays for the largest part: {self.promise}",
             part=part_from_json(launch.details["arguments"]["parts"], key),
-            statement_prefix="Of what was asked in this part alone: ",
+            statement_prefix="Of the queries in this part alone: ",
             label=label,
         )
         part.on_change(self.changed)
@@ -152,36 +155,36 @@ class SessionCore(NotCopyable):
     def _id_of(self, branch: str) -> str:
         return hashlib.sha256(f"{self.id} {branch}".encode()).hexdigest()[:16]
 
-    # --- what can be asked --------------------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------------------------
 
     @property
     def budget(self) -> Budget:
-        """What was promised; of a part what was promised of the whole."""
+        """The total privacy budget; for a part, that of the session it belongs to."""
         return self.account.budget
 
     def rows(self, table: str) -> TableSource:
-        """What can be asked about of a table: all of its rows, or those of this part.
+        """The rows of a table that queries may use: all of its rows, or those of this part.
 
         Raises
         ------
         PlanError
-            This is a part of another table.
+            If this is a part of another table.
         """
         if self.part is None:
             return table
         if table != table_of(self.part):
             raise PlanError(
-                f"table {table!r}: this is a part of {table_of(self.part)!r}, which alone can be asked about here"
+                f"table {table!r}: this is a part of {table_of(self.part)!r}, the only table that can be queried here"
             )
         return self.part
 
     def query(self, plan: Plan, view: AnyView) -> Query:
-        """A question about these tables.
+        """A query of these tables.
 
         Raises
         ------
         PlanError
-            No noise could be scaled to it.
+            If its sensitivity is not bounded.
         """
         self.tables.compile(plan)
         return Query(plan, view, self)
@@ -189,11 +192,11 @@ class SessionCore(NotCopyable):
     # --- what a query asks for: see `dpnb._core.query.QueryRunner` ----------------------------------------------
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
-        """What a release with the same arguments would cost and give; free, and made without the table."""
+        """Cost and expected error of a release with the same arguments; free, and computed without the table."""
         return preview(self.questions, plan, view, self._target(plan, target), self.notice)
 
     def release(self, plan: Plan, view: AnyView, **target: Any) -> Answer:
-        """Answer a question so that it is known at least this well, and charge what that adds."""
+        """Answer a query at least as precisely as the target requires, and charge the additional loss."""
         try:
             return self.releases.release(plan, view, self._target(plan, target))
         except REFUSALS as error:
@@ -201,11 +204,11 @@ class SessionCore(NotCopyable):
             raise
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """Everything released about a question so far, combined, at 95%; None before the first release."""
+        """All observations of a query, combined, at 95% confidence; None before the first release."""
         return self.releases.best(plan, view)
 
     def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
-        """What was charged for a question and never answered."""
+        """The requests for a query that were charged but never answered."""
         return [request for _, request in self.releases.unanswered(plan, view)]
 
     def explain(self, plan: Plan, view: AnyView) -> Explanation:

@@ -1,6 +1,6 @@
-"""What a promise is about, as the ledger keeps it: written when a session opens, read where there is no session.
+"""The metadata of a ledger: written when a session opens, and read by commands that have no session.
 
-A ledger serves no other.  The budget and its filter are written by `Account`.
+A ledger is used with one set of metadata only.  Budget and filter are added by `Accountant`.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from dpnb.errors import LedgerError
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
 MOCK_DATA = "REHEARSAL: mock data, not real"
 NOISE = {"private": None, "test_seed": NOT_PRIVATE, "mock_data": MOCK_DATA}
-"""Where the noise and the rows come from, as the ledger calls it, and what is then said loudly."""
+"""The ledger's codes for the source of noise and rows, and the notice that is shown for each."""
 
 
 @dataclass(frozen=True)
 class LedgerMetadata:
-    """What a promise is about.
+    """The metadata of a ledger, without budget and filter.
 
     Parameters
     ----------
     name : str
-        Of the session.
-    tables : Tables
-        As declared.
+        Name of the session.
+    tables : PrivateTables
+        The declared tables.
     notice : str or None
-        Says loudly that answers are not real or not private; one of those of `NOISE`.
+        A warning that answers are not real or not private; one of the values of `NOISE`.
     on_exhausted : str or None
-        What becomes of a unit that cannot pay, under individual accounting; None under the worst case of all alike.
+        What happens to a unit that cannot pay, under individual accounting; None under worst-case accounting.
     """
 
     name: str
@@ -45,7 +45,7 @@ class LedgerMetadata:
     on_exhausted: OnExhausted | None
 
     def to_dict(self) -> dict[str, str]:
-        """As the ledger keeps it."""
+        """The metadata as stored in the ledger."""
         return {
             "session_name": self.name,
             "schema": _as_text(self.tables.schemas),
@@ -56,33 +56,34 @@ class LedgerMetadata:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, str], path: str) -> LedgerMetadata:
-        """What `to_texts` wrote.
+        """Read what `to_dict` wrote.
 
         Parameters
         ----------
         stored : mapping of str to str
+            The stored metadata.
         path : str
-            Of the ledger, for the error.
+            Path of the ledger, for the error.
 
         Raises
         ------
         LedgerError
-            It does not read as it was written.
+            If it cannot be read.
         """
         try:
             tables = _tables(stored["schema"], stored["privacy_unit"])
             on_exhausted = msgspec.convert(stored.get("on_exhausted"), OnExhausted | None)
-            pledge = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted)
+            metadata = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted)
         except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError):
-            pledge = None
-        # What another version of dpnb wrote may hold more than is read here.
-        if pledge is None or any(stored[name] != text for name, text in pledge.to_dict().items()):
+            metadata = None
+        # Another version of dpnb may have written more than is read here.
+        if metadata is None or any(stored[name] != text for name, text in metadata.to_dict().items()):
             raise LedgerError(
-                f"ledger {path!r}: its promise must read as this version of dpnb writes it; it does not; use the "
-                "version that its sessions use"
+                f"ledger {path!r}: its metadata must be as this version of dpnb writes it; it is not; use the version "
+                "that its sessions use"
             )
-        pledge.tables.clips_units = pledge.on_exhausted == "clip"
-        return pledge
+        metadata.tables.clips_units = metadata.on_exhausted == "clip"
+        return metadata
 
 
 def _tables(schema: str, unit: str) -> PrivateTables:
@@ -95,6 +96,6 @@ def _tables(schema: str, unit: str) -> PrivateTables:
 
 
 def _as_text(declared: Mapping[str, Any]) -> str:
-    """What the promise says of one table, or of several by name."""
+    """The metadata of a single table, or of several tables by name."""
     content = declared.get("", declared)
     return msgspec.json.encode(content, order="deterministic").decode()

@@ -21,7 +21,7 @@ from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 DISCOVERY_SHARE = Fraction(1, 10)
-"""Of the budget's discovery_delta that one discovery takes, unless it says otherwise."""
+"""The default share of the budget's discovery_delta that one discovery uses."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -40,9 +40,7 @@ def checked_amount(value: Any, name: str) -> Fraction:
     """
     number = positive(value, name=name)
     if not LEAST_AMOUNT <= number <= GREATEST_AMOUNT:
-        raise InvalidValueError(
-            f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; ask for another amount"
-        )
+        raise InvalidValueError(f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; give another amount")
     return number
 
 
@@ -113,7 +111,7 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
     found = {}
     for name, value in given.items():
         if name not in units:
-            raise SchemaError(f"public_rows: {name!r} is none of the tables {', '.join(map(repr, units))}")
+            raise SchemaError(f"public_rows: {name!r} is not one of the tables {', '.join(map(repr, units))}")
         number = whole_number(value)
         if number is None or number <= 0:
             raise InvalidValueError(f"public_rows: must be a positive whole number of rows; got {rows!r}")
@@ -128,19 +126,19 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
 
 
 def discovery_delta(delta: Any, budget: Budget) -> str:
-    """What a discovery of groups takes of the budget's discovery_delta, as a decimal text.
+    """The part of the budget's discovery_delta that a discovery uses, as a decimal text.
 
     Raises
     ------
     PlanError
-        The budget has none.
+        If the budget has no discovery_delta.
     InvalidValueError
-        It is not above 0, more than all of it, or too small for a threshold.
+        If `delta` is not positive, exceeds the discovery_delta, or is too small for a threshold.
     """
     whole = budget.discovery_delta
     if not whole:
         raise PlanError(
-            "discover: which groups there are is private, and the budget has set nothing aside to find them; make it "
+            "discover: the set of groups is private, and the budget has no discovery_delta for finding them; use "
             "dpnb.Budget(epsilon=, delta=, discovery_delta=), or give the public groups as groupby(..., keys=[...])"
         )
     part = whole * DISCOVERY_SHARE if delta is None else positive(delta, name="delta")
@@ -152,7 +150,7 @@ def discovery_delta(delta: Any, budget: Budget) -> str:
 
 
 def ledger_path(ledger: object, name: str) -> str:
-    """Where the charges are kept; beside the notebook unless the curator says otherwise."""
+    """Path of the ledger; by default in the working directory, beside the notebook."""
     if ledger is None:
         return str(Path.cwd() / f"{name}.dpnb")
     path = os.fspath(ledger) if isinstance(ledger, str | os.PathLike) else None
@@ -167,7 +165,7 @@ def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
     if texts and not budget.discovery_delta:
         warnings.warn(
             f"schema: {', '.join(dict.fromkeys(texts))} declared as Text, and the budget has no discovery_delta, so "
-            ".discover() will be refused and only groups with given keys can be asked about; give "
+            ".discover() will be refused and only groups with given keys can be queried; use "
             "dpnb.Budget(..., discovery_delta=1e-7), or declare the public values with dpnb.Categories([...])",
             SchemaWarning,
             stacklevel=_level_of_caller(),

@@ -1,4 +1,4 @@
-"""A question that can be previewed and released."""
+"""A query that can be previewed and released."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from dpnb.results.preview import Preview, Previews
 CONFIDENCE = exact(0.95)
 
 PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Shares of what is left that a preview without arguments shows."""
+"""The shares of the remaining budget that a preview without arguments shows."""
 
 
 class QueryRunner(Protocol):
-    """What a query needs of the session that it is asked of: `dpnb._core.core.SessionCore` has it."""
+    """What a query needs of its session; implemented by `dpnb._core.core.SessionCore`."""
 
     name: str
     notice: str | None
     account: Accountant
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
-        """What a release would cost and give."""
+        """Cost and expected error of a release."""
         ...
 
     def release(self, plan: Plan, view: AnyView, **target: Any) -> Answer:
-        """Answer a question, and charge what that adds."""
+        """Answer a query and charge the additional loss."""
         ...
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """Everything released about a question so far."""
+        """All observations of a query, combined."""
         ...
 
     def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
-        """What was charged for a question and never answered."""
+        """The requests for a query that were charged but never answered."""
         ...
 
     def explain(self, plan: Plan, view: AnyView) -> Explanation:
@@ -53,16 +53,16 @@ class QueryRunner(Protocol):
 
 
 class Query(NotCopyable):
-    """A question asked of a session.  Free until it is released.
+    """A query of a session.  Free until it is released.
 
     Parameters
     ----------
     plan : Plan
         What is measured; serialisable, without data.
-    view : View
-        What is read off it.
+    view : AnyView
+        The statistics that are computed from the measurement.
     runner : QueryRunner
-        What it is asked of.
+        The core of the session.
     """
 
     __slots__ = ("plan", "runner", "view")
@@ -74,19 +74,19 @@ class Query(NotCopyable):
 
     @property
     def description(self) -> str:
-        """The question in words."""
+        """The query in words."""
         return describe_plan(self.plan, self.view)
 
     def preview(self, **target: Any) -> Preview | Previews:
-        """What a release with the same arguments would cost and give; free, and made without the table.
+        """Cost, expected error and remaining budget of a release with the same arguments; free, and without the table.
 
-        A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; no target at all gives the table of
-        some shares of what is left.
+        A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; without a target, the table shows
+        several shares of the remaining budget.
 
         Raises
         ------
-        RequestError, InvalidValueError, UnknownErrorSize
-            As `release`.
+        RequestError, InvalidValueError, ErrorEstimateUnavailable
+            As for `release`.
         """
         lists = [kind for kind in KINDS if isinstance(target.get(kind), list | tuple)]
         if len(lists) > 1:
@@ -118,47 +118,49 @@ class Query(NotCopyable):
         final: bool = False,
         groups: object = None,
     ) -> Answer:
-        """Answer the question so that it is known at least this well, and charge what that adds.
+        """Answer the query at least as precisely as the target requires, and charge the additional loss.
 
-        The same arguments give the very answer they gave the first time, at no cost, in any kernel.  A tighter target
-        pays the difference; a looser one is free.
+        The identical arguments return the recorded answer at no cost, in any kernel.  A tighter target costs the
+        difference; a looser one is free.
 
         Parameters
         ----------
         mu, rho, epsilon : Number, optional
-            Total loss of what is known of this question: in GDP, in zCDP (mu = sqrt(2 rho)), or the mu that gives
-            epsilon at the budget's delta.  Exactly one of these five.
+            Total loss of this query, including earlier releases: in GDP, in zCDP (mu = sqrt(2 rho)), or the mu that
+            gives epsilon at the budget's delta.  Exactly one of `mu`, `rho`, `epsilon`, `share` and `within` is
+            required.
         share : Number, optional
-            Of the budget that is left, in (0, 1]; 1 spends exactly what is left.
+            Share of the remaining budget, in (0, 1]; 1 spends all of it.
         within : Number or mapping, optional
-            Half-width of the interval, in the answer's units (of quantiles: in rows of rank), for every group.  Or for
-            each group or statistic its own, as in ``within={"free": 0.1, "95": 0.3}``; the others are as they come.
-            For sums, counts and quantiles it is kept exactly.  For what depends on the data (means, ratios,
-            regressions) it needs a public or released number of rows, or an earlier look: it is refused if it might
-            come out more than 1.2 times as wide as asked, or cost more than 1.5 times what that needs.
+            Half-width of the interval, in the answer's units (for quantiles, in rows of rank), for every group.  A
+            mapping such as ``within={"free": 0.1, "95": 0.3}`` sets it for single groups or statistics only.  For
+            sums, counts and quantiles it is met exactly.  If the error depends on the data (means, ratios,
+            regressions), a public or released number of rows or an earlier observation is needed: the request is
+            refused if the interval might be more than 1.2 times as wide as requested, or the cost more than 1.5 times
+            what is needed.
         confidence : Number
-            Of each interval by itself.
+            Confidence of each single interval.
         simultaneous : bool
-            All intervals of the answer hold at once with that confidence (by the union bound; of discovered groups
-            exactly, given which are named).
+            Whether all intervals of the answer hold at once with that confidence (by the union bound; for discovered
+            groups exactly, given which are named).
         final : bool
-            The interval has the whole confidence for this one look, and the question cannot be refined afterwards.
-            Without it, the first look's interval is about 5% wider and leaves room for refinements.
+            Whether the interval uses the whole confidence for this observation; the query cannot be refined afterwards.
+            Otherwise the interval of the first observation is about 5% wider, to allow for refinements.
         groups : list, optional
-            Keys of the groups that are to be known so well.  The others stay as they are; not for a first look.
+            Keys of the groups to which the target applies; the others stay unchanged.  Not for a first observation.
 
         Raises
         ------
         BudgetExceeded
-            The filter refuses; nothing was charged.  The message names the largest budget that fits.
+            If the filter refuses; nothing was charged.  The message names the largest budget that fits.
         RequestError
-            Not exactly one target, or an impossible one; or the question was released with ``final=True``.
+            If there is not exactly one target, the target is impossible, or the query was released with ``final=True``.
         InvalidValueError
-            A number is not finite and positive.
-        UnknownErrorSize
-            ``within=`` for an error that depends on something nobody has released.
+            If a number is not finite and positive.
+        ErrorEstimateUnavailable
+            If ``within=`` is given for an error that depends on something that was not released.
         ExecutionError
-            It failed after the charge; the charge stands, and the same request takes it up again.
+            If the query failed after the charge; the charge stands, and the same request resumes it.
         """
         return self.runner.release(
             self.plan,
@@ -176,19 +178,19 @@ class Query(NotCopyable):
 
     @property
     def best(self) -> Answer | None:
-        """Everything released about this question so far, combined, at 95%; None before the first release.  Free.
+        """All observations of this query, combined, at 95% confidence; None before the first release.  Free.
 
-        Unlike a repeated `release`, this changes when more becomes known.
+        Unlike a repeated `release`, this changes with each new observation.
         """
         return self.runner.best(self.plan, self.view)
 
     @property
     def unanswered(self) -> list[dict[str, Any]]:
-        """Targets that were charged and never answered, after a crash or an interrupt.  Releasing them again is free.
+        """Targets that were charged but never answered, after a crash or an interrupt.  Releasing them again is free.
 
-        Each as the arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
+        Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
         """
-        asked = [request for request in self.runner.unanswered(self.plan, self.view) if request.amount]
+        requests = [request for request in self.runner.unanswered(self.plan, self.view) if request.amount]
         return [
             {
                 request.kind: from_text(request.amount or "0"),
@@ -197,7 +199,7 @@ class Query(NotCopyable):
                 **({"final": True} if request.final else {}),
                 **({"groups": list(request.groups)} if request.groups else {}),
             }
-            for request in asked
+            for request in requests
         ]
 
     def explain(self) -> Explanation:
@@ -205,17 +207,17 @@ class Query(NotCopyable):
         return self.runner.explain(self.plan, self.view)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self) if cycle else self._still(Previews.__repr__, str))
+        printer.text(repr(self) if cycle else self._static(Previews.__repr__, str))
 
     def _repr_html_(self) -> str:
-        """The preview without arguments, for where nobody can use a slider."""
-        return with_timestamp(self._still(Previews._repr_html_, escape))
+        """The preview without arguments, for front ends without widgets."""
+        return with_timestamp(self._static(Previews._repr_html_, escape))
 
-    def _still(self, face: Callable[[Previews], str], written: Callable[[str], str]) -> str:
+    def _static(self, render: Callable[[Previews], str], render_error: Callable[[str], str]) -> str:
         try:
-            return face(self._previews("share", PICKER_STEPS))
-        except DpnbError as error:  # a question can always be looked at
-            return written(str(error))
+            return render(self._previews("share", PICKER_STEPS))
+        except DpnbError as error:  # displaying a query never raises
+            return render_error(str(error))
 
     def __repr__(self) -> str:
-        return f"<question: {self.description}; .preview() is free, .release(mu=...) is charged>"
+        return f"<query: {self.description}; .preview() is free, .release(mu=...) is charged>"

@@ -1,4 +1,4 @@
-"""Which sessions this process has, most recently used first, who wants to hear when one changes, and who is asking."""
+"""The sessions of this process, most recently used first, the listeners to their changes, and the current cell."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def note_use(session: Listed) -> None:
 
 
 def note_shown(session: Listed) -> None:
-    """Note that somebody looks at a session that is not told of otherwise, as a part of a partition is not."""
+    """Note that a session is displayed that is not listed otherwise, for example a part of a partition."""
     with _lock[0]:
         if not any(ref() is session for ref in _sessions):
             _sessions.append(weakref.ref(session))
@@ -55,12 +55,12 @@ def sessions() -> list[Listed]:
 
 
 def current_cell() -> str | None:
-    """Id of the notebook cell that is asking; None where nobody can tell, as outside a notebook."""
+    """Id of the notebook cell that is running; None if it is unknown, as outside a notebook."""
     return _front_end[-1]() if _front_end else None
 
 
 def set_cell_provider(asking_cell: Callable[[], str | None] | None) -> None:
-    """Let a front end tell which cell is asking; None takes it back."""
+    """Set the function that returns the id of the running cell; None removes it."""
     _front_end[:] = [] if asking_cell is None else [asking_cell]
 
 

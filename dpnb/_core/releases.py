@@ -1,7 +1,7 @@
 """Releases of one session: the order charge, read, noise, release.
 
-Compile and bound the question, let the filter admit its loss, write the charge to the ledger, and only then read rows,
-draw noise, write the answer, show it.  A crash in between can waste budget; it can never exceed it.
+Compile and bound the query, let the filter admit its loss, write the charge to the ledger, and only then read rows,
+draw noise, write the answer and show it.  A crash in between can waste budget; it can never exceed it.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ from dpnb.results.answer import Answer
 from dpnb.results.observations import CombinedObservations, Observation, first_tau
 
 FAILED = (
-    "the question failed after it was charged; the charge stands and nothing was released; "
-    "asking with the same arguments takes up the same charge"
+    "the query failed after it was charged; the charge stands and nothing was released; "
+    "releasing it with the same arguments uses the same charge"
 )
 
 INTERRUPTED = (
-    "after the question was charged; the charge stands and nothing was released; asking with the same arguments takes "
-    "up the same charge"
+    "after the query was charged; the charge stands and nothing was released; releasing it with the same arguments "
+    "uses the same charge"
 )
 
 LEFT_OUT = (
-    "about those who could still pay for it: each has a budget of their own, and some may be left out; who and how "
+    "about the units that could still pay for it: each has its own budget, and some may be excluded; which and how "
     "many is private"
 )
 
 QUERIES_KEPT = 16
-"""Compiled, for the log; a few, since the keys of groups may be many."""
+"""Compiled queries kept for the log; few, since a query may have many group keys."""
 
 Asked = Callable[[Plan, AnyView], Callable[..., Answer]]
-"""Gives the `release` of a question; handed to answers so that they can be refined."""
+"""Returns the `release` method of a query; passed to answers so that they can be refined."""
 
 
 class ReleasePipeline(NotCopyable):
@@ -74,16 +74,18 @@ class ReleasePipeline(NotCopyable):
 
     Parameters
     ----------
-    questions : Questions
-    source : Source
-        Of noise.
+    questions : QueryPricer
+        Prices the queries of the session.
+    source : NoiseSource
+        Source of the noise.
     notice : str, optional
-        Says loudly if answers are not real or not private.
+        A warning if answers are not real or not private.
     asked : callable
+        Returns the `release` method of a query.
     changed : callable
         Called when something was charged or answered.
-    individuals : Individuals, optional
-        What each unit has paid, where each has a budget of its own.
+    individuals : IndividualAccounting, optional
+        What each unit has paid, under individual accounting.
     """
 
     def __init__(
@@ -102,21 +104,21 @@ class ReleasePipeline(NotCopyable):
 
     @property
     def account(self) -> Accountant:
-        """What pays."""
+        """The accountant that charges the releases."""
         return self._questions.account
 
     @property
     def version(self) -> str:
-        """Of the tables."""
+        """Version of the tables."""
         return self._questions.version
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
     def release(self, plan: Plan, view: AnyView, target: Target, *, inside: str = "", combined: bool = False) -> Answer:
-        """Answer a question and charge what that adds; the identical request gives the very same answer, free.
+        """Answer a query and charge the additional loss; the identical request returns the recorded answer, free.
 
-        What is new is refused once the session, or the mechanism on the branch `inside`, has ended; with `combined`
-        also a look that would stand alone.
+        A new request is refused once the session, or the mechanism on the node `inside`, is closed; with `combined`,
+        also an observation that could not be combined with earlier ones.
         """
         with work(Stage.CHARGING):
             with self._individuals.lock.checked() if self._individuals is not None else nullcontext():
@@ -130,7 +132,7 @@ class ReleasePipeline(NotCopyable):
                 return self.answer_of(charge)
 
     def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
-        """Make sure, before anything is charged, that rows can be read; not needed if there is an answer already."""
+        """Make sure, before anything is charged, that rows can be read; skipped if there is an answer already."""
         known = self.find_request(plan, view, target)
         if known is None or (known.sigma is not None and known.measurement is None):
             self._questions.tables.ready()
@@ -149,12 +151,12 @@ class ReleasePipeline(NotCopyable):
             question, total, loss = self._questions.price(question, target, self._questions.rows(question))
             if question.is_standalone and combined:
                 raise BudgetExceeded(
-                    f"{question.words}: is refined only while everybody surely takes part; a further look might leave "
-                    "somebody out and would stand alone; nothing was charged"
+                    f"{question.words}: can be refined only while every unit certainly takes part; a further "
+                    "observation might exclude units and could not be combined with earlier ones; nothing was charged"
                 )
             refinement = question.combined
             if not loss.mu_squared and not refinement.observations:
-                raise RequestError(f"{question.words}: {target.words} measures nothing; ask for more")
+                raise RequestError(f"{question.words}: {target.words} measures nothing; give a larger target")
             sigma = tau = None
             if loss.mu_squared:
                 refuse_after_final(question, target)
@@ -185,10 +187,10 @@ class ReleasePipeline(NotCopyable):
             )
 
     def _answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
-        """Read rows, draw noise, write the answer; what was charged and not answered before is taken up here.
+        """Read rows, draw noise and write the answer, also for a charge that was not answered before.
 
-        A noisy value that did not reach the ledger must not be seen, in a traceback say: the charge will be taken up
-        with other noise.  So the writing is guarded as the reading is.
+        A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
+        be answered with other noise.  So the writing is guarded as the reading is.
         """
         ledger = self._questions.account.ledger
 
@@ -230,15 +232,15 @@ class ReleasePipeline(NotCopyable):
     # --- answers ------------------------------------------------------------------------------------------------
 
     def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, StoredRequest]]:
-        """What was charged for a question and not answered; the same request takes each up again, free."""
+        """Requests for a query that were charged but not answered; repeating each answers it, free."""
         account, version = self._questions.account, self._questions.version
         charges = account.ledger.unanswered(version, account.root_node, query_key(plan))
-        asked = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
-        return [(charge, request) for charge, request in asked if request.view == view]
+        requests = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
+        return [(charge, request) for charge, request in requests if request.view == view]
 
     def find_request(self, plan: Plan, view: AnyView, target: Target) -> Charge | None:
-        """The row of the identical request, if it was made before, in any kernel; nothing is charged or read."""
-        with self.account.ledger.lock.checked():  # not while another thread writes a row that may yet be undone
+        """The row of the identical request, if any kernel has made it before; nothing is charged or read."""
+        with self.account.ledger.lock.checked():  # another thread may write a row that is rolled back
             return self.account.ledger.by_request_key(self._key(plan.to_json(), target.to_json(view)))
 
     def _key(self, plan: str, request: str) -> str:
@@ -246,12 +248,12 @@ class ReleasePipeline(NotCopyable):
         return digest([self.version, self.account.root_node, plan, request])
 
     def known(self, plan: Plan) -> GDP:
-        """How well a question is known by now: what its looks cost together."""
+        """Total loss of a query: what its observations cost together."""
         query = self._questions.tables.compile(plan)
         return self._questions.refinement(query).known_loss(query.l2_sensitivity_squared)
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
-        """Everything known of a question, combined, at 95%; the latest look where none can be combined."""
+        """All observations of a query, combined, at 95%; the latest one if none can be combined."""
         query = self._questions.tables.compile(plan)
         looks = self._questions.looks(plan) or self._questions.all_looks(plan)[-1:]
         if not looks or isinstance(plan.aggregation, Discovery):
@@ -262,7 +264,7 @@ class ReleasePipeline(NotCopyable):
         return self._shaped(query, request, looks, cost=(GDP(0), 0.0), known=known, time=looks[-1].time)
 
     def answer_of(self, charge: Charge) -> Answer:
-        """The answer that a released row of the ledger gave."""
+        """The answer of a released row of the ledger."""
         query = self._questions.tables.compile(plan_of(charge))
         request = request_of(charge)
         cost = charge.gdp, self._questions.account.budget_fraction(charge.id)
@@ -270,9 +272,9 @@ class ReleasePipeline(NotCopyable):
         return self._shaped(query, request, looks, cost=cost, known=charge.total_loss, time=charge.time)
 
     def error_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> str:
-        """The error of the answer that a released row of the ledger gave, in words.
+        """The error of the answer of a released row of the ledger, in words.
 
-        Which rows of the table count has no part in it, so questions that differ in that alone are compiled once.
+        It does not depend on which rows of the table count, so queries that differ only in that are compiled once.
         """
         looks = (
             [charge]
@@ -328,7 +330,7 @@ class ReleasePipeline(NotCopyable):
         return EstimateReader(query, request, refinement, keys, self._questions.tables.schema(query.plan.source))
 
     def _about(self, looks: list[Charge]) -> str | None:
-        """Whom an answer is about, if that may not be everybody: a function of the ledger alone."""
+        """The units that an answer is about, if that may not be all: a function of the ledger alone."""
         first = self._questions.account.first_exclusion
         return LEFT_OUT if first is not None and any(look.id >= first for look in looks) else None
 
@@ -339,7 +341,7 @@ def _compiled(tables: PrivateTables, plan: str) -> LinearQuery:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Origin(NotCopyable):
-    """The way from an answer back to its session, which a copied answer does not take along."""
+    """The reference from an answer to its session, which a copied answer does not have."""
 
     releases: ReleasePipeline
     query: LinearQuery
@@ -362,7 +364,7 @@ class _Origin(NotCopyable):
         )
 
     def past(self, answer: Answer) -> tuple[Answer, ...]:
-        """By the rules of an answer; made of what is released, without a row."""
+        """The answer after each observation, computed from released values without reading a row."""
         return tuple(
             self.releases._shaped(
                 self.query,
@@ -379,7 +381,7 @@ class _Origin(NotCopyable):
 def _sources(
     refinement: CombinedObservations, looks: list[Charge], view: AnyView
 ) -> tuple[frozenset[tuple[int, int]], ...]:
-    """For each group the measurements that it rests on; a share rests on those of all groups."""
+    """For each group, the measurements that it is computed from; a share depends on those of all groups."""
     sources = tuple(
         frozenset(
             (charge.id, cell)

@@ -1,10 +1,9 @@
-"""The files that a version of the table was read from: noted in the ledger, so that changed ones need a new version.
+"""The files that a version of the table was read from, recorded in the ledger so that changed files need a new version.
 
-What is noted is a digest of device, inode and time of change.  It is a row of the ledger on a branch of its own.  It
-is not a request, so it costs nothing, and no log, odometer or statement shows it.
+The record is a digest of device, inode and time of change, in a row of the ledger on a separate node.  It is not a
+request, so it costs nothing, and no log, odometer or statement shows it.
 
-Where no file can be identified, as for a copy of the table in memory, nothing is checked: then the version is the
-curator's word alone.
+If no file can be identified, as for a table in memory, nothing is checked, and the version is trusted.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ class TableFileCheck:
     ----------
     ledger : Ledger
     version : str
-        Of the tables.
+        Version of the tables.
     now : callable
-        Gives the digest of the files as they are now; None if no files can be identified.
+        Returns the current digest of the files; None if no files can be identified.
 
     Raises
     ------
     InvalidValueError
-        The version was first used with other files, or they have changed.
+        If the version was first used with other files, or the files have changed.
     """
 
     def __init__(self, ledger: Ledger, version: str, now: Callable[[], str | None]) -> None:
@@ -69,7 +68,7 @@ class TableFileCheck:
     def _refuse(self, other: str | None) -> None:
         if other != self._kept:
             raise InvalidValueError(
-                f"version: must be a new one once a file of the table has been changed, replaced, copied or moved; "
-                f"this ledger first used {self._version!r} with other files; nothing was charged; make the session "
+                f"version: must be changed after a file of the table was changed, replaced, copied or moved; "
+                f"this ledger first used {self._version!r} with other files; nothing was charged; create the session "
                 "with another version="
             )

@@ -1,4 +1,4 @@
-"""The private tables of a session: what is declared of them, what bounds a unit in each, and their prepared rows."""
+"""The private tables of a session: schema, contribution bounds, and prepared rows."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class PrivateTables(NotCopyable):
             or not schema
             or not all(isinstance(one, Mapping) for one in schema.values())
         ):
-            raise SchemaError("schema: must map each table's name to its columns, as the tables do; got another shape")
+            raise SchemaError("schema: must map each table's name to its columns; got another structure")
         if privacy_unit is None:
             raise SchemaError("privacy_unit: required with several tables; name the column that they share")
         schemas, units = {}, {}
@@ -201,5 +201,5 @@ def _of_table(value: Any, name: str, limit: str, schema: Mapping[Any, Any]) -> o
         return value
     unknown = [key for key in value if key not in schema]
     if unknown:
-        raise SchemaError(f"{limit}: {unknown[0]!r} is none of the tables {', '.join(map(repr, schema))}")
+        raise SchemaError(f"{limit}: {unknown[0]!r} is not one of the tables {', '.join(map(repr, schema))}")
     return value.get(name)

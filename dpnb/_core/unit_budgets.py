@@ -1,28 +1,29 @@
-"""What each unit has paid, where every unit has a budget of its own: kept in memory, rebuilt from ledger and table.
+"""Individual accounting: what each unit has paid, kept in memory and rebuilt from ledger and table.
 
-A question charges unit u what it could learn of u alone, ||v(u)||^2/sigma^2 as mu squared, where v(u) is what u adds to
-it; who cannot pay is left out, or adds only as much as it can pay for (Feldman and Zrnic 2021, Algorithms 3 and 7).
+A query charges unit u what it could reveal about u alone, ||v(u)||^2/sigma^2 as mu squared, where v(u) is the vector
+that u adds; a unit that cannot pay is excluded, or its vector is scaled down to what it can pay for (Feldman and Zrnic
+2021, Algorithms 3 and 7).
 
-Why that keeps the session's promise.  Take two tables that differ in unit u.  Who else takes part in a question, and
+Why this enforces the guarantee.  Take two tables that differ in unit u.  Which other units take part in a query, and
 with what, depends on their own rows and on what was released, so it is the same for both tables; the exact sums differ
-by what u adds, or by nothing while u is left out.  So given the past, each answer is (||v(u)||/sigma)-Gaussian for that
+by v(u), or by nothing while u is excluded.  So given the past, each answer is (||v(u)||/sigma)-Gaussian for that
 pair, u's filter keeps the sum of squares within the budget, and Smith and Thakurta 2022, Theorem 1, applied to the pair
 gives mu0-GDP (for a budget in rho: Feldman and Zrnic 2021, Theorem 4.3, gives rho-zCDP).  The bound holds for every u.
 Individual accounting in Gaussian DP is due to Koskela, Tobaben and Honkela 2023 (arXiv:2209.15596v2), whose proof is
 direct, by a supermartingale for the hockey-stick divergence.
-A discovery's delta is charged to everybody alike: it bounds what u alone could reveal, and is 0 for u left out.
+A discovery's delta is charged to every unit equally: it bounds what u alone could reveal, and is 0 if u is excluded.
 
-While the worst cases of all questions together are within the budget everybody surely takes part, which is public, and
-looks at a question are combined.  Later ones may be of fewer units, or of parts of them, so each stands alone
-(`Questions.looks`): a weighted mean of sums over different units would estimate neither.
+While the worst cases of all queries together are within the budget, every unit certainly takes part, which is public,
+and the observations of a query are combined.  Later observations may include fewer units, or parts of them, so they are
+not combined (`QueryPricer.looks`): a weighted mean of sums over different units would estimate neither.
 
-A question is charged in the ledger, at its worst case, before any row is read; what each unit pays follows from the row
+A query is charged in the ledger, at its worst case, before any row is read.  What each unit pays follows from the row
 of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether
-the question was answered or not.  State is for one version of the table; what other versions were charged, everybody
-is charged at the worst case, since a unit's rows may have been others there.
+the query was answered or not.  The state is for one version of the table; for queries of other versions every unit is
+charged the worst case, since its rows may have been different there.
 
-Everything here is SENSITIVE and none of it may be shown: who takes part, how many, what anybody has paid.  Nothing is
-stored, and no decision outside depends on it.
+Everything here is SENSITIVE and none of it may be shown: which units take part, how many, and what any unit has paid.
+Nothing is stored, and no decision outside this module depends on it.
 """
 
 from __future__ import annotations
@@ -48,25 +49,26 @@ from dpnb.ledger import Charge, ProcessLock
 from dpnb.progress import Stage, at, work
 
 Participation = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
-"""How a unit took part in a row of the ledger: ``untouched`` where it adds nothing, ``worst case`` where everybody was
-charged alike because the table was another version, ``free`` where nobody was charged."""
+"""How a unit took part in a row of the ledger: ``untouched`` if it adds nothing, ``worst case`` if every unit was
+charged equally because the table had another version, ``free`` if no unit was charged."""
 
 
 @dataclass(frozen=True, repr=False)
 class UnitChargeRecord:
-    """What one unit had to do with one row of the ledger.  For that unit alone.
+    """The charge of one unit for one row of the ledger.  For that unit alone.
 
     Parameters
     ----------
     charge : Charge
+        The row of the ledger.
     full_cost : float
-        What taking part in full would have cost it, as mu squared; 0 if the question did not touch it.
+        The cost of taking part in full, as mu squared; 0 if the query does not use the unit's data.
     paid : Fraction
-        What it was charged, as mu squared.
+        What the unit was charged, as mu squared.
     spent : Fraction
-        What it was charged by then in all, as mu squared.
-    participation : Took
-        How it took part.
+        The unit's total charge up to and including this row, as mu squared.
+    participation : Participation
+        How the unit took part.
     """
 
     charge: Charge
@@ -78,7 +80,7 @@ class UnitChargeRecord:
 
 @dataclass(frozen=True, repr=False)
 class _State(NotCopyable):
-    """How the units stand after the rows of the ledger up to number `seen`; one value, for an interrupt may come."""
+    """The unit budgets after the rows of the ledger up to `seen`; one value, so that an interrupt cannot split it."""
 
     unit_budgets: UnitBudgets
     seen: int = 0
@@ -89,11 +91,12 @@ class IndividualAccounting(NotCopyable):
 
     Parameters
     ----------
-    tables : Tables
-    account : Account
-        Of the session itself; its parts share the units.
+    tables : PrivateTables
+        The tables of the session.
+    account : Accountant
+        The accountant of the session; its parts share the units.
     version : str
-        Of the tables.
+        Version of the tables.
     on_exhausted : str
         ``"skip"``, ``"drop"`` or ``"clip"``: see `Session`.
     """
@@ -102,26 +105,26 @@ class IndividualAccounting(NotCopyable):
         self._tables, self._account, self._version, self._mode = tables, account, version, on_exhausted
         self._state: _State | None = None
         self.lock = ProcessLock(account.ledger.path)
-        """To be held from a charge to its answer, so that rows are taken in the order in which they were charged."""
+        """Held from a charge to its answer, so that rows are answered in the order in which they were charged."""
 
     def sums(self, charge: Charge, query: LinearQuery) -> Sums:
-        """The exact sums of a row of the ledger, over those who can pay for it."""
+        """The exact sums of a row of the ledger, over the units that can pay for it."""
         sums: Sums = self._answered(charge, query)
         return sums
 
     def groups(self, charge: Charge, query: LinearQuery) -> Groups:
-        """The groups that somebody has of those who can pay for a row of the ledger, with their numbers of units."""
+        """The groups of the units that can pay for a row of the ledger, with their numbers of units."""
         groups: Groups = self._answered(charge, query)
         return groups
 
     @work(Stage.REPLAYING)
     def paid_by(self, unit: int) -> list[UnitChargeRecord]:
-        """What one unit paid for each row of the ledger.  For that unit alone, of tables in memory.
+        """What one unit paid for each row of the ledger.  For that unit alone; requires tables in memory.
 
         Parameters
         ----------
         unit : int
-            Its number in the prepared tables.
+            Number of the unit in the prepared tables.
         """
         unit_budgets = self._fresh().unit_budgets
         if not isinstance(unit_budgets, MemoryUnitBudgets):  # a statement has read the tables from files
@@ -162,7 +165,7 @@ class IndividualAccounting(NotCopyable):
     def _after(
         self, state: _State, charge: Charge, query: LinearQuery | None
     ) -> tuple[_State, Sums | Groups | None, bool]:
-        """How the units stand after a row, what it measures exactly, and whether it was measured at all."""
+        """The unit budgets after a row, its exact sums or groups, and whether it was measured at all."""
         if not charge.loss or not self._account.includes(charge.node):
             return replace(state, seen=charge.id), None, False
         worst, surely = self._account.worst_case(charge.id)
@@ -179,8 +182,8 @@ class IndividualAccounting(NotCopyable):
             except Exception:
                 if query is not None:
                     raise
-            # An earlier row that cannot be measured here, and was answered nowhere or somewhere else: nobody paid more
-            # for it than the worst case, and it must not stop what comes after it.
+            # An earlier row that cannot be measured here, and was answered elsewhere or not at all: no unit paid more
+            # for it than the worst case, and it must not block later rows.
         return _State(state.unit_budgets.after_charge(binary_up(worst)), charge.id), None, False
 
     def _compiled(self, charge: Charge) -> LinearQuery:
@@ -191,7 +194,7 @@ class IndividualAccounting(NotCopyable):
 
 
 def _took(touching: bool, asked: float, paid: Fraction) -> Participation:
-    """How a unit took part, by what it was asked and charged; what is asked of a unit is rounded up, and so is paid."""
+    """How a unit took part, from its full cost and its charge, both of which are rounded up."""
     if not touching:
         return "worst case" if paid else "free"
     if not asked:
@@ -200,20 +203,20 @@ def _took(touching: bool, asked: float, paid: Fraction) -> Participation:
 
 
 def checked_accounting(accounting: object, on_exhausted: object) -> OnExhausted | None:
-    """How units are accounted for one by one; None for the worst case of all alike.
+    """The mode of individual accounting; None for worst-case accounting.
 
     Raises
     ------
     InvalidValueError
-        An argument is none of its values, or `on_exhausted` is given without individual accounting.
+        If an argument has an unknown value, or `on_exhausted` is given without individual accounting.
     """
     if accounting not in ("worst-case", "individual"):
         raise InvalidValueError(f"accounting: must be 'worst-case' or 'individual'; got {accounting!r}")
     if accounting == "worst-case":
         if on_exhausted is not None:
             raise InvalidValueError(
-                f"on_exhausted: says what becomes of a unit that cannot pay, under accounting='individual'; got "
-                f"{on_exhausted!r} with accounting='worst-case', which refuses the question instead; leave it out"
+                f"on_exhausted: requires accounting='individual'; got {on_exhausted!r} with accounting='worst-case', "
+                "which refuses the query instead; omit it"
             )
         return None
     if on_exhausted is None:

@@ -1,9 +1,9 @@
 """The curator's commands, outside any session: a person's statement, and a check of a table.
 
-``statement``    what one person has spent, for that person alone; ``statement_text`` is its text
-``check``        how much of a table would count; ``check_advice`` what to change, ``check_text`` its text
+``statement``    what one person has been charged, for that person alone; ``statement_text`` formats it
+``check``        how much of a table would count; ``check_advice`` what to change, ``check_text`` formats it
 ``tally``        what the rows of a table count as
-``unit_name``    which privacy unit is meant by what somebody types
-``table_files``  a table that a curator keeps in a file
+``unit_name``    the privacy unit that a typed name refers to
+``table_files``  reads a table from a file
 ``kernel``       whether this process belongs to a notebook
 """

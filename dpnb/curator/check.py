@@ -1,8 +1,8 @@
-"""Whether a table holds what its declaration says: how much of it would count in a session, column by column.
+"""A check of a table against its declaration: how much of each column would count in a session.
 
-For the curator alone, in a terminal.  What a session refuses to tell an analyst, since it follows from the rows, such
-as that no row has any of the declared categories, the curator has to know before the first question: every answer
-about such a column would be zero with a narrow interval.
+For the curator alone, in a terminal.  A session cannot disclose to an analyst what follows from the rows, for example
+that no row has any of the declared categories.  The curator has to know this before the first query: every answer about
+such a column would be zero with a narrow interval.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from dpnb.ledger import MEMORY
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
 
-FROM_ROWS = "what it shows is computed from the rows, and a notebook would keep it for the analyst"
+FROM_ROWS = "its output is computed from the rows, and would be saved in a notebook that the analyst can read"
 
 
 @dataclass(frozen=True, repr=False)
 class CheckedColumn:
-    """One declared column.  For the curator alone, like all of a check.
+    """One declared column.  For the curator alone, like the whole check.
 
     Parameters
     ----------
     name : str
+        Name of the column.
     column : ColumnType
-    tally : Tally or None
-        None if the table does not have exactly one column of this name.
+        The declared type.
+    tally : ColumnSummary or None
+        What its values count as; None if the table does not have exactly one column of this name.
     """
 
     name: str
@@ -54,12 +56,15 @@ class CheckedTable:
     Parameters
     ----------
     name : str
-        Empty for the only one.
+        Name of the table; empty for a single table.
     file : str
+        Path of its file.
     unit : PrivacyUnit
-    units : UnitTally or None
-        None if a table does not have exactly one column for the privacy unit.
+        The declared privacy unit and its limits.
+    units : UnitSummary or None
+        Its units; None if a table does not have exactly one column for the privacy unit.
     columns : tuple of CheckedColumn
+        The declared columns.
     """
 
     name: str
@@ -71,14 +76,16 @@ class CheckedTable:
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """What a check found.  For the curator alone: it has no repr.
+    """The result of a check.  For the curator alone: it has no repr.
 
     Parameters
     ----------
     declaration : str
-        The path of the file.
+        Path of the declaration file.
     tables : tuple of CheckedTable
-    advice : tuple of Advice
+        The tables.
+    advice : tuple of CheckAdvice
+        What to fix or to know.
     """
 
     declaration: str
@@ -104,9 +111,9 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     Raises
     ------
     CheckError
-        This is a notebook's kernel.
+        If the process is a notebook kernel.
     SchemaError, InvalidValueError
-        The declaration breaks a rule, or a table's file is missing or cannot be read.
+        If the declaration is invalid, or a table's file is missing or cannot be read.
     """
     refuse_in_kernel("check", FROM_ROWS, CheckError)
     stated = read_declaration(declaration, Session)
@@ -116,28 +123,28 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
     whole = {name: _once(frame) for name, frame in frames.items()}
     units = _units(frames, whole, declared)
-    made = []
+    checked = []
     for name, frame in frames.items():
         at, unit = ("schema", name) if name else ("schema",), declared.units[name]
         columns = []
         for column, kind in declared.schemas[name].items():
             place = stated.locate(*at, column)
-            found = summarize_column(frame, column, kind) if column in whole[name] else None
-            columns.append(CheckedColumn(column, kind, found))
-            if found is None:
+            summary = summarize_column(frame, column, kind) if column in whole[name] else None
+            columns.append(CheckedColumn(column, kind, summary))
+            if summary is None:
                 advice.append(about_absent(place, column, [*frame.columns]))
             else:
-                advice += about_column(place, frame, column, kind, found)
+                advice += about_column(place, frame, column, kind, summary)
         if unit.column is not None and unit.column not in whole[name]:
             advice.append(about_absent(stated.locate("privacy_unit"), unit.column, [*frame.columns]))
-        made.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
+        checked.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
         if name in units:
             advice += about_units(stated, name, unit, units[name])
-    return Check(stated.path, tuple(made), tuple(advice))
+    return Check(stated.path, tuple(checked), tuple(advice))
 
 
 def _declared(stated: Declaration) -> tuple[PrivateTables, list[str]]:
-    """What a session makes of the declaration, found by making one on tables without rows; and its warnings."""
+    """The tables of a session with this declaration, created on tables without rows; and its warnings."""
     arguments = stated.arguments()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -162,17 +169,17 @@ def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:
 
 
 def _once(frame: Any) -> set[str]:
-    """Names that exactly one column of a table has."""
+    """The column names that occur exactly once in a table."""
     names = [name for name in frame.columns if isinstance(name, str)]
     return {name for name in names if names.count(name) == 1}
 
 
 def _units(frames: Mapping[str, Any], whole: Mapping[str, set[str]], declared: PrivateTables) -> dict[str, UnitSummary]:
-    """Whose the rows are, in tables that have the declared columns."""
-    there = {
+    """The units of the tables that have their declared columns."""
+    present = {
         name: {column: kind for column, kind in schema.items() if column in whole[name]}
         for name, schema in declared.schemas.items()
         if declared.units[name].column in (None, *whole[name])
     }
-    schemas = {name: schema for name, schema in there.items() if schema}
+    schemas = {name: schema for name, schema in present.items() if schema}
     return summarize_units({name: frames[name] for name in schemas}, schemas, declared.units) if schemas else {}

@@ -1,4 +1,4 @@
-"""What a curator should do about a column that does not hold what is declared of it."""
+"""What a curator should do about a column that does not match its declaration."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ from dpnb.errors import SchemaError
 from dpnb.session.declaration import Declaration
 
 MANY = Fraction(1, 20)
-"""Share of values that do not count above which the advice is to fix them, not only to know of them."""
+"""If more than this share of the values does not count, the advice is to fix them, otherwise only to know of them."""
 
 MANY_OUTSIDE = Fraction(1, 5)
-"""The same for values outside the bounds; some are often intended, since narrow bounds make answers less noisy."""
+"""The same for values outside the bounds, which are often intended: narrow bounds make answers less noisy."""
 
 TRUTH = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "t": True, "f": False}
 """Words for truth values, in lower case."""
 
 WRITTEN = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"))
-"""How truth values are written as texts; capitalized and in upper case too."""
+"""How truth values are written as texts; also capitalized and in upper case."""
 
 
 @dataclass(frozen=True, repr=False)
 class CheckAdvice:
-    """One thing to fix, or to know.  For the curator alone.
+    """One thing to fix or to know.  For the curator alone.
 
     Parameters
     ----------
     place : str
         File and line of the declaration.
     text : str
+        The advice.
     to_fix : bool
-        Whether something should be fixed; False for what is only good to know.
+        Whether something should be fixed; False for information only.
     """
 
     place: str
@@ -48,20 +49,20 @@ class CheckAdvice:
 
 
 def about_absent(place: str, name: str, columns: Sequence[object]) -> CheckAdvice:
-    """A column that is declared and not there, or there more than once."""
+    """Advice about a declared column that is missing from the table, or occurs more than once."""
     if list(columns).count(name) > 1:
         return CheckAdvice(place, f"column {name!r}: is in the table more than once; rename the others", to_fix=True)
     names = {one.strip().casefold(): one for one in columns if isinstance(one, str)}
     near = get_close_matches(name.strip().casefold(), names, 1)
-    hint = f"; did you mean {names[near[0]]!r}? Write it as the table does" if near else "; correct the name"
-    return CheckAdvice(place, f"column {name!r}: is declared and not in the table{hint}", to_fix=True)
+    hint = f"; did you mean {names[near[0]]!r}? Spell it as in the table" if near else "; correct the name"
+    return CheckAdvice(place, f"column {name!r}: is declared but not in the table{hint}", to_fix=True)
 
 
 def about_column(place: str, frame: Any, name: str, column: ColumnType, found: ColumnSummary) -> list[CheckAdvice]:
-    """A column that is there."""
+    """Advice about a column that is in the table."""
     if not found.present:
-        said = "the table has no rows" if not found.rows else f"all of its {found.rows:,} values are missing"
-        return [CheckAdvice(place, f"column {name!r}: {said}; is it the right file?", to_fix=True)]
+        problem = "the table has no rows" if not found.rows else f"all of its {found.rows:,} values are missing"
+        return [CheckAdvice(place, f"column {name!r}: {problem}; is it the right file?", to_fix=True)]
     if isinstance(column, Categories):
         advice = _categories(frame, name, column, found)
     else:
@@ -70,20 +71,19 @@ def about_column(place: str, frame: Any, name: str, column: ColumnType, found: C
 
 
 def about_units(stated: Declaration, name: str, unit: PrivacyUnit, found: UnitSummary) -> list[CheckAdvice]:
-    """Rows that do not count because of whose they are."""
+    """Advice about rows that do not count because of their unit."""
     of = f" of table {name!r}" if name else ""
     advice = []
     if found.rows_without_unit:
         text = (
             f"privacy_unit {unit.column!r}: is missing in {_share(found.rows_without_unit, found.rows)} rows{of}, "
-            "which do not "
-            "count; fill it in, or remove these rows"
+            "which do not count; fill it in, or remove these rows"
         )
         advice.append(CheckAdvice(stated.locate("privacy_unit"), text, found.rows_without_unit > MANY * found.rows))
     if found.beyond:
         text = (
-            f"max_rows_per_unit: {_share(found.beyond, found.rows)} rows{of} are beyond {unit.max_rows:,} per unit and "
-            "do not count; a larger limit counts more of them and makes every answer noisier"
+            f"max_rows_per_unit: {_share(found.beyond, found.rows)} rows{of} exceed {unit.max_rows:,} per unit and do "
+            "not count; a larger limit counts more of them and makes every answer noisier"
         )
         advice.append(CheckAdvice(stated.locate("max_rows_per_unit", name), text, to_fix=False))
     return advice
@@ -93,14 +93,14 @@ def _unusable(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]
     if not found.unusable:
         return []
     what = {Bounded: "finite numbers", Dates: "dates"}.get(type(column), "texts")
-    said = f"{_share(found.unusable, found.present)} values are not {what} and do not count: {_examples(found)}"
+    problem = f"{_share(found.unusable, found.present)} values are not {what} and do not count: {_examples(found)}"
     if isinstance(column, Dates) and found.kind == "texts":
         fix = "write them as 1974-11-01 or 1974-11-01T08:30, for example with pandas.to_datetime(column, format=...)"
     elif found.kind is not None and not found.counts and not matches(column, found.kind):
         fix = remedy(column, found.kind)
     else:
-        fix = f"make them {what} in the table, or leave them missing"
-    return [(f"{said}; {fix}", found.unusable > MANY * found.present)]
+        fix = f"convert them to {what} in the table, or leave them missing"
+    return [(f"{problem}; {fix}", found.unusable > MANY * found.present)]
 
 
 def _outside(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]:
@@ -118,7 +118,7 @@ def _outside(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]
 
 
 def describe_bounds_of_column(column: Bounded | Dates) -> str:
-    """The bounds; a last day as the day that it is."""
+    """The bounds in words; an upper bound at the end of a day is written as that day."""
     if isinstance(column, Bounded):
         return f"{column.low:g} to {column.high:g}"
     return f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
@@ -129,8 +129,8 @@ def _as_text(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]
         return []
     return [
         (
-            "its numbers are written as texts; they count, but a session refuses them where the container declares "
-            "texts (Parquet, polars, DuckDB, Spark); make them numbers in the table",
+            "its numbers are written as texts; they count, but a session refuses them if the container declares texts "
+            "(Parquet, polars, DuckDB, Spark); convert them to numbers in the table",
             False,
         )
     ]
@@ -140,25 +140,25 @@ def _as_text(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]
 
 
 def _categories(frame: Any, name: str, column: Categories, found: ColumnSummary) -> list[tuple[str, bool]]:
-    said = []
+    advice = []
     if found.unusable:
         undeclared = f"{_share(found.unusable, found.present)} values match none of the categories: {_examples(found)}"
         other = _better(frame, name, column, found)
         fix = other or _hint(column, found)
-        said.append((f"{undeclared}; {fix}", other is not None or found.unusable > MANY * found.present))
+        advice.append((f"{undeclared}; {fix}", other is not None or found.unusable > MANY * found.present))
     if found.absent and found.counts:
         missing = ", ".join(map(_toml, found.absent[:SHOWN])) + (", ..." if len(found.absent) > SHOWN else "")
-        said.append((f"no row has {missing}; check the spelling, unless that is expected", False))
-    return said
+        advice.append((f"no row has {missing}; check the spelling, unless that is expected", False))
+    return advice
 
 
 def _better(frame: Any, name: str, column: Categories, found: ColumnSummary) -> str | None:
-    """The same categories as values of another type, if more values would then count."""
+    """Advice to declare the categories as values of another type, if more values would then count."""
     best, fix = found.counts, None
     for words, keys in _as_other_types(column.values):
         try:
             count = values_that_count(frame, name, Categories(keys))
-        except SchemaError:  # two become one, or a text is a number that is no category
+        except SchemaError:  # two categories become equal, or a number cannot be a category
             continue
         if count > best:
             listed = ", ".join(map(_toml, keys[:SHOWN])) + (", ..." if len(keys) > SHOWN else "")
@@ -169,35 +169,35 @@ def _better(frame: Any, name: str, column: Categories, found: ColumnSummary) -> 
 
 def _as_other_types(keys: Sequence[Key]) -> list[tuple[StorageType, tuple[Key, ...]]]:
     """The categories as values of each type that they could have."""
-    made: list[tuple[StorageType, tuple[Key, ...]]] = [
+    choices: list[tuple[StorageType, tuple[Key, ...]]] = [
         ("texts", tuple(map(str, keys))),
         ("texts", tuple(f"{key:.1f}" if isinstance(key, int) else str(key) for key in keys)),
     ]
     if all(key in (0, 1) for key in keys):
         for pair in WRITTEN:
             for write in (str, str.capitalize, str.upper):
-                made.append(("texts", tuple(write(pair[key == 0]) for key in keys)))
+                choices.append(("texts", tuple(write(pair[key == 0]) for key in keys)))
     texts = [str(key).strip().casefold() for key in keys]
     if all(text in TRUTH for text in texts):
-        made.append(("truth values", tuple(TRUTH[text] for text in texts)))
+        choices.append(("truth values", tuple(TRUTH[text] for text in texts)))
     try:
         numbers = [float(text) for text in texts]
-        made.append(("numbers", tuple(int(number) if number.is_integer() else number for number in numbers)))
+        choices.append(("numbers", tuple(int(number) if number.is_integer() else number for number in numbers)))
     except ValueError:
         pass
-    return made
+    return choices
 
 
 def _hint(column: Categories, found: ColumnSummary) -> str:
-    """What to do about values that match no category as any type."""
+    """What to do about values that match no category under any type."""
     declared = {str(key).strip().casefold(): key for key in column.values}
     for text, _ in found.examples:
         near = get_close_matches(text.strip("'\"").strip().casefold(), declared, 1, 0.8)
         if near:
-            return f"{text} is not {_toml(declared[near[0]])}: write them alike"
+            return f"{text} is not {_toml(declared[near[0]])}: use one spelling"
     if found.kind is not None and not found.counts and not matches(column, found.kind):
         return remedy(column, found.kind)
-    return "declare them too if they are publicly known to occur, or leave them undeclared on purpose"
+    return "declare them if they are publicly known to occur; otherwise leave them undeclared"
 
 
 def _toml(key: Key) -> str:

@@ -19,27 +19,27 @@ ALONE = (
     "notebooks, logs and shared folders."
 )
 PUBLIC = (
-    "Bounds and categories are public: correct mistakes, but do not fit them to these figures, which no budget pays "
-    "for."
+    "Bounds and categories are public: correct mistakes, but do not fit them to these figures, which are not charged "
+    "to any budget."
 )
 
 HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
 
 
-def check_text(made: Check) -> str:
+def check_text(check: Check) -> str:
     """The whole check; characters from the table or the file that would move a terminal's cursor are escaped."""
-    lines = [*_wrapped(f"Check of {made.declaration}"), *_wrapped(ALONE), ""]
-    for table in made.tables:
+    lines = [*_wrapped(f"Check of {check.declaration}"), *_wrapped(ALONE), ""]
+    for table in check.tables:
         lines += [*_table(table), ""]
     for title, to_fix in (("To fix", True), ("To know", False)):
-        chosen = [one for one in made.advice if one.to_fix is to_fix]
+        chosen = [one for one in check.advice if one.to_fix is to_fix]
         if chosen:
             lines += [
                 f"{title}:",
                 *(line for one in chosen for line in _wrapped(f"{one.place}: {one.text}", "- ", "  ")),
                 "",
             ]
-    end = "Nothing has to be fixed." if made.fine else PUBLIC
+    end = "Nothing has to be fixed." if check.fine else PUBLIC
     return "\n".join([*lines, *_wrapped(end), *_wrapped(ALONE)])
 
 
@@ -49,18 +49,18 @@ def _table(table: CheckedTable) -> list[str]:
 
 
 def _units(table: CheckedTable) -> str:
-    found, column = table.units, table.unit.column
-    if found is None:
-        return "its rows cannot be told apart by unit"
-    rows = f"{found.rows:,} rows"
+    summary, column = table.units, table.unit.column
+    if summary is None:
+        return "the units of its rows cannot be identified"
+    rows = f"{summary.rows:,} rows"
     if column is None:
         return f"{rows}, each of them a unit"
-    said = f"{rows} of {found.units:,} units ({column}); {found.rows_without_unit:,} rows without a unit"
+    text = f"{rows} of {summary.units:,} units ({column}); {summary.rows_without_unit:,} rows without a unit"
     if table.unit.max_rows is not None:
-        said += f", {found.beyond:,} beyond {table.unit.max_rows:,} rows per unit"
+        text += f", {summary.beyond:,} beyond {table.unit.max_rows:,} rows per unit"
     if table.unit.contribution_bounds != ContributionBounds():
-        said += "; what its other limits leave out depends on the question and is not counted here"
-    return said
+        text += "; what its other limits exclude depends on the query and is not counted here"
+    return text
 
 
 def _columns(columns: Sequence[CheckedColumn]) -> list[str]:
@@ -68,10 +68,10 @@ def _columns(columns: Sequence[CheckedColumn]) -> list[str]:
 
 
 def _column(column: CheckedColumn) -> tuple[str, ...]:
-    found = column.tally
-    if found is None:
+    tally = column.tally
+    if tally is None:
         return (column.name, _declared(column.column), *("-",) * 5)
-    figures = found.counts, found.outside - found.dropped, found.dropped, found.missing, found.unusable
+    figures = tally.counts, tally.outside - tally.dropped, tally.dropped, tally.missing, tally.unusable
     return (column.name, _declared(column.column), *(f"{figure:,}" for figure in figures))
 
 

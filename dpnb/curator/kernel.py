@@ -1,8 +1,8 @@
-"""Whether this process belongs to a notebook: what one person may see is not to be shown where an analyst works.
+"""Detect whether this process belongs to a notebook, where a curator's output must not be shown.
 
-It keeps a curator from a mistake, such as ``!python -m dpnb statement`` in a cell, whose output would stay in the
-notebook.  It does not keep out somebody who means to get round it: who can read the table and the ledger can work out
-what this shows.  Against them only the files' permissions help.
+This protects a curator against mistakes, such as ``!python -m dpnb statement`` in a cell, whose output would stay in
+the notebook.  It does not protect against somebody who circumvents it: anyone who can read the table and the ledger can
+compute what the commands show.  Only the files' permissions prevent that.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from pathlib import Path
 from dpnb.errors import DpnbError
 
 VARIABLES = ("JPY_PARENT_PID", "JPY_SESSION_NAME")
-"""Jupyter gives them to its kernels, and what a kernel starts inherits them."""
+"""Environment variables that Jupyter sets for its kernels, and that their child processes inherit."""
 
 LAUNCHERS = {"ipykernel", "ipykernel_launcher", "colab_kernel_launcher"}
 CONNECTION = re.compile(r"kernel-[0-9a-f-]+\.json")
-"""The file that a kernel of any language is told to read."""
+"""Name of the connection file that is passed to a kernel of any language."""
 
 PROCESSES = Path("/proc")
 MOST_ANCESTORS = 100
 
 
 def kernel_around() -> str | None:
-    """By what this process is known to be a notebook's kernel, or to be started from one, in words; None if by nothing.
+    """The evidence, in words, that this process is a notebook kernel or was started from one; None if there is none.
 
-    A machine without ``/proc`` does not tell whose child a process is; there the variables have to do.
+    Without ``/proc`` the parent processes are unknown, and only the environment variables are checked.
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if any(cls.__name__ == "ZMQInteractiveShell" for cls in type(shell).__mro__):
@@ -47,27 +47,27 @@ def kernel_around() -> str | None:
 
 
 def refuse_in_kernel(command: str, why: str, error: type[DpnbError]) -> None:
-    """Refuse a curator's command where an analyst works.
+    """Refuse a curator's command in a notebook.
 
     Parameters
     ----------
     command : str
-        Of ``python -m dpnb``.
+        Name of the command of ``python -m dpnb``.
     why : str
-        Why a notebook must not show it.
+        Why a notebook must not show its output.
     error : type
         The error to raise.
 
     Raises
     ------
     DpnbError
-        Of that type.
+        If the process belongs to a notebook; of the type `error`.
     """
     around = kernel_around()
     if around is not None:
         raise error(
-            f"{command}: must be run outside notebooks, because {why}; {around}; open a terminal of the curator's own, "
-            f"outside Jupyter, and run python -m dpnb {command} there"
+            f"{command}: must be run outside notebooks, because {why}; {around}; run python -m dpnb {command} in the "
+            "curator's own terminal, outside Jupyter"
         )
 
 
@@ -84,7 +84,7 @@ def _arguments(process: int) -> list[str]:
 
 
 def _parent(process: int) -> int:
-    """0 where nobody can tell."""
+    """Id of the parent process; 0 if it is unknown."""
     try:
         lines = (PROCESSES / str(process) / "status").read_text(encoding="utf-8", errors="replace").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))

@@ -1,8 +1,8 @@
-"""A person's own statement: what they have paid for each question of a ledger, where each has a budget of their own.
+"""A person's statement: what one privacy unit has been charged for each query of a ledger, under individual accounting.
 
 For that person alone.  What one unit has spent follows from its rows, so showing it to an analyst would be a release
-that nobody has paid for; whoever serves several persons shows each only theirs.  The curator makes it outside any
-session, from the table and the ledger alone, which is read and never written.
+that is not charged; a service for several persons shows each of them only their own.  The curator makes it outside any
+session, from the table and the ledger alone; the ledger is read and never written.
 """
 
 from __future__ import annotations
@@ -28,32 +28,34 @@ from dpnb.curator.unit_name import UnitType, names_unit
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
 
-ALONE = "what it shows is for one person alone, and a notebook would keep it for the analyst"
+ALONE = "its output is for one person alone, and would be saved in a notebook that the analyst can read"
 
 FIRST_VERSION = "1"
-"""Of a table, unless the curator says otherwise."""
+"""The default version of a table."""
 
 
 @dataclass(frozen=True, repr=False)
 class StatementEntry:
-    """One question of the ledger.  For one person alone, like all of the statement.
+    """One query of the ledger.  For one person alone, like the whole statement.
 
     Parameters
     ----------
     id : int
-        Of the ledger's row.
+        Id of the row of the ledger.
     time, question : str
+        When the query was charged, and the query in words.
     version : str
-        Of the table that was asked.
+        Version of the table that the query used.
     asked : Fraction
-        What taking part in full would have cost, as mu squared, rounded up; 0 where it cannot be known or is nothing.
+        What taking part in full would have cost, as mu squared, rounded up; 0 if it is unknown or nothing.
     paid : Fraction
-        What was counted, as mu squared, rounded up; so it may be above `asked` in the last digits.
-    took : Took
+        What was charged, as mu squared, rounded up; so it may exceed `asked` in the last digits.
+    took : Participation
+        How the unit took part.
     answered : bool
-        Whether there is an answer; what was charged stays charged without one.
+        Whether there is an answer; a charge without an answer still counts.
     delta : Fraction
-        What everybody was charged alike, for looking for groups.
+        The delta that every unit was charged for discovering groups.
     """
 
     id: int
@@ -69,21 +71,24 @@ class StatementEntry:
 
 @dataclass(frozen=True, repr=False)
 class Statement:
-    """What one unit has paid.  For that person alone: it has no repr.
+    """What one unit has been charged.  For that person alone: it has no repr.
 
     Parameters
     ----------
     who : str
         The unit, as the table names it.
     ledger, version : str
-        From which file, and of which version of the table.
-    metadata : Pledge
-    account : Account
-        Of everybody: how the public worst case stands.
+        Path of the ledger, and version of the table.
+    metadata : LedgerMetadata
+        What the ledger was created for.
+    account : Accountant
+        The session's accountant, which has the public worst case.
     on_exhausted : str
+        What happens to a unit that cannot pay.
     budget : Fraction
-        Of each unit, as mu squared.
-    lines : tuple of Line
+        The budget of each unit, as mu squared.
+    lines : tuple of StatementEntry
+        The queries, in the order of the ledger.
     """
 
     who: str
@@ -97,18 +102,18 @@ class Statement:
 
     @property
     def spent(self) -> Fraction:
-        """All that was charged, as mu squared, rounded up."""
+        """The total charge, as mu squared, rounded up."""
         return sum((line.paid for line in self.lines), Fraction(0))
 
     @property
     def excluded_since(self) -> int | None:
-        """The question since which the person is out for good, under ``"drop"``."""
-        out = (line.id for line in self.lines if line.took == "left out")
-        return next(out, None) if self.on_exhausted == "drop" else None
+        """The query since which the unit is permanently excluded, under ``"drop"``; None if it is not."""
+        excluded = (line.id for line in self.lines if line.took == "left out")
+        return next(excluded, None) if self.on_exhausted == "drop" else None
 
     @property
     def left(self) -> Fraction:
-        """What can still be charged, as mu squared; nothing for whoever is out for good."""
+        """What can still be charged, as mu squared; 0 for a unit that is permanently excluded."""
         return Fraction(0) if self.excluded_since is not None else max(self.budget - self.spent, Fraction(0))
 
 
@@ -120,66 +125,64 @@ def statement(
     version: str | None = None,
     unit_type: UnitType | None = None,
 ) -> Statement:
-    """Work out what one unit has paid; nothing is charged and nothing is written.
+    """Compute what one unit has been charged; nothing is charged and nothing is written.
 
     Parameters
     ----------
     ledger : str
         Path of the session's ledger.
     tables : sequence of str
-        ``FILE``, or ``NAME=FILE`` for each of several tables; the rows, and the types of the values, that the session
-        was given.
+        ``FILE``, or ``NAME=FILE`` for each of several tables, with the same rows and types of values as the session's
+        table.
     unit : str
-        What names the person in the privacy unit's column; where each row is a unit, its place in the file, from 0.
+        The unit's value in the privacy unit's column; if each row is a unit, the row number in the file, from 0.
     version : str, optional
-        Of the table in the file; needed where the ledger names several.
+        Version of the table in the file; required if the ledger has several.
     unit_type : str, optional
-        ``"text"``, ``"number"`` or ``"time"``, where `unit` could be several.
+        ``"text"``, ``"number"`` or ``"time"``, if the type of `unit` is ambiguous.
 
     Raises
     ------
     StatementError
-        This is a notebook's kernel; the ledger charges everybody alike; the unit is not in the table, or could be one
-        of several; or the version has to be said.
+        If the process is a notebook kernel, the ledger has worst-case accounting, the unit is not in the table or is
+        ambiguous, or the version is required.
     SchemaError
-        A table's file is missing, cannot be read, or lacks a column.
+        If a table's file is missing, cannot be read, or lacks a column.
     LedgerError
-        The ledger is missing, cannot be read, or was altered.
+        If the ledger is missing, cannot be read, or was altered.
     """
     refuse_in_kernel("statement", ALONE, StatementError)
     copied = Ledger.read_only_copy(ledger)
     try:
-        stored = copied.metadata
-        pledge = LedgerMetadata.from_dict(stored, copied.path)
-        if pledge.on_exhausted is None:
+        metadata = LedgerMetadata.from_dict(copied.metadata, copied.path)
+        tables_, mode = metadata.tables, metadata.on_exhausted
+        if mode is None:
             raise StatementError(
-                f"statement: is for a session with accounting='individual', and the ledger {copied.path!r} is of one "
-                "with accounting='worst-case', which charges everybody alike; session.log() shows what, to anybody"
+                f"statement: requires the ledger of a session with accounting='individual'; {copied.path!r} has "
+                "accounting='worst-case', which charges every unit the same; session.log() shows the charges"
             )
         account = Accountant.from_ledger(copied)
         version = _version(version, copied.charges())
-        frames = read_tables(files_of(tables, pledge.tables.schemas, "--table"), "--table")
-        pledge.tables.read(UnreadTables(frames))
-        number = _number(unit, unit_type, frames, pledge.tables)
-        paid = IndividualAccounting(pledge.tables, account, version, pledge.on_exhausted).paid_by(number)
+        frames = read_tables(files_of(tables, tables_.schemas, "--table"), "--table")
+        tables_.read(UnreadTables(frames))
+        number = _number(unit, unit_type, frames, tables_)
+        paid = IndividualAccounting(tables_, account, version, mode).paid_by(number)
         budget = account.promise.initial_filter.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
         lines = tuple(map(_line, paid))
-        return Statement(
-            _who(unit, pledge.tables), copied.path, version, pledge, account, pledge.on_exhausted, budget, lines
-        )
+        return Statement(_who(unit, tables_), copied.path, version, metadata, account, mode, budget, lines)
     finally:
         copied.close()
 
 
-def _version(given: str | None, charges: list[Charge]) -> str:
-    """Of the table in the curator's file; one that the ledger does not name may be one that was never asked."""
+def _version(version: str | None, charges: list[Charge]) -> str:
+    """Version of the table in the file; the ledger may not contain it if that version was never queried."""
     versions = list(dict.fromkeys(charge.table_version for charge in charges))
-    if given is None and len(versions) > 1:
+    if version is None and len(versions) > 1:
         raise StatementError(
-            f"--version: needed, since the ledger has questions about the versions {', '.join(map(repr, versions))} of "
-            f"the table; say which one the file is, as in --version {versions[-1]}"
+            f"--version: required, since the ledger has queries of the versions {', '.join(map(repr, versions))} of "
+            f"the table; give the version of the file, for example --version {versions[-1]}"
         )
-    return given if given is not None else versions[0] if versions else FIRST_VERSION
+    return version if version is not None else versions[0] if versions else FIRST_VERSION
 
 
 def _number(unit: str, unit_type: UnitType | None, frames: Mapping[str, Any], tables: PrivateTables) -> int:
@@ -189,23 +192,23 @@ def _number(unit: str, unit_type: UnitType | None, frames: Mapping[str, Any], ta
         rows = len(frames[""])
         if not (unit.isascii() and unit.isdigit()) or int(unit) >= rows:
             raise StatementError(
-                f"--unit: must be the place of a row of the file, from 0 to {rows - 1}, for each row is a unit of its "
-                f"own; got {unit!r}"
+                f"--unit: must be a row number of the file, from 0 to {rows - 1}, since each row is a privacy unit; "
+                f"got {unit!r}"
             )
         return int(unit)
-    found = units_named(frames, tables.units, names_unit(unit, unit_type))
-    if not found:
+    matches = units_named(frames, tables.units, names_unit(unit, unit_type))
+    if not matches:
         meant = f" as a {unit_type}" if unit_type else ""
         raise StatementError(
-            f"--unit: must be in the column {column!r} of the table; {unit!r}{meant} is not; write it as the file "
-            "does, and check that it is the right file"
+            f"--unit: must be in the column {column!r} of the table; {unit!r}{meant} is not; spell it as in the file, "
+            "and check that it is the right file"
         )
-    if len(found) > 1:
+    if len(matches) > 1:
         raise StatementError(
-            f"--unit: must name one unit; {unit!r} is {len(found)} in the column {column!r}, of several types; add "
-            "--unit-type text, number or time"
+            f"--unit: must name one unit; {unit!r} matches {len(matches)} in the column {column!r}, of several types; "
+            "add --unit-type text, number or time"
         )
-    return found[0]
+    return matches[0]
 
 
 def _who(unit: str, tables: PrivateTables) -> str:
@@ -219,7 +222,7 @@ def _line(paid: UnitChargeRecord) -> StatementEntry:
         words = launch_text.of(charge)
     else:
         words = describe_plan(plan_of(charge), request_of(charge).view)
-    # What is counted for a unit is rounded up, maybe beyond the worst case: that is a bound too, and a rounder number.
+    # The charge of a unit is rounded up, possibly beyond the worst case, which is also a bound and a rounder number.
     worst = gdp_of(charge.loss)
     asked = Fraction(paid.full_cost) if worst is None else min(Fraction(paid.full_cost), worst.mu_squared)
     return StatementEntry(

@@ -1,4 +1,4 @@
-"""A person's own statement as plain text, for that person alone."""
+"""A person's statement as plain text, for that person alone."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from dpnb.session.snapshot import of_budget
 
 WIDTH = 100
 BEGIN = 14
-"""The column in which the texts of facts begin."""
+"""The text column in which facts begin."""
 
 TIME = len("2000-01-01T00:00:00")
 
 ROUNDING_TOLERANCE = Fraction(1, 10**10)
-"""Of the budget; what the rounding of sums leaves over."""
+"""A remainder below this fraction of the budget is due to rounding."""
 
 ALONE = "For this person alone: do not show it to the analyst."
 
 EXHAUSTED: dict[OnExhausted, str] = {
-    "skip": "Whoever cannot pay is left out of that question, and may take part in a cheaper one.",
-    "drop": "Whoever cannot pay is left out of that question and of all that follow.",
-    "clip": "Whoever cannot pay counts with as much as is left to pay with.",
+    "skip": "A unit that cannot pay for a query is excluded from it, and may take part in a cheaper one.",
+    "drop": "A unit that cannot pay for a query is excluded from it and from all later queries.",
+    "clip": "The contribution of a unit that cannot pay for a query is scaled down to what it can pay for.",
 }
 
 
 def statement_text(made: Statement) -> str:
     """The whole statement.
 
-    What analysts wrote, as in the names of groups, is shown without the characters that move a terminal's cursor.
+    In text written by analysts, such as names of groups, characters that move a terminal's cursor are escaped.
     """
     loud = [] if made.metadata.notice is None else [f"!!! {made.metadata.notice} !!!", ""]
     title = [f"Statement for {made.who}", ALONE, ""]
@@ -45,16 +45,16 @@ def statement_text(made: Statement) -> str:
 
 
 def _facts(made: Statement) -> list[tuple[str, str]]:
-    promise, whose = made.account.promise, made.metadata.tables.words
-    asked = {line.version for line in made.lines}
-    never = "" if made.version in asked or not asked else ", of which the ledger has no question"
+    promise, unit = made.account.promise, made.metadata.tables.words
+    versions = {line.version for line in made.lines}
+    never = "" if made.version in versions or not versions else ", of which the ledger has no query"
     return [
         ("session", f"{made.metadata.name}; {len(made.lines)} rows in the ledger {made.ledger}"),
         ("table", f"version {made.version!r}{never}"),
-        ("promise", describe_guarantee(promise, whose)),
+        ("guarantee", describe_guarantee(promise, unit)),
         (
             "accounting",
-            "Each has the whole budget for themselves and is charged for what a question could tell of them alone. "
+            "Each unit has the whole budget and is charged only for what a query could reveal about it. "
             + EXHAUSTED[made.on_exhausted],
         ),
         ("spent", _spent(made)),
@@ -68,8 +68,8 @@ def _spent(made: Statement) -> str:
     _, budget = _amount(made, made.budget, up=False)
     if made.spent > made.budget:
         return (
-            f"{name} {display_up(spent)}, more than the budget of {display_down(budget)}: {share}. Questions of other "
-            "versions of the table are counted at their worst here, since nobody knows this person's rows there."
+            f"{name} {display_up(spent)}, more than the budget of {display_down(budget)}: {share}. Queries of other "
+            "versions of the table are counted at the worst case, since this person's rows there are unknown."
         )
     if made.budget - made.spent <= ROUNDING_TOLERANCE * made.budget:
         return f"{name} {display_up(spent)}, all of it"
@@ -78,7 +78,7 @@ def _spent(made: Statement) -> str:
 
 def _left(made: Statement) -> str:
     if made.excluded_since is not None:
-        return f"nothing that can be used: out for good since question {made.excluded_since}"
+        return f"nothing that can be used: excluded permanently since query {made.excluded_since}"
     if made.left <= ROUNDING_TOLERANCE * made.budget:
         return "nothing"
     name, left = _amount(made, made.left, up=False)
@@ -86,7 +86,7 @@ def _left(made: Statement) -> str:
 
 
 def _amount(made: Statement, mu_squared: Fraction, *, up: bool) -> tuple[str, float]:
-    """A sum in the measure of the filter, with its name."""
+    """A total in the measure of the filter, with the name of the measure."""
     if made.account.promise.filter_name == "zcdp":
         return "rho", (decimal_up if up else decimal_down)(mu_squared / 2)
     return "mu", (decimal_sqrt_up if up else decimal_sqrt_down)(mu_squared)
@@ -94,8 +94,8 @@ def _amount(made: Statement, mu_squared: Fraction, *, up: bool) -> tuple[str, fl
 
 def _table(made: Statement) -> list[str]:
     if not made.lines:
-        return ["Nothing has been asked yet."]
-    head = ("no.", "time (UTC)", "in full", "charged", "share", "this person", "question")
+        return ["There are no queries yet."]
+    head = ("no.", "time (UTC)", "in full", "charged", "share", "this person", "query")
     rows = [
         (
             str(line.id),
@@ -119,23 +119,23 @@ def _became(line: StatementEntry, made: Statement) -> str:
     """How the person took part, in words."""
     words = {
         "in full": "took part",
-        "in part": "counted in part, with all that was left",
-        "left out": "left out: not enough left",
-        "untouched": "not touched",
+        "in part": "scaled down to the remaining budget",
+        "left out": "excluded: not enough left",
+        "untouched": "not affected",
         "worst case": f"charged the worst case of version {line.version!r}",
-        "free": "free for everybody",
+        "free": "free for every unit",
     }[line.took]
     if line.took == "left out" and made.excluded_since not in (None, line.id):
-        words = f"left out since question {made.excluded_since}"
+        words = f"excluded since query {made.excluded_since}"
     return words if line.answered else f"{words}; never answered"
 
 
 def _notes(made: Statement) -> list[str]:
     notes = [
-        "In full: what taking part in full would have cost this person; charged: what it did cost. Both are a mu, "
-        "rounded up; squares of mu add up, and so do the shares of the budget.",
-        "Right if the file is the table that the session was given, with values of the same types.",
+        "In full: the cost for this person of taking part in full; charged: the actual cost. Both are a mu, rounded "
+        "up; the squares of mu add up, and so do the shares of the budget.",
+        "Correct if the file is the table that the session was given, with values of the same types.",
     ]
     if any(line.delta for line in made.lines):
-        notes.append("Looking for groups also has a delta, which is charged to everybody alike and is not listed here.")
+        notes.append("Discovering groups also has a delta, which every unit is charged equally and is not listed here.")
     return [line for note in notes for line in textwrap.wrap(note, WIDTH)]

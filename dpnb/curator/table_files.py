@@ -1,4 +1,4 @@
-"""A table that a curator keeps in a file, where there is no session that was given it."""
+"""Read a curator's tables from files, outside any session."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ FORMATS = ".csv (also compressed, as .csv.gz) or .parquet"
 
 
 def read_tables(named: Mapping[str, str], argument: str) -> dict[str, Any]:
-    """Data frames by the names of their tables.
+    """Read data frames, by the names of their tables.
 
     Parameters
     ----------
     named : mapping of str to str
-        Path of each.
+        Path of each table's file.
     argument : str
-        Of the command line, for errors.
+        Name of the command-line argument, for errors.
 
     Raises
     ------
     SchemaError
-        A file is missing, of another kind, or cannot be read.
+        If a file is missing, has another format, or cannot be read.
     """
     return {name: _read(path, argument) for name, path in named.items()}
 
 
 def files_of(given: Sequence[str], schemas: Mapping[str, object], argument: str) -> dict[str, str]:
-    """Which file each of several declared tables is in: ``FILE`` for the only one, else ``NAME=FILE`` each.
+    """The file of each declared table, from arguments ``FILE`` for a single table, ``NAME=FILE`` for several.
 
     Raises
     ------
     SchemaError
-        A table has no file, or two, or a name is none of theirs.
+        If a table has no file or several, or a name is not that of a table.
     """
     if list(schemas) == [""]:
         if len(given) != 1:
@@ -60,27 +60,27 @@ def files_of(given: Sequence[str], schemas: Mapping[str, object], argument: str)
 def _read(path: str, argument: str) -> Any:
     file = Path(path)
     if not file.is_file():
-        raise SchemaError(f"{argument}: must be a file that is there; got {path!r}; give the path of the table's file")
+        raise SchemaError(f"{argument}: must be an existing file; got {path!r}; give the path of the table's file")
     kinds: dict[str, Callable[[Path], Any]] = {".parquet": _parquet, ".csv": _csv}
     kind = next((suffix for suffix in file.suffixes[-2:] if suffix.lower() in kinds), "")
     if not kind:
-        raise SchemaError(f"{argument}: must be a {FORMATS} file; got {path!r}; write the table to one")
+        raise SchemaError(f"{argument}: must be a {FORMATS} file; got {path!r}; convert the table to one")
     try:
         return kinds[kind.lower()](file)
     except ImportError:
         fault = ""
-    except Exception as error:  # noqa: BLE001  (libraries have many; what they say may quote rows)
+    except Exception as error:  # noqa: BLE001  (libraries raise many types; their messages may quote rows)
         fault = type(error).__name__
     if not fault:
         raise SchemaError(
-            f"{argument}: reading {path!r} needs a library for Parquet, and there is none; pip install pyarrow, or "
+            f"{argument}: reading {path!r} needs a library for Parquet, and none is installed; pip install pyarrow, or "
             "give a .csv file"
         )
-    raise SchemaError(f"{argument}: {path!r} must be a table that can be read; reading it gave {fault}; check the file")
+    raise SchemaError(f"{argument}: {path!r} must be a readable table; reading it raised {fault}; check the file")
 
 
 def _csv(file: Path) -> Any:
-    # Each column's type is decided by all of its values, and not by one chunk after the other.
+    # Infer each column's type from all of its values, not chunk by chunk.
     return pd.read_csv(file, low_memory=False)
 
 

@@ -1,8 +1,8 @@
 """What the rows of a table count as, in figures for its curator alone.
 
-The figures are computed from rows without noise: they are for the curator's own terminal and for nothing else.  What a
-value counts as is not decided here: as in a session, the modules of `dpnb._backends.memory.prepare` read and prepare
-values, and this module only counts the results.
+The figures are computed from rows without noise: they are for the curator's own terminal only.  What a value counts as
+is not decided here: as in a session, the modules of `dpnb._backends.memory.prepare` read and prepare values, and this
+module only counts the results.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MAX_EXAMPLES = 3
 """How many examples of values that do not count are kept, the most frequent ones."""
 
 SEEN = 1000
-"""How many values are examined for their kind, if all of them count."""
+"""How many values are examined for their type, if all of them count."""
 
-LONGEST = 40
-"""Characters of a value that are shown."""
+MAX_LENGTH = 40
+"""How many characters of a value are shown."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,20 +46,21 @@ class ColumnSummary:
     Parameters
     ----------
     rows : int
+        Rows of the table.
     counts : int
-        Values that count, those that are clamped included.
+        Values that count, including those that are clamped.
     below, above : int
-        Numbers or moments outside the bounds.
+        Numbers or times outside the bounds.
     dropped : int
-        Of these, the ones that do not count.
+        Values outside the bounds that do not count.
     missing : int
         Nulls, NaN and the like.
     unusable : int
-        Other values that do not count: not a number, date, text or declared category, as the column needs.
+        Other values that do not count: not a number, date, text or declared category, as the column requires.
     kind : str or None
-        The kind of most unusable values, or of most values if all of them count.
+        The type of most unusable values, or of most values if all of them count.
     examples : tuple of (str, int)
-        The most frequent unusable values as Python writes them, and how often they occur.
+        The most frequent unusable values as Python writes them, with their counts.
     absent : tuple
         Categories that no row has.
     """
@@ -82,17 +83,18 @@ class ColumnSummary:
 
     @property
     def outside(self) -> int:
-        """Numbers or moments outside the bounds."""
+        """Numbers or times outside the bounds."""
         return self.below + self.above
 
 
 @dataclass(frozen=True, repr=False)
 class UnitSummary:
-    """Whose the rows of one table are.  For the curator alone: it has no repr.
+    """The privacy units of one table.  For the curator alone: it has no repr.
 
     Parameters
     ----------
     rows : int
+        Rows of the table.
     units : int
         Units that have a row.
     rows_without_unit : int
@@ -116,12 +118,12 @@ def summarize_column(table: Any, name: str, column: ColumnType) -> ColumnSummary
         As `prepare_all`.
     """
     with isolated_numeric_settings():
-        prepared = prepare(table, {name: column}, PrivacyUnit())  # where each row is a unit they keep their order
+        prepared = prepare(table, {name: column}, PrivacyUnit())  # each row a unit, so that the order is kept
         values = columns_of(table, "", [name])[name]
         counts, missing = _counting(prepared, name), by_value(_missing, values)
         below, above = _outside(values, column)
         unusable = ~(counts | missing | below | above)
-        those = _some(values, np.flatnonzero(unusable) if unusable.any() else np.flatnonzero(~missing)[:SEEN])
+        examined = _some(values, np.flatnonzero(unusable) if unusable.any() else np.flatnonzero(~missing)[:SEEN])
         return ColumnSummary(
             rows=prepared.rows,
             counts=_number(counts),
@@ -130,14 +132,14 @@ def summarize_column(table: Any, name: str, column: ColumnType) -> ColumnSummary
             dropped=_number((below | above) & ~counts),
             missing=_number(missing),
             unusable=_number(unusable),
-            kind=_kind(those),
-            examples=_frequent(those) if unusable.any() else (),
+            kind=_kind(examined),
+            examples=_frequent(examined) if unusable.any() else (),
             absent=_absent(prepared, name, column),
         )
 
 
 def values_that_count(table: Any, name: str, column: Categories) -> int:
-    """How many values would count if these categories were declared.
+    """The number of values that would count if these categories were declared.
 
     Raises
     ------
@@ -150,15 +152,15 @@ def values_that_count(table: Any, name: str, column: Categories) -> int:
 def summarize_units(
     tables: Mapping[str, Any], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
 ) -> dict[str, UnitSummary]:
-    """Whose the rows of each table are.
+    """The privacy units of each table.
 
     Raises
     ------
     SchemaError, ExecutionError
         As `prepare_all`.
     """
-    anyone = {name: msgspec.structs.replace(unit, max_rows=None) for name, unit in units.items()}
-    known, kept = (prepare_all(tables, schemas, bound) for bound in (anyone, units))
+    unbounded = {name: msgspec.structs.replace(unit, max_rows=None) for name, unit in units.items()}
+    known, kept = (prepare_all(tables, schemas, bound) for bound in (unbounded, units))
     return {
         name: UnitSummary(
             rows=len(table),
@@ -195,12 +197,12 @@ def _outside(values: Values, column: ColumnType) -> tuple[RowIndices, RowIndices
 def _absent(table: PreparedTable, name: str, column: ColumnType) -> tuple[Any, ...]:
     if not isinstance(column, Categories):
         return ()
-    there = set(np.unique(table.codes[name]).tolist())
-    return tuple(key for place, key in enumerate(column.values) if place not in there)
+    codes = set(np.unique(table.codes[name]).tolist())
+    return tuple(key for code, key in enumerate(column.values) if code not in codes)
 
 
-def _some(values: Values, places: NDArray[np.intp]) -> list[Any]:
-    return [*(values.values[values.places[places]] if isinstance(values, DictionaryColumn) else values[places])]
+def _some(values: Values, indices: NDArray[np.intp]) -> list[Any]:
+    return [*(values.values[values.places[indices]] if isinstance(values, DictionaryColumn) else values[indices])]
 
 
 def _kind(values: list[Any]) -> StorageType | None:
@@ -234,6 +236,6 @@ def _frequent(values: list[Any]) -> tuple[tuple[str, int], ...]:
 def _written(value: Any) -> str:
     try:
         text = str(value) if isinstance(value, TIMES) else repr(plain(value))
-    except Exception:  # noqa: BLE001  (an odd object)
+    except Exception:  # noqa: BLE001  (the repr of an arbitrary object)
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}..."

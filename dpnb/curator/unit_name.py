@@ -1,6 +1,7 @@
-"""Which privacy unit is meant by what somebody types.
+"""The privacy unit that a typed name refers to.
 
-A unit is found by the values that tell units apart, never by the portable integer made of them: there -5 and 5 are one.
+A unit is found by its value in the privacy unit's column, never by the portable integer derived from the value, which
+is the same for -5 and 5.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 
 
 def names_unit(said: str, unit_type: UnitType | None = None) -> Callable[[Any], bool]:
-    """Says of a value, as `unit_names` gives it, whether it is what was typed.
+    """A predicate: whether a value of the privacy unit's column is the one that was typed.
 
     Parameters
     ----------
     said : str
-        A text is itself; a number, a date or a point in time may be meant too.
+        The typed name, which may be a text, a number, a date or a point in time.
     unit_type : str, optional
-        What it is, where it could be several.
+        The type, if it is ambiguous.
     """
     number = _number(said) if unit_type in (None, "number") else None
     moment = _moment(said) if unit_type in (None, "time") else None
@@ -42,7 +43,7 @@ def names_unit(said: str, unit_type: UnitType | None = None) -> Callable[[Any], 
                 return True
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             return not is_number and text is not None and str(value) == text
-        except Exception:  # noqa: BLE001  (an odd object: nobody can type it)
+        except Exception:  # noqa: BLE001  (an arbitrary object that cannot be typed)
             return False
 
     return named
@@ -52,7 +53,7 @@ def _number(said: str) -> int | float | None:
     if not NUMBER.fullmatch(said):
         return None
     number = Decimal(said)
-    # Large whole numbers are no doubles.
+    # Large integers are not representable as doubles.
     return int(number) if number == number.to_integral_value() else float(said)
 
 

@@ -1,12 +1,12 @@
-"""The ledger remembers: an SQLite file with one row for each request, written before a row of the table is read.
+"""The ledger: an SQLite file with one row for each request, written before any row of the private table is read.
 
-A row is *reserved* (charged, durable), then *released* (the noisy values are in it) or *failed* (still charged).  A
-crash leaves it reserved.  Nothing is shown before it is released here, so whoever repeats a request that was charged
-but never answered gets it answered under the same charge, and the first answer written is the only one ever shown.
+A row is *reserved* (charged, durable), then *released* (it contains the noisy values) or *failed* (still charged).  A
+crash leaves it reserved.  Nothing is shown before it is released in the ledger.  So repeating a request that was
+charged but never answered answers it under the same charge, and the first answer written is the only one ever shown.
 
-Launches of interactive mechanisms are rows too, and so is the end of one; their `node` says how the rows hang together.
+Launches and closes of interactive mechanisms are rows too; the column `node` connects rows to launches.
 
-It stores nothing computed from rows but released values.
+The ledger stores nothing computed from the private table except released values.
 """
 
 from __future__ import annotations

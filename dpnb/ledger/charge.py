@@ -1,6 +1,6 @@
-"""One row of the ledger: what it says, how it is stored, and the hash that chains it to the row before.
+"""One row of the ledger: its content, how it is stored, and the hash that chains it to the previous row.
 
-The chain notices an edited, inserted or missing row; it is not a seal against somebody who recomputes it.
+The chain detects an edited, inserted or missing row; it does not protect against somebody who recomputes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpnb.ledger.readable import refuse_unreadable
 from dpnb.mechanisms.measurement import Measurement
 
 KINDS = RELEASE, COMPARISON, LAUNCH, CLOSE, TABLE_FILES = "release", "comparison", "launch", "close", "table_files"
-"""What an event is."""
+"""Kinds of events."""
 
 RESERVED_COLUMNS = (
     *("id", "time", "kind", "request_key", "node", "actor", "request_id", "request_digest", "table_version"),
@@ -33,8 +33,8 @@ RESERVED_COLUMNS = (
 """Written with the charge and never changed."""
 
 RESERVED_FOR_LATER = ("actor", "request_id", "request_digest", "charged_mu_squared", "charged_epsilon")
-"""Always NULL so far: who asked and by which request, and what the filter is charged where that is not the loss.  A
-charge that is not read would be spent twice, so a value in one of them is refused."""
+"""Always NULL so far: who made the request, its id, and what the filter is charged if that is not the loss.  A charge
+that is not read would be spent twice, so a value in one of these columns is refused."""
 
 ENTRY_COLUMNS = f"id, kind, node, table_version, loss, COALESCE({', '.join(RESERVED_FOR_LATER)}), cell_id, details"
 
@@ -71,41 +71,41 @@ class Charge:
     id : int
         1, 2, ... in order.
     time : str
-        When it was reserved; UTC, ISO 8601.
+        Time of the reservation; UTC, ISO 8601.
     kind : str
         ``release``, ``comparison``, ``launch``, ``close`` or ``table_files``.
     request_key : str
         Identity of the request: table version, plan and arguments.
     node : str
-        In which session, sub-session, part or other mechanism it was asked: see :mod:`dpnb.ledger.node`.
+        The session, sub-session, part or other mechanism of the request: see :mod:`dpnb.ledger.node`.
     table_version : str
-        Of the table.
+        Version of the table.
     query_key : str
-        What is measured, equal for equal questions however they were written; of a launch its name.
+        What is measured, equal for equal queries however they were written; for a launch, its name.
     plan, arguments : str
-        What was asked, as it was written; JSON, or empty for a launch.
+        The query and the arguments of the request, as written; JSON, or empty for a launch.
     total_loss : GDP
-        How well the question is known with this answer: its total loss, earlier looks included.
+        Total loss of the query with this answer, including earlier observations.
     loss : Loss
-        What this row costs its branch; GDP for everything that is measured with Gaussian noise.
+        What this row costs its node; GDP for everything that is measured with Gaussian noise.
     sigma : float or None
-        Scale of the fresh noise, in grid units; None when nothing was measured.
+        Scale of the fresh noise, in grid units; None if nothing was measured.
     tau : float or None
-        Parameter of the confidence sequence, fixed by a question's first look.
+        Parameter of the confidence sequence, fixed by the query's first observation.
     observations : tuple of int
-        Ids of the rows whose measurements make the answer, this one included.
+        Ids of the rows whose measurements the answer combines, including this one.
     status : str
         ``reserved``, ``released`` or ``failed``.
     measurement : Measurement or None
         The released values.
     group_keys : tuple of tuple, or None
-        Keys of the released values, where the question was which there are.
+        Keys of the released values, for partition selection.
     cell_id : str or None
-        Id of the notebook cell that asked first; None outside a notebook.
+        Id of the notebook cell that first made the request; None outside a notebook.
     launch : mapping or None
-        What a launch, a close or a row of the table's files is about; None for a question.
+        Details of a launch, a close or a row about the table's files; None for a query.
     result : mapping or None
-        What was released, where it is no measurement.
+        What was released, if it is not a measurement.
     """
 
     id: int
@@ -131,20 +131,20 @@ class Charge:
 
     @property
     def gdp(self) -> GDP:
-        """The loss of what was measured with Gaussian noise.
+        """The loss of a measurement with Gaussian noise.
 
         Raises
         ------
         LedgerError
-            Another kind of loss.
+            If the row has another kind of loss.
         """
         if not isinstance(self.loss, GDP):
-            raise LedgerError(f"ledger: row {self.id} must hold the loss of Gaussian noise; got {self.loss!r}")
+            raise LedgerError(f"ledger: row {self.id} must have the loss of Gaussian noise; got {self.loss!r}")
         return self.loss
 
 
 class ChargeSummary(NamedTuple):
-    """What of a row counts for budgets, and never changes once it is written; see `Charge` for what each is."""
+    """The part of a row that counts for budgets and never changes once written; see `Charge` for the fields."""
 
     id: int
     kind: str
@@ -156,20 +156,20 @@ class ChargeSummary(NamedTuple):
 
 
 def entry_of(stored: tuple[Any, ...]) -> ChargeSummary:
-    """A row's entry, from its `ENTRY_COLUMNS`; equal parts of many rows are kept once.
+    """The summary of a row, from its `ENTRY_COLUMNS`; equal strings are interned.
 
     Raises
     ------
     LedgerError
-        A column does not hold what a ledger writes.
+        If a column contains something that a ledger does not write.
     """
-    number, kind, branch, version, loss, reserved, cell, details = stored
-    refuse_unknown(number, kind, branch, reserved)
+    number, kind, node, version, loss, reserved, cell, details = stored
+    refuse_unknown(number, kind, node, reserved)
     with refuse_unreadable(f"row {number}"):
         return ChargeSummary(
             number,
             intern(kind),
-            intern(branch),
+            intern(node),
             intern(version),
             _loss_of(loss),
             None if cell is None else intern(cell),
@@ -178,7 +178,7 @@ def entry_of(stored: tuple[Any, ...]) -> ChargeSummary:
 
 
 def row_values(values: tuple[Any, ...]) -> dict[str, Any] | None:
-    """A row's columns by name; None if one is not of the type that a ledger writes, which SQLite does not enforce."""
+    """A row's columns by name; None if one has not the type that a ledger writes, which SQLite does not enforce."""
     stored = dict(zip(COLUMNS, values, strict=True))
     if type(stored["id"]) is not int or {*map(type, _texts(values))} != {str}:
         return None
@@ -193,19 +193,20 @@ def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: s
     Parameters
     ----------
     number : int
-        Its id.
+        Id of the row.
     kind : str
+        Kind of the event.
     node : str
+        Node of the event.
     reserved : objects
-        What is in the columns `RESERVED_FOR_LATER`.
+        Values of the columns `RESERVED_FOR_LATER`.
     path : str
-        Of the file, for the error.
+        Path of the file, for the error.
 
     Raises
     ------
     LedgerError
-        It is of another kind, on a node whose losses nobody would count, or has a value in a column that is reserved
-        for later.
+        If the event has an unknown kind, a node whose losses would not be counted, or a value in a reserved column.
     """
     if kind not in KINDS:
         what = "another kind of event"
@@ -222,12 +223,12 @@ def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: s
 
 
 def charge_of(stored: Mapping[str, Any]) -> Charge:
-    """The row as it was meant, from its columns.
+    """The charge of a row, from its columns.
 
     Raises
     ------
     LedgerError
-        A column does not hold what a ledger writes.
+        If a column contains something that a ledger does not write.
     """
     with refuse_unreadable(f"row {stored['id']}"):
         content = None if stored["result"] is None else _mapping(stored["result"])
@@ -247,7 +248,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
-            observations=_looks(stored["observations"]),
+            observations=_observations(stored["observations"]),
             status=stored["status"],
             measurement=None if compared or content is None else Measurement.from_json(content),
             group_keys=None if keys is None else tuple(tuple(key) for key in keys),
@@ -267,15 +268,15 @@ def _target_of(text: str) -> GDP:
     return GDP.from_mu_squared(from_text(text))
 
 
-def _looks(text: str) -> tuple[int, ...]:
-    looks = json.loads(text)
-    if not all(type(look) is int and look > 0 for look in looks):
+def _observations(text: str) -> tuple[int, ...]:
+    ids = json.loads(text)
+    if not all(type(number) is int and number > 0 for number in ids):
         raise ValueError
-    return tuple(looks)
+    return tuple(ids)
 
 
 def _details(kind: str, details: str | None) -> dict[str, Any] | None:
-    """What an event is about; of a question it is the plan instead."""
+    """The details of an event; None for a query, which has a plan instead."""
     if (details is None) != (kind in (RELEASE, COMPARISON)):
         raise ValueError
     return None if details is None else _mapping(details)
@@ -297,10 +298,10 @@ def digest(content: object) -> str:
 
 
 def chained_hash(previous: str, stored: Mapping[str, Any]) -> str:
-    """Hash of what a charge fixed, over the hash of the row before."""
+    """Hash of the reserved columns, chained to the hash of the previous row."""
     return digest([previous, *_reserved(stored)])
 
 
 def result_hash(chained: str, status: str, result: str | None) -> str:
-    """Hash of what became of a charge."""
+    """Hash of the status and the result of a charge."""
     return digest([chained, status, result])

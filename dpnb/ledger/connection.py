@@ -1,4 +1,4 @@
-"""Connections to a file that somebody else may have written: no code in the file is run, and every statement ends."""
+"""Connections to an untrusted file: no code in the file is run, and every statement terminates."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ import sqlite3
 MEMORY = ":memory:"
 BUSY_SECONDS = 60.0
 STEPS_AT_ONCE = 100_000
-"""Steps of SQLite's virtual machine between two checks of how many there were; some milliseconds."""
+"""Steps of SQLite's virtual machine between two checks of the limit; some milliseconds."""
 
 LEAST_STEPS = 10**7
 """Steps that any statement may take; about a second."""
 
 STEPS_PER_BYTE = 1
-"""Further steps per byte of the file.  Reading a whole ledger takes a tenth of that."""
+"""Additional steps per byte of the file.  Reading a whole ledger takes a tenth of that."""
 
 
 class StepLimit:
-    """How much work one statement takes; bounded, since a damaged file can send SQLite round in circles.
+    """A limit on the work of one statement, since a damaged file can send SQLite into an endless loop.
 
-    Counting it also lets Python handle an interrupt, which SQLite then reports as one of its own errors.
+    Counting the steps also lets Python handle an interrupt, which SQLite then reports as one of its own errors.
 
     Parameters
     ----------
     path : str
-        Of the file.  There is no bound in memory, which holds only what this process wrote.
+        Path of the file.  There is no limit for a ledger in memory, which only this process writes.
     """
 
     def __init__(self, path: str) -> None:
         self._path, self._steps, self._limit = path, 0, LEAST_STEPS
 
     def begin(self) -> None:
-        """A new statement begins."""
+        """Start counting for a new statement."""
         self._steps, self._limit = 0, LEAST_STEPS
 
     @property
     def exceeded(self) -> bool:
-        """Whether the statement took more than any statement of dpnb takes."""
+        """Whether the statement took more steps than any statement of dpnb needs."""
         return self._path != MEMORY and self._steps > self._limit
 
     def __call__(self) -> bool:
-        """Count some more steps; return whether to stop."""
+        """Count the next steps; return whether to stop."""
         self._steps += STEPS_AT_ONCE
         if self.exceeded:
             try:
@@ -52,7 +52,7 @@ class StepLimit:
 
 
 def harden(connection: sqlite3.Connection, effort: StepLimit) -> sqlite3.Connection:
-    """Have a connection run no code from the file and notice damaged pages; nothing is read from the file yet."""
+    """Configure a connection to run no code from the file and to detect damaged pages; the file is not read yet."""
     connection.set_progress_handler(effort, STEPS_AT_ONCE)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")

@@ -1,4 +1,4 @@
-"""The list of charges, and what it was promised for."""
+"""The list of charges, and the guarantee that it was created for."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 
 FORMAT = 5
-"""1 to 4 were development versions'.  A change of what a plan makes of a unit's rows (which count, weights, steps)
-raises it too: under individual accounting what each unit has paid is worked out from the plans once more."""
+"""1 to 4 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
+too: under individual accounting what each unit has paid is recomputed from the plans."""
 TABLES = f"""
 CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parameters (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -39,22 +39,22 @@ class Ledger(NotCopyable):
     Parameters
     ----------
     path : str or path
-        The file; made if there is none.  ``":memory:"`` forgets everything with the process.
-    metadata : mapping of str to str
-        What was promised about which table; a file made for another promise is refused.
-    parameters : mapping of str to str
-        Figures that belong to a new file; an old one keeps its own.
+        The file, created if it does not exist.  ``":memory:"`` keeps the ledger in memory only.
+    promise : mapping of str to str
+        The metadata: table, privacy unit, budget and filter; a file created with other metadata is refused.
+    settings : mapping of str to str, optional
+        The parameters of a new file; an existing file keeps its own.
 
     Raises
     ------
     LedgerError
-        The file cannot be opened or written, is no ledger, was made for another promise, or was altered.
+        If the file cannot be opened or written, is not a ledger, was created with other metadata, or was altered.
     """
 
     _not_copied = "it is the record of a budget that is spent once; open the file again, which gives the same ledger"
 
     _followed: ChainHead | None
-    """How far the chain has been verified; None while the file is being made."""
+    """The last verified row of the chain; None while the file is being created."""
 
     def __init__(
         self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
@@ -72,25 +72,25 @@ class Ledger(NotCopyable):
 
     @classmethod
     def read_only_copy(cls, path: str | os.PathLike[str]) -> Ledger:
-        """A copy in memory of what a ledger holds now, whatever it was made for: to be read and never written.
+        """A read-only copy in memory of the current content of a ledger, with whatever metadata it has.
 
-        The file is left as it is.  What other kernels write from now on is not seen.
+        The file is not changed.  Later writes of other kernels are not visible in the copy.
 
         Parameters
         ----------
         path : str or path
-            Of a file that is there.
+            Path of an existing file.
 
         Raises
         ------
         LedgerError
-            The file is missing, empty or no ledger, cannot be read, or was altered.
+            If the file is missing, empty, unreadable, not a ledger, or was altered.
         """
         ledger = object.__new__(cls)
         ledger._use(SqliteFile(path, TABLES, FORMAT, copied=True))
         try:
             if ledger._file.is_new():
-                raise LedgerError(f"ledger {ledger.path!r}: must hold a promise, and is empty; give a session's ledger")
+                raise LedgerError(f"ledger {ledger.path!r}: must be a session's ledger; it is empty; give another path")
             ledger._followed = chain.chain_start(ledger.path, ledger.metadata, ledger.parameters)
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
@@ -101,10 +101,10 @@ class Ledger(NotCopyable):
 
     def _use(self, file: SqliteFile) -> None:
         self._file, self.path, self.lock = file, file.path, file.lock
-        self._entries: list[ChargeSummary] = []  # of rows 1, 2, ...; they are read once, whoever counts them
+        self._entries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
-        self._reserved: ChainHead | None = None  # the end of the chain once a transaction is committed
+        self._reserved: ChainHead | None = None  # the end of the chain once the transaction is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 
@@ -125,38 +125,39 @@ class Ledger(NotCopyable):
         for name in sorted({*stored, *promise}):
             if stored.get(name) != promise.get(name):
                 raise LedgerError(
-                    f"ledger {self.path!r}: was made for another {name}; it says {stored.get(name)}, the session says "
-                    f"{promise.get(name)}; a promise cannot change once it is made: give the {name} of the ledger, or "
-                    "this session a ledger= of its own (its budget is then spent in addition)"
+                    f"ledger {self.path!r}: was made for another {name}; it has {stored.get(name)}, the session has "
+                    f"{promise.get(name)}; the guarantee of a ledger cannot change: use the {name} of the ledger, or "
+                    "give this session another ledger= (its budget is then spent in addition)"
                 )
 
     def _verify(self) -> None:
-        """Verify the chain from the promise to the last row, as every transaction does."""
+        """Verify the chain from the metadata to the last row, as every transaction does."""
         with self.transaction():
-            self._file.touch()  # a file that cannot be written fails now, not at a charge
+            self._file.touch()  # so that a file that cannot be written fails now, not at a charge
 
     # --- reading -----------------------------------------------------------------------------------------------
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the file was made for."""
+        """The table, privacy unit, budget and filter that the file was created for."""
         return dict(self._file.run("SELECT key, value FROM metadata"))
 
     @property
     def parameters(self) -> dict[str, str]:
-        """Figures that were fixed when the file was made."""
+        """Numbers that were fixed when the file was created."""
         return dict(self._file.run("SELECT key, value FROM parameters"))
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         ((last,),) = self._file.run("SELECT id FROM head")
         return int(last)
 
     def summaries(self, after: int = 0) -> list[ChargeSummary]:
-        """What counts of the rows with a larger id than `after`, in order; only of such as are on disk.
+        """Summaries of the committed rows with an id larger than `after`, in order.
 
-        A row that is being written may yet be undone, and whoever has counted it would be ahead of the ledger for ever.
+        A row that is being written may still be rolled back, and a caller that had counted it would stay ahead of the
+        ledger.
         """
         with self.lock.checked():
             clause, arguments = self._written(len(self._entries))
@@ -165,24 +166,24 @@ class Ledger(NotCopyable):
             return self._entries[after:]
 
     def charges(self, after: int = 0) -> list[Charge]:
-        """Rows with a larger id than `after`, in order; only such as are on disk, as in `entries`."""
+        """The committed rows with an id larger than `after`, in order."""
         with self.lock.checked():
             clause, arguments = self._written(after)
             return self._select(clause, *arguments)
 
     def _written(self, after: int) -> tuple[str, tuple[int, ...]]:
-        """Which rows are on disk and have a larger id."""
+        """The SQL clause for committed rows with an id larger than `after`."""
         if self._unwritten is None:
             return "WHERE id > ? ORDER BY id", (after,)
         return "WHERE id > ? AND id < ? ORDER BY id", (after, self._unwritten)
 
     def by_request_key(self, key: str) -> Charge | None:
-        """The row of a request, if it was ever made."""
-        found = self._select("WHERE request_key = ?", key)
-        return found[0] if found else None
+        """The row of a request; None if the request was never made."""
+        rows = self._select("WHERE request_key = ?", key)
+        return rows[0] if rows else None
 
     def observations(self, version: str, branch: str, question: str) -> list[Charge]:
-        """Rows that hold a released measurement of a question, in order."""
+        """Rows with a released measurement of a query, in order."""
         return self._select(
             "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL "
             "ORDER BY id",
@@ -190,7 +191,7 @@ class Ledger(NotCopyable):
         )
 
     def unanswered(self, version: str, branch: str, question: str) -> list[Charge]:
-        """Rows that were charged for a measurement of a question and hold none, in order."""
+        """Rows that were charged for a measurement of a query but have none, in order."""
         return self._select(
             "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NULL "
             "ORDER BY id",
@@ -198,7 +199,7 @@ class Ledger(NotCopyable):
         )
 
     def of_node(self, branch: str, after: int = 0) -> list[Charge]:
-        """Rows of one branch with a larger id than `after`, in order."""
+        """Rows of one node with an id larger than `after`, in order."""
         return self._select("WHERE node = ? AND id > ? ORDER BY id", branch, after)
 
     def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
@@ -214,14 +215,14 @@ class Ledger(NotCopyable):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep every other thread and kernel from writing until the block is done; an exception undoes the block.
+        """Block all other writers, in any thread or kernel, until the block ends; an exception rolls it back.
 
-        On leaving the block what it wrote is on disk.
+        When the block ends, its writes are on disk.
         """
         with self.lock.checked():
             try:
                 with self._file.transaction():
-                    if self._followed is not None:  # else the file is being made
+                    if self._followed is not None:  # else the file is being created
                         self._followed = chain.verify_chain(self._file, self._followed)
                     yield
                 self._followed = self._reserved or self._followed
@@ -249,8 +250,8 @@ class Ledger(NotCopyable):
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
-        With ``sigma=None`` nothing will be measured and the row is released at once, with what it says; otherwise its
-        own id is added to `looks`.
+        With ``sigma=None`` nothing will be measured, and the row is released at once, with the result `said`; otherwise
+        its own id is added to `looks`.
         """
         ((last, previous),) = self._file.run("SELECT id, hash FROM head")
         number = last + 1
@@ -286,16 +287,16 @@ class Ledger(NotCopyable):
     def release(
         self, charge: Charge, measurement: Measurement, keys: tuple[tuple[Any, ...], ...] | None = None
     ) -> Charge:
-        """Write the released values of a charge, and their keys if those are released too; return the row as it stands.
+        """Write the released values of a charge, and their keys if those are released too; return the stored row.
 
-        Two kernels may answer one charge; the first to write wins, and the other's values are never shown.
+        Two kernels may answer one charge; the first to write wins, and the values of the other are never shown.
         """
         content = {**measurement.to_json(), **({} if keys is None else {"group_keys": keys})}
         self._finish(charge, "released", json.dumps(content))
         return self.by_id((charge.id,))[0]
 
     def fail(self, charge: Charge) -> None:
-        """Note that a charge could not be answered; it stays charged."""
+        """Record that a charge could not be answered; it stays charged."""
         self._finish(charge, "failed", None)
 
     def _finish(self, charge: Charge, status: str, result: str | None) -> None:
@@ -310,7 +311,7 @@ class Ledger(NotCopyable):
             )
 
     def close(self) -> None:
-        """Close the file; the ledger cannot be used afterwards.  A ledger that is no longer used closes itself."""
-        if self.lock.is_own_process:  # a fork has nothing to close
+        """Close the file; the ledger cannot be used afterwards.  It is also closed when it is garbage-collected."""
+        if self.lock.is_own_process:  # a fork must not close it
             with self.lock.checked():
                 self._file.close()

@@ -9,7 +9,7 @@ from dpnb.errors import LedgerError
 
 
 class ProcessLock:
-    """A re-entrant lock; in a fork of its process it refuses at once.
+    """A re-entrant lock that raises at once in a fork of its process.
 
     A fork has only one thread.  If another thread held the lock at the moment of the fork, nothing would ever release
     it, so the process is checked before waiting for the lock.
@@ -17,7 +17,7 @@ class ProcessLock:
     Parameters
     ----------
     path : str
-        Of the ledger that it guards, for the error.
+        Path of the ledger that the lock guards, for the error.
     """
 
     def __init__(self, path: str) -> None:
@@ -25,23 +25,23 @@ class ProcessLock:
 
     @property
     def is_own_process(self) -> bool:
-        """Whether this is the process that made it."""
+        """Whether this is the process that created the lock."""
         return os.getpid() == self._process
 
     def checked(self) -> threading.RLock:
         """The lock, for a `with` statement.
 
-        It is not entered here: an interrupt in a method that had acquired it would leave it to this thread for ever.
+        It is not acquired here: an interrupt in a method that has acquired it would leave it locked.
 
         Raises
         ------
         LedgerError
-            This is a fork of the process that made it.
+            If this is a fork of the process that created the lock.
         """
         if not self.is_own_process:
             # SQLite's locks do not survive a fork, and a ledger in memory would be spent twice.
             raise LedgerError(
-                f"ledger {self._path!r}: serves the process that opened it, got a fork of that process; make the "
-                "session again in this process, or ask the question in the first one"
+                f"ledger {self._path!r}: can only be used by the process that opened it; this is a fork of that "
+                "process; create the session again in this process, or run the query in the first one"
             )
         return self._lock

@@ -1,4 +1,4 @@
-"""Either what a ledger holds can be read, or the ledger is refused."""
+"""Refuse a ledger whose content cannot be read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dpnb.errors import LedgerError
 
 @contextmanager
 def refuse_unreadable(what: str) -> Iterator[None]:
-    """Refuse a ledger if the block, which interprets what it holds, fails in any way.
+    """Refuse a ledger if the block, which interprets its content, fails in any way.
 
     Parameters
     ----------
     what : str
-        What is read, for the error.
+        Name of what is read, for the error.
 
     Raises
     ------
@@ -25,8 +25,8 @@ def refuse_unreadable(what: str) -> Iterator[None]:
         yield
     except LedgerError:
         raise
-    except Exception as error:  # noqa: BLE001  (anybody may have written the file)
+    except Exception as error:  # noqa: BLE001  (the file is untrusted)
         raise LedgerError(
-            f"ledger: {what} must read as dpnb wrote it, got {type(error).__name__} while reading it; restore the file "
-            "from a copy that has every charge"
+            f"ledger: {what} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore the file from "
+            "a copy that has every charge"
         ) from None

@@ -1,9 +1,9 @@
-"""A file in which a transaction that has returned is on disk, and which several threads and kernels may share.
+"""An SQLite file that several threads and kernels may share; a transaction that has returned is on disk.
 
-SQLite writes with its rollback journal, so the file alone holds every transaction that has returned.  The journal
-beside it holds, for a moment, what the file held before.  So a copy of the file, or what is left of it after a crash,
-never misses a transaction.  With a write-ahead log it could, and two kernels that do not see the same log would spend
-one budget twice.
+SQLite writes with its rollback journal, so the file alone contains every transaction that has returned.  The journal
+beside it contains, temporarily, the previous content.  So a copy of the file, or its state after a crash, never misses
+a transaction.  With a write-ahead log it could, and two kernels that do not see the same log would spend one budget
+twice.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from dpnb.ledger.read_only_copy import read_only_copy
 APPLICATION_ID = 0x64706E62  # "dpnb"
 CLOSING_SECONDS = 5.0
 JOURNAL = "persist"
-"""Made once and removed on closing; emptied at each commit, which costs less than making it each time."""
+"""Created once and removed on closing; emptied at each commit, which is cheaper than creating it each time."""
 
 SYNCHRONOUS = "FULL"
-"""A commit also survives a power cut that follows at once."""
+"""A commit survives a power failure immediately after it."""
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 Layout = frozenset[tuple[str, str, str, str]]
-"""Kind, name, table and statement of everything that a file's schema names."""
+"""Type, name, table and statement of each object in a file's schema."""
 
 
 class SqliteFile:
-    """An SQLite file of dpnb's, opened or new; closed when it is collected.
+    """An SQLite file of dpnb, existing or new; closed when it is garbage-collected.
 
     Parameters
     ----------
     path : str or path
-        Made if there is none, or if it is empty; ``":memory:"`` forgets everything with the process.
+        The file, created if it does not exist; ``":memory:"`` keeps everything in memory only.
     tables : str
-        The statements that make its tables and indices.
+        The statements that create its tables and indices.
     layout : int
-        Number of the tables' layout.
+        Version number of the tables' layout.
     copied : bool
-        Work on a copy in memory of what the file holds now; it must be there, and is left alone.
+        Work on a copy in memory of the file's current content; the file must exist and is not changed.
 
     Raises
     ------
     LedgerError
-        The file cannot be opened, is not one of dpnb's, has another layout, or has several names.
+        If the file cannot be opened, is not a file of dpnb, has another layout, or has several names.
     """
 
     def __init__(self, path: str | os.PathLike[str], tables: str, layout: int, *, copied: bool = False) -> None:
@@ -71,7 +71,7 @@ class SqliteFile:
             with self._translated():
                 self._identity = self._identity_now()
                 harden(self._connection, self._effort)
-                if not self.is_new():  # looked at first: another kernel may be making it
+                if not self.is_new():  # checked first: another kernel may be creating it
                     self._check_layout()
                 self._settle()
         except BaseException:
@@ -86,21 +86,21 @@ class SqliteFile:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self._unusable(error)
 
-    # --- what it must be ----------------------------------------------------------------------------------------
+    # --- checks of the file -------------------------------------------------------------------------------------
 
     def is_new(self) -> bool:
-        """Whether nothing was ever written to it."""
+        """Whether the file is empty."""
         return bool(self._pragma("page_count") == 0)
 
     def _check_layout(self) -> None:
-        """Called before anything else is read: a view, a trigger or another table might stand in for ours."""
-        application, found = self._pragma("application_id"), self._pragma("user_version")
-        if (application, found) != (APPLICATION_ID, self._layout):
-            kind = f"one of format {found}" if application == APPLICATION_ID else "another program's"
+        """Called before anything else is read: a view, a trigger or another table might replace one of dpnb's."""
+        application, version = self._pragma("application_id"), self._pragma("user_version")
+        if (application, version) != (APPLICATION_ID, self._layout):
+            kind = f"one of format {version}" if application == APPLICATION_ID else "another program's"
             remedy = "give another file name, or restore it from a copy that has every charge"
             if not self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
-                kind = "a file without tables, perhaps what is left of a ledger that was copied or lost in part"
-            elif application == APPLICATION_ID and found < self._layout:
+                kind = "a file without tables, perhaps the rest of a ledger that was copied or lost in part"
+            elif application == APPLICATION_ID and version < self._layout:
                 kind += ", written by a development version"
                 remedy = "start a new ledger; its budget is then spent in addition to what this one has spent"
             raise LedgerError(
@@ -108,27 +108,30 @@ class SqliteFile:
             )
         if _layout_of(self.run("SELECT type, name, tbl_name, sql FROM sqlite_master")) != _expected(self._tables):
             raise LedgerError(
-                f"ledger {self.path!r}: must hold the tables and indices that dpnb makes and nothing else; it does "
-                "not; restore it from a copy that has every charge, or give another file name"
+                f"ledger {self.path!r}: must contain exactly the tables and indices that dpnb creates; it does not; "
+                "restore it from a copy that has every charge, or give another file name"
             )
 
     def _settle(self) -> None:
-        """Choose how SQLite writes; another program may have chosen a write-ahead log."""
+        """Set the journal mode; another program may have set a write-ahead log."""
         if self._identity is not None:
             deadline = time.monotonic() + BUSY_SECONDS
             while True:
                 try:
                     self._connection.execute(f"PRAGMA journal_mode = {JOURNAL}")
                     break
-                except sqlite3.OperationalError as error:  # SQLite does not wait here by itself for another kernel
+                except sqlite3.OperationalError as error:  # SQLite's own timeout does not apply here
                     if error.sqlite_errorcode not in _BUSY or time.monotonic() > deadline:
                         raise
                     time.sleep(0.05)
         self._connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-        self._connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache; no effect elsewhere
+        self._connection.execute("PRAGMA fullfsync = ON")  # macOS: flush the drive's cache too; no effect elsewhere
 
     def create(self) -> bool:
-        """Make the tables, unless another kernel was quicker; return whether it did.  Call inside `transaction`."""
+        """Create the tables, unless another kernel already has; return whether they were created here.
+
+        Call inside `transaction`.
+        """
         if self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
             self._check_layout()
             return False
@@ -139,31 +142,31 @@ class SqliteFile:
         return True
 
     def touch(self) -> None:
-        """Write a value that the file already holds.  Call inside `transaction`."""
+        """Write a value that the file already contains.  Call inside `transaction`."""
         self._connection.execute(f"PRAGMA user_version = {self._layout}")
 
     # --- use ----------------------------------------------------------------------------------------------------
 
     def run(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """Run one statement and give its rows."""
+        """Run one statement and return its rows."""
         with self.lock.checked(), self._translated():
             self._check_still_ours()
             return self._connection.execute(statement, arguments).fetchall()
 
     def each(self, statement: str, *arguments: object) -> Iterator[tuple[Any, ...]]:
-        """The rows of one statement, one after the other, for more than memory should hold; call in `transaction`."""
+        """Iterate over the rows of one statement without keeping them in memory; call in `transaction`."""
         with self._translated():
             yield from self._connection.execute(statement, arguments)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep every other thread and kernel from writing until the block is done; an exception undoes the block.
+        """Block all other writers, in any thread or kernel, until the block ends; an exception rolls it back.
 
-        On leaving the block what it wrote is on disk, in the file that the path leads to.
+        When the block ends, its writes are on disk, in the file at the path.
         """
         with self.lock.checked(), self._translated():
             self._check_still_ours()
-            try:  # BEGIN is inside: an interrupt just after it must not leave the file locked
+            try:  # BEGIN is inside the try, so that an interrupt just after it does not leave the file locked
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._check_journal()
                 yield
@@ -176,42 +179,43 @@ class SqliteFile:
             self._check_still_ours()
 
     def _check_journal(self) -> None:
-        """Refuse a file to which some other program has given a write-ahead log."""
+        """Refuse a file whose journal mode another program has changed."""
         if self._identity is not None and self._pragma("journal_mode") != JOURNAL:
             raise LedgerError(
-                f"ledger {self.path!r}: must be written with the journal mode {JOURNAL!r}, and another program has "
-                "changed that; nothing was written; close every other session and program that uses the file, and make "
-                "the session again, which restores the mode"
+                f"ledger {self.path!r}: must have the journal mode {JOURNAL!r}; another program has changed that; "
+                "nothing was written; close every other session and program that uses the file, and create the session "
+                "again, which restores the mode"
             )
 
     def _check_still_ours(self) -> None:
         now = self._identity_now()
         if now != self._identity:
             raise LedgerError(
-                f"ledger {self.path!r}: must stay where it was opened, it was moved, deleted or replaced; put it back "
-                "and make the session again"
+                f"ledger {self.path!r}: must stay in place while it is open; it was moved, deleted or replaced; put it "
+                "back and create the session again"
             )
 
     def _identity_now(self) -> tuple[int, int] | None:
-        """Which file the path leads to.
+        """Device and inode of the file at the path.
 
         Raises
         ------
         LedgerError
-            It has more than one name: SQLite's journal belongs to one name only, so kernels could spend it twice.
+            If the file has several names: SQLite's journal belongs to one name only, so kernels could spend the budget
+            twice.
         """
         if self.path == MEMORY or self._copied:
             return None
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             return None
-        if found.st_nlink > 1:
+        if status.st_nlink > 1:
             raise LedgerError(
-                f"ledger {self.path!r}: must have one name, it has {found.st_nlink} (hard links); remove all names but "
-                "one, and use that one alone"
+                f"ledger {self.path!r}: must have one name; it has {status.st_nlink} (hard links); remove all names "
+                "but one, and use only that one"
             )
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     # --- SQLite -------------------------------------------------------------------------------------------------
 
@@ -223,13 +227,13 @@ class SqliteFile:
         self._effort.begin()
         try:
             yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # what SQLite says may quote bytes of the file
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote bytes of the file
             self._unusable(error)
 
     def _unusable(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_INTERRUPT and not self._effort.exceeded:
-            raise KeyboardInterrupt from None  # it came while SQLite worked, which then says so in its own way
+            raise KeyboardInterrupt from None  # SQLite reports an interrupt as its own error
         raise LedgerError(f"ledger {self.path!r}: cannot be used ({error}); {self._remedy(code)}") from None
 
     def _remedy(self, code: int | None) -> str:
@@ -238,7 +242,7 @@ class SqliteFile:
         if code == sqlite3.SQLITE_INTERRUPT:
             return "reading it takes more work than any ledger of its size needs; restore it from a copy"
         if self._copied and Path(f"{self.path}-journal").exists():
-            return "a crash has cut a charge short; open its session once, which repairs it"
+            return "a crash has interrupted a charge; open its session once, which repairs it"
         if self._copied:
             return "give the path of a dpnb ledger that you may read"
         return "give the path of a dpnb ledger, or of a file that does not exist yet in a folder you can write to"
@@ -262,16 +266,16 @@ def _expected(tables: str) -> Layout:
 
 
 def _close(connection: sqlite3.Connection, lock: ProcessLock) -> None:
-    """Close, unless this is a fork: the file is the other process's.
+    """Close the connection, unless this is a fork, where it belongs to the other process.
 
-    Not while another thread uses the connection, as one may still do when the interpreter ends.
+    Waits while another thread uses the connection, which can happen when the interpreter exits.
     """
     if lock.is_own_process and (held := lock.checked()).acquire(timeout=CLOSING_SECONDS):
         try:
-            # Another kernel may be writing, or the folder cannot be written any more: then the journal stays.
+            # If another kernel is writing, or the folder is no longer writable, the journal stays.
             with suppress(sqlite3.Error, UnicodeDecodeError):
                 connection.execute("PRAGMA busy_timeout = 0")
-                if connection.execute("PRAGMA journal_mode").fetchone() == (JOURNAL,):  # not in a file of somebody else
+                if connection.execute("PRAGMA journal_mode").fetchone() == (JOURNAL,):  # not in another program's file
                     connection.execute("PRAGMA journal_mode = DELETE")
             connection.close()
         finally:
@@ -282,7 +286,7 @@ _open: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
 
 
 def _abandon() -> None:
-    """In a fork, never close a connection: that would undo what a thread of the first process is writing."""
+    """In a fork, never close a connection: that would roll back what a thread of the first process is writing."""
     for file in _open:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(file._connection))
 

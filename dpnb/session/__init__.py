@@ -1,10 +1,10 @@
 """The object that an analyst holds.
 
 ``base``         the verbs of a session, a sub-session and a part
-``session``      what a curator declares, and the session made of it
-``declaration``  a session stated in a TOML file; ``toml_lines`` finds the line of a key
+``session``      the arguments that a curator declares, and the session made from them
+``declaration``  a session declared in a TOML file; ``toml_lines`` finds the line of a key
 ``rehearsal``    mock data drawn from the schema
-``snapshot``     a session as one JSON-safe value, the single source of text, HTML, gauges and panel
+``snapshot``     a session as one JSON-safe value, from which text, HTML, gauges and panel are rendered
 """
 
 from dpnb._core.query import Query

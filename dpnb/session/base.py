@@ -1,4 +1,4 @@
-"""What every session can be asked, be it the curator's, a sub-session or a part: the verbs over a core."""
+"""The methods that a session, a sub-session and a part share."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 class BaseSession(Launches["SubSession", "PartSession"]):
-    """The verbs of a session, a sub-session and a part.
+    """The methods of a session, a sub-session and a part.
 
     Parameters
     ----------
     core : SessionCore
-        Answers and charges.
+        Answers queries and charges the budget.
     """
 
     def __init__(self, core: SessionCore) -> None:
@@ -50,49 +50,49 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def id(self) -> str:
-        """The same for every session on this ledger, or this branch of it."""
+        """Identifier, the same for every session on this node of this ledger."""
         return self._core.id
 
     @property
     def name(self) -> str:
-        """Of the session."""
+        """Name of the session."""
         return self._core.name
 
     @property
     def notice(self) -> str | None:
-        """Says loudly that answers are not real or not private; None for a real session."""
+        """A warning that answers are not real or not private; None for a real session."""
         return self._core.notice
 
     @property
     def version(self) -> str:
-        """Of the table."""
+        """Version of the table."""
         return self._core.version
 
     @property
     def budget(self) -> Budget:
-        """What was promised; of a part what was promised of the whole."""
+        """The total privacy budget; for a part, that of the session it belongs to."""
         return self._core.budget
 
     @property
     def public_size(self) -> int | None:
-        """The public number of units, if there is one."""
+        """The public number of privacy units; None if it was not declared."""
         return self._core.questions.public.units
 
     @property
     def public_rows(self) -> Mapping[str, int]:
-        """The public numbers of rows by table; the name is empty for the only one."""
+        """The public numbers of rows by table name; the name of a single table is empty."""
         return self._core.questions.public.rows
 
-    # --- what can be asked --------------------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------------------------
 
     @property
     def frame(self) -> Frame[Query]:
-        """The private table, or the rows of this part, to be used like a pandas DataFrame.
+        """The private table, or the rows of this part, used like a pandas DataFrame.
 
         Raises
         ------
         PlanError
-            The session has several tables; see `table`.
+            If the session has several tables; see `table`.
         """
         if self._core.part is not None:
             return self.table(table_of(self._core.part))
@@ -107,49 +107,51 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         Raises
         ------
         PlanError
-            There is none of that name.
+            If the session has no table of that name.
         """
         core = self._core
         given: object = name
         schemas = core.tables.schemas
         if not isinstance(given, str) or given not in schemas:
             known = ", ".join(map(repr, filter(None, schemas))) or "a table without a name: write .frame"
-            raise PlanError(f"table: must be one of the session's; got {name!r}; there is {known}")
+            raise PlanError(f"table: must be a table of this session; got {name!r}; the tables are {known}")
         unit = core.tables.units[name].column
         return Frame(TableView(core.rows(name), schemas, unit, core.query, self._discovery, self._fit))
 
     def count_active_units(self, label: str, *, table: str = "") -> Query:
-        """How many privacy units can still pay, under individual accounting: a question like any other.
+        """The number of privacy units that can still pay, under individual accounting, as a query.
 
-        Privately counted and not free: it charges those that it counts, and whoever cannot pay for it is not counted.
+        The count is private and has a cost: the units that it counts are charged, and a unit that cannot pay for it is
+        not counted.
 
         Parameters
         ----------
         label : str
-            A name for now, such as ``"after the fit"``.  The same name asked with the same budget gives the recorded
-            count again, free, also in a later kernel; another moment needs another name.
+            A name for the moment, such as ``"after the fit"``.  The same label released with the same target returns
+            the recorded count at no cost, also in a later kernel; use a new label to count again.
         table : str
-            Whose units, where the session has several tables.
+            The table whose units are counted, if the session has several tables.
 
         Raises
         ------
         RequestError
-            The session accounts for the worst case, in which everybody takes part in everything; or the name is none.
+            If the session uses worst-case accounting, where every unit takes part in every query, or if the label is
+            not a non-empty str.
         """
         if not self._core.account.individual:
             raise RequestError(
-                "active: under accounting='worst-case' everybody takes part in every question; ask "
-                ".frame.count_units() for how many there are"
+                "active: requires accounting='individual'; under accounting='worst-case' every unit takes part in "
+                "every query; use .frame.count_units() to count them"
             )
         given: object = label
         if not isinstance(given, str) or not given or not encodable(given):
-            raise RequestError(f"active: needs a name for the moment, a non-empty str; got {label!r}")
+            raise RequestError(f"active: the label must be a non-empty str that names the moment; got {label!r}")
         return self._core.query(Plan(CountActiveUnits(given), source=self._core.rows(table)), PlainView())
 
     def _discovery(self, delta: object) -> str:
         return discovery_delta(delta, self.budget)
 
-    # --- how it stands ------------------------------------------------------------------------------------------
+    # --- budget and ledger --------------------------------------------------------------------------------------
 
     @property
     def privacy_unit_description(self) -> str:
@@ -158,15 +160,16 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def spent(self) -> Loss:
-        """The loss charged so far, by every kernel that uses the ledger, in the kind in which the filter counts.
+        """The loss charged so far by all kernels that use the ledger, in the filter's kind of loss.
 
-        Under individual accounting that of a unit which every question touched in full, up to the budget.
+        Under individual accounting, the worst case: the loss of a unit that every query affects in full, at most the
+        budget.
         """
         return self._core.account.filter.spent
 
     @property
     def headroom(self) -> float:
-        """Share of the budget that is left, 0 to 1, rounded down; under individual accounting in the worst case."""
+        """Fraction of the budget that remains, rounded down; under individual accounting, in the worst case."""
         return self._core.account.filter.headroom
 
     @property
@@ -176,15 +179,16 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def filter(self) -> AnyFilter:
-        """The filter as it stands now."""
+        """The filter in its current state."""
         return self._core.account.filter
 
     @property
     def odometer(self) -> Odometer:
         """The odometer that can be read now.
 
-        The mixture odometer, whose parameters were fixed when the ledger was made; while interactive mechanisms are
-        open an accumulator, since the time-uniform odometers are proved for mechanisms that run one after another.
+        This is the mixture odometer, whose parameters were fixed when the ledger was created.  While interactive
+        mechanisms are open, it is an accumulator, because the time-uniform odometers are proved for mechanisms that run
+        one after another.
         """
         return self._core.account.odometer
 
@@ -195,23 +199,23 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def guarantee(self) -> str:
-        """The promise in words."""
+        """The privacy guarantee in words."""
         return self._core.promise
 
     def log(self) -> pd.DataFrame:
-        """Every request that this ledger holds, oldest first; free.
+        """All requests in this ledger, oldest first; free.
 
         Returns
         -------
         DataFrame
-            By row of the ledger: question in words, mu, delta and share of the budget that it was charged (under
-            individual accounting whom it touches in full), error of the answer in words, status, time, and the id of
-            the notebook cell that asked.
+            One row for each row of the ledger: the query in words; the mu, delta and share of the budget that were
+            charged (under individual accounting, the charge of a unit that the query affects in full); the error of the
+            answer in words; status; time; and the id of the notebook cell that made the request.
         """
         return self._core.releases.log.to_pandas()
 
     def explain(self) -> Explanation:
-        """The promise, the filter and both readings of the odometers in plain words, with this session's numbers."""
+        """Explain the guarantee, the filter and both odometer readings in words, with this session's numbers."""
         spent = snapshot.describe_spent(self._core.account.filter, self.budget)
         return explain.of_session(self._core, spent, self._mechanisms.told())
 
@@ -225,18 +229,19 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @property
     def _is_made(self) -> bool:
-        """Whether `__init__` finished: a debugger also shows a session whose arguments were refused."""
+        """Whether `__init__` finished: a debugger may also show a session whose arguments were refused."""
         return "_core" in vars(self)
 
 
 class ChildSession(BaseSession):
-    """A session inside another one: it asks the same tables, and writes to the same ledger.
+    """A session inside another one, with the same tables and the same ledger.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        That it belongs to.
+    mechanism : SessionMechanism
+        The interactive mechanism that the session belongs to.
     core : SessionCore
+        Answers queries and charges the budget.
     """
 
     def __init__(self, mechanism: SessionMechanism, core: SessionCore) -> None:
@@ -245,17 +250,17 @@ class ChildSession(BaseSession):
 
     @property
     def kind(self) -> str:
-        """Of which kind of interactive mechanism it is."""
+        """The kind of interactive mechanism."""
         return self._mechanism.kind
 
     @property
     def charged(self) -> Charged:
-        """When its session pays."""
+        """When the parent session is charged."""
         return self._mechanism.charged
 
     @property
     def cost(self) -> Loss:
-        """What its session has paid so far: for a sub-session its budget, for a part that of all parts together."""
+        """What the parent has been charged: for a sub-session its budget, for a part the cost of all parts together."""
         return self._mechanism.cost
 
     @property
@@ -264,22 +269,22 @@ class ChildSession(BaseSession):
         return self._mechanism.state
 
     def close(self) -> None:
-        """End it: it answers nothing new.  A part ends with all parts of its partition.
+        """Close it; new queries are refused.  Closing a part closes all parts of its partition.
 
-        What is left of a sub-session's budget does not flow back.
+        The unused budget of a sub-session is not refunded.
         """
         self._mechanism.close()
 
 
 class SubSession(ChildSession):
-    """A part of a session's budget, with a filter and odometers of its own: see :meth:`Session.delegate`.
+    """A session with part of its parent's budget and its own filter and odometers: see :meth:`Session.delegate`.
 
-    Everything a session does.  As an interactive mechanism it is charged at launch.
+    It has all methods of a session.  As an interactive mechanism it is charged at launch.
 
     Parameters
     ----------
-    kept : Sub
-        The mechanism as its owner sees it.
+    kept : SubSessionMechanism
+        The mechanism as the parent session holds it.
     """
 
     def __init__(self, kept: SubSessionMechanism) -> None:

@@ -1,4 +1,4 @@
-"""Mock data drawn from the schema alone, so that a notebook can be written before the first charge."""
+"""Mock data drawn from the schema alone, so that a notebook can be developed before any budget is spent."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema
 
 DEFAULT_UNITS = 1000
-MOST_TEXTS = 20
-MOST_MOCK = 10_000_000
-"""Units, and rows, of a mock table: it is kept in memory, however large the real one is."""
+MAX_TEXTS = 20
+MAX_MOCK = 10_000_000
+"""Limit of the units and of the rows of a mock table, which is kept in memory however large the real one is."""
 
 
 def mock_tables(
@@ -24,47 +24,49 @@ def mock_tables(
     public_size: int | None,
     public_rows: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, pd.DataFrame]:
-    """Tables with the schemas' columns and nothing of the real ones; the same on every call.
+    """Tables with the schemas' columns that contain no real data; the same on every call.
 
     Parameters
     ----------
     schemas : dict of str to dict
+        The columns of each table.
     units : dict of str to PrivacyUnit
-        Where the number of rows is not public, each unit gets from 1 to ``max_rows`` rows, at most 5.
+        The privacy unit of each table.  If the number of rows is not public, each unit gets 1 to ``max_rows`` rows, at
+        most 5.
     public_size : int, optional
         Number of units; 1,000 if it is not public.
     public_rows : mapping of str to int
         Number of rows by table, spread evenly over the units.
     """
-    chance = np.random.default_rng(0)  # invents rows; no noise is drawn from it
+    rng = np.random.default_rng(0)  # for mock rows only; no noise is drawn from it
     tables = {}
     for name, schema in schemas.items():
         unit = units[name]
-        most = min(unit.max_rows or 5, 5)
-        rows = min(public_rows[name], MOST_MOCK) if name in public_rows else None
-        count = public_size or (DEFAULT_UNITS if rows is None else max(1, 2 * rows // (1 + most)))
-        count = min(count, MOST_MOCK if rows is None else max(rows, 1))
+        max_rows = min(unit.max_rows or 5, 5)
+        rows = min(public_rows[name], MAX_MOCK) if name in public_rows else None
+        count = public_size or (DEFAULT_UNITS if rows is None else max(1, 2 * rows // (1 + max_rows)))
+        count = min(count, MAX_MOCK if rows is None else max(rows, 1))
         if rows is None:
-            sizes = chance.integers(1, most + 1, count)
+            sizes = rng.integers(1, max_rows + 1, count)
         else:
-            sizes = chance.permutation(rows // count + (np.arange(count) < rows % count))
+            sizes = rng.permutation(rows // count + (np.arange(count) < rows % count))
         rows = int(sizes.sum())
-        columns: dict[str, Any] = {column: _mock_column(kind, rows, chance) for column, kind in schema.items()}
+        columns: dict[str, Any] = {column: _mock_column(kind, rows, rng) for column, kind in schema.items()}
         if unit.column is not None:
             columns[unit.column] = np.repeat(np.arange(count), sizes)
         tables[name] = pd.DataFrame(columns)
     return tables
 
 
-def _mock_column(column: ColumnType, rows: int, chance: np.random.Generator) -> Any:
+def _mock_column(column: ColumnType, rows: int, rng: np.random.Generator) -> Any:
     if isinstance(column, Bounded):
-        places = column.low + (column.high - column.low) * chance.random(rows)
+        values = column.low + (column.high - column.low) * rng.random(rows)
         whole = column.integer or (
             column.low.is_integer() and column.high.is_integer() and column.high - column.low >= 2
         )
-        return np.floor(places) if whole else places
+        return np.floor(values) if whole else values
     if isinstance(column, Dates):
-        return pd.to_datetime(column.low + (column.high - column.low) * chance.random(rows), unit="s")
+        return pd.to_datetime(column.low + (column.high - column.low) * rng.random(rows), unit="s")
     if isinstance(column, Categories):
-        return [column.values[code] for code in chance.integers(0, len(column.values), rows)]
-    return [f"text {number}" for number in np.minimum(chance.geometric(0.3, rows), MOST_TEXTS)]
+        return [column.values[code] for code in rng.integers(0, len(column.values), rows)]
+    return [f"text {number}" for number in np.minimum(rng.geometric(0.3, rows), MAX_TEXTS)]

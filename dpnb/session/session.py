@@ -1,6 +1,7 @@
-"""A session: one table, one promise, questions whose budgets are chosen after the earlier answers.
+"""A session: a private table and a total budget, of which each query takes an amount chosen after earlier answers.
 
-What is promised is decided when it is made; `releases` keeps the order in which questions are charged and answered.
+The guarantee is fixed when the session is created; `releases` keeps the order in which queries are charged and
+answered.
 """
 
 from __future__ import annotations
@@ -39,85 +40,85 @@ from dpnb.session.declaration import read_declaration
 
 
 class Session(BaseSession):
-    """A private table and the promise about it.
+    """A private table with a privacy budget.
 
     Parameters
     ----------
     table : data frame, or mapping of str to data frame
-        Of pandas, polars or pyarrow: copied as far as the schema describes it; changing it later changes nothing here.
-        Or a lazy frame of polars, a relation of DuckDB or a data frame of Spark, which stay where they are and are read
-        anew by every question, or a data frame of Dask, which is prepared on its workers: see `dpnb._backends`.
-        Several tables have names and share the privacy unit and the budget.  What a value counts as depends on that
-        value alone, but a library may have changed it before: pandas converts integers beside a null or a
-        fraction to doubles, and integers above 2**53 then differ.  Columns of such integers need a nullable or an Arrow
-        type (``Int64``, ``int64[pyarrow]``), which keeps them.
+        A pandas, polars or pyarrow table: the declared columns are copied, so later changes to the table have no
+        effect.  Or a polars lazy frame, a DuckDB relation or a Spark data frame, which is not copied and is read again
+        by every query; or a Dask data frame, which is prepared on its workers: see `dpnb._backends`.  Several tables
+        are passed by name and share the privacy unit and the budget.  What a value counts as depends on that value
+        alone, but a library may have changed it before: pandas converts integers in a column with a null or a fraction
+        to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
+        ``int64[pyarrow]``) for such columns.
     name : str
-        Of the table; letters, digits, ``.``, ``_`` and ``-``.
+        Name of the table: letters, digits, ``.``, ``_`` and ``-``.
     budget : Budget
-        The promise, over everything this ledger ever releases.
+        The total privacy budget of everything that is ever released from this ledger.
     schema : mapping of str to Bounded, Categories, Dates or Text
-        The columns that may be asked about; for several tables a mapping of their names to such mappings.  One that
-        cannot match what the table's container declares is refused (see `dpnb._backends.column_types`); whether the
-        others match the rows, ``python -m dpnb check`` shows the curator.
+        The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
+        that cannot match the type declared by the table's container is refused (see `dpnb._backends.column_types`);
+        ``python -m dpnb check`` shows the curator whether the others match the rows.
     privacy_unit : str, optional
-        The column that says whose a row is; left out, each row is a unit.
+        The column that identifies the privacy unit of a row; if omitted, each row is a unit.
     max_rows_per_unit : int, optional
-        How many rows of a unit count.  With `privacy_unit` this is required, or one of the next two lines.  For several
-        tables a mapping by table; so are the other limits.
+        The maximum number of rows of a unit that count.  With `privacy_unit`, this or one of the next three limits is
+        required.  For several tables, this and the other limits are mappings by table name.
     max_groups_per_unit, max_rows_per_group : int, optional
-        In how many groups of a question a unit counts, and with how many rows in each.
+        The maximum number of groups of a query in which a unit counts, and of its rows that count in each group.
     max_norm_per_unit : float, optional
-        How long (in L2 norm) the vector may be that a unit adds to a question, as a multiple of the longest that one
-        row can add.  A longer one is scaled down.
+        The maximum L2 norm of the vector that a unit adds to a query, as a multiple of the largest norm that one row
+        can add.  A longer vector is scaled down.
     public_size : int, optional
-        A public figure for the number of units, used to predict errors, never taken from the table.
+        A public number of units, used to predict errors; never computed from the table.
     public_rows : int or mapping of str to int, optional
-        A public figure for the number of rows that count (at most `max_rows_per_unit` of each unit), used to predict
-        the errors of means, never taken from the table; missing values are not allowed for.  For several tables a
-        mapping by table.
+        A public number of rows that count (at most `max_rows_per_unit` of each unit), used to predict the errors of
+        means; never computed from the table, and not adjusted for missing values.  For several tables, a mapping by
+        table name.
     version : str
-        Of the table; the curator changes it when the table changes.  Spending is kept, answers are not reused.  Under
-        individual accounting the promise rests on it: what each unit has paid is worked out from the table itself, so
-        a changed table under an old version forgets what was paid.  What an engine reads anew must not change under an
-        old version either, nor while it is read: a question may read it more than once.  Where the engine tells which
-        local files it reads, a digest of their device, inode and time of change is kept in the ledger: a file that was
-        changed, replaced, copied or moved is refused under an old version, when the session is made and before each
-        charge.
+        Version of the table; the curator changes it when the table changes.  The spending is kept, answers are not
+        reused.  The guarantee of individual accounting assumes this: what each unit has paid is computed from the
+        table, so a changed table under an old version loses the record of what was paid.  A table that an engine reads
+        again must not change under an old version either, nor while it is read: a query may read it more than once.
+        If the engine reports which local files it reads, a digest of their device, inode and time of change is stored
+        in the ledger: a file that was changed, replaced, copied or moved is refused under an old version, when the
+        session is created and before each charge.
     ledger : str or path, optional
-        The durable file of charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
+        The file that records all charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
     filter : str
-        Which filter keeps the promise: ``"gdp"`` (Smith and Thakurta 2022; the default, and the one that answers most),
-        ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"`` or
-        ``"basic"`` (Rogers et al. 2016).  All but the first need a budget in epsilon and delta; the last two count an
-        epsilon for each answer, so that refining an answer costs more there than asking once.
+        The filter that enforces the budget: ``"gdp"`` (Smith and Thakurta 2022; the default, which admits the most
+        queries), ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"``
+        or ``"basic"`` (Rogers et al. 2016).  All but the first need a budget in epsilon and delta; the last two count
+        an epsilon for each answer, so refining an answer costs more than requesting it once at the final precision.
     accounting : str
-        ``"worst-case"``: every question costs everybody the same, and is refused when the budget does not cover it.
-        ``"individual"``: each unit has the whole budget for itself and pays only for what touches it, so that a
-        question about one region costs the people of others nothing, and questions go on without end; who cannot pay
-        is left out, and nobody is told whether or who (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023).
-        Under ``filter="gdp"`` or ``"zcdp"``.
+        ``"worst-case"``: every query costs each unit the same, and is refused if it exceeds the remaining budget.
+        ``"individual"``: each unit has the whole budget and is charged only for the queries that use its data, so a
+        query about one region costs the units of other regions nothing, and queries are never refused for lack of
+        budget; units that cannot pay are excluded, and which or how many is not disclosed (Feldman and Zrnic 2021;
+        Koskela, Tobaben and Honkela 2023).  Requires ``filter="gdp"`` or ``"zcdp"``.
     on_exhausted : str, optional
-        What becomes of a unit that cannot pay for a question, under individual accounting.  ``"skip"`` (the default):
-        it is left out of that question, and may return for a cheaper one.  ``"drop"``: it is out for good.  ``"clip"``:
-        it counts with as much as it can still pay for.
+        What happens to a unit that cannot pay for a query, under individual accounting.  ``"skip"`` (the default): it
+        is excluded from that query, and may take part in a cheaper one.  ``"drop"``: it is excluded from all further
+        queries.  ``"clip"``: its contribution is scaled down to what it can still pay for.
     not_private_test_seed : int, optional
-        Replaces the noise by a repeatable sequence.  Nothing is private then, and everything says so.
+        Replaces the noise by a repeatable sequence.  Nothing is private then, and all output says so.
 
     Raises
     ------
     SchemaError, InvalidValueError
-        An argument breaks a rule, an engine's plan of the table shows that its rows may differ each time, or files of
-        the table have changed under an old version.
+        If an argument is invalid, an engine's plan of the table shows that its rows may differ between reads, or files
+        of the table have changed under an old version.
     LedgerError
-        The ledger was made for another promise or is no ledger.
+        If the file is not a ledger, or was created for another guarantee.
 
     Notes
     -----
-    How long a question takes and how much memory it needs are outside the guarantee: both can depend on the rows.
-    Memory depends little on one unit, since somebody who can limit it, or read how much is used, could otherwise learn
-    a value of one person exactly: a table can be in a join only once, a unit has at most 10,000 pairs of rows in a
-    join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`).  What remains is
-    of the size of one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
+    The running time and the memory use of a query are outside the guarantee: both can depend on the rows.  Memory
+    depends little on one unit, since anyone who can limit it, or observe how much is used, could otherwise learn a
+    value of one person exactly: a table can occur in a join only once, a unit has at most 10,000 pairs of rows in a
+    join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`).  The remaining
+    dependence is of the size of one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class Session(BaseSession):
         on_exhausted: str | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
-        table = UnreadTables.with_tables(table)  # this frame is in every traceback of what follows
+        table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
         name, budget, size = checked_name(name), checked_budget(budget), checked_size(public_size)
         version = checked_version(version)
         tables = PrivateTables.declared(
@@ -189,15 +190,15 @@ class Session(BaseSession):
 
     @classmethod
     def rehearse(cls, table: object = None, **arguments: Any) -> Session:
-        """The same session on mock data drawn from the schema alone, to write a notebook before the first charge.
+        """Create the same session on mock data drawn from the schema, to develop a notebook without spending budget.
 
-        Takes the arguments of `Session`, so that one word turns a rehearsal into the real thing.  `table` and `ledger`
-        are never touched: charges are kept in memory, and every answer and gauge says that it is not real.
+        Takes the arguments of `Session`, so that changing one word turns a rehearsal into the real session.  `table`
+        and `ledger` are never used: charges are kept in memory, and every answer and gauge says that it is not real.
 
         Raises
         ------
         SchemaError, InvalidValueError
-            An argument breaks a rule.
+            If an argument is invalid.
         """
         schema = arguments.get("schema")
         several = isinstance(schema, Mapping) and any(isinstance(part, Mapping) for part in schema.values())
@@ -219,30 +220,30 @@ class Session(BaseSession):
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], table: Any = None, *, rehearse: bool = False) -> Session:
-        """The session that a TOML file states, on a table.
+        """Create the session that a TOML file declares, on a table.
 
         Parameters
         ----------
         path : str or path
-            The file, which states the arguments of `Session` without the table: see `dpnb.session.declaration`.
-            Relative paths of ledgers start from its folder.
+            The file, with the arguments of `Session` except the table: see `dpnb.session.declaration`.  A relative
+            ledger path is resolved against the file's folder.
         table : data frame, or mapping of str to data frame
             As for `Session`.
         rehearse : bool
-            Make it on mock data, as `Session.rehearse` does; the table is not touched.
+            Use mock data, as `Session.rehearse` does; the table is not used.
 
         Raises
         ------
         SchemaError, InvalidValueError
-            Something in the file breaks a rule; the message begins with the file and the line.
+            If something in the file is invalid; the message begins with the file and the line.
         LedgerError
             As for `Session`.
         """
-        table = UnreadTables.with_tables(table)  # this frame is in every traceback of what follows
+        table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
         return read_declaration(path, Session).open_session(Session.rehearse if rehearse else Session, table)
 
 
 def _identity(path: str, number: int) -> str:
-    """The same for every session on one file; a ledger in memory has one session."""
+    """Identifier, the same for every session on one file; a ledger in memory has one session."""
     text = f"{path}{number}" if path == MEMORY else str(Path(path).absolute())
     return hashlib.sha256(text.encode()).hexdigest()[:16]

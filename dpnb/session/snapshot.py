@@ -1,7 +1,7 @@
-"""A session as one snapshot, which text, static HTML, live gauges and panel all show.
+"""A snapshot of a session, from which text, static HTML, live gauges and panel are rendered.
 
-Made of schema, plan, budget and ledger; nothing in it was computed from rows but what was released: that there is an
-answer, and how wide its intervals are.
+It is made from schema, plan, budget and ledger.  Nothing in it is computed from rows except what was released: that
+there is an answer, and how wide its intervals are.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from dpnb.render.numbers import format_cost_up, format_percent_down, format_perc
 
 RELEASES_SHOWN = 50
 POINTS_SHOWN = 120
-QUESTIONS_NAMED = 3
-"""Of a cell, before "and others"."""
-FULL_GAUGE_NOTE = "The dial is full at what it reads when all of the budget is spent."
-ODOMETER_NOTE = "an odometer may read more, since it is true at whatever moment you look"
+QUERIES_NAMED = 3
+"""How many queries of a cell are named before "and others"."""
+FULL_GAUGE_NOTE = "The gauge is full at the reading it has when the whole budget is spent."
+ODOMETER_NOTE = "an odometer may read higher, because its bound holds at every moment at once"
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
@@ -85,8 +85,8 @@ def snapshot(session: Observed) -> protocol.Session:
         text=left,
         description=who
         or (
-            f"The {label} filter has {format_percent_down(filter_.headroom)} of the budget left and refuses what "
-            f"does not fit. {theorem}."
+            f"The {label} filter has {format_percent_down(filter_.headroom)} of the budget left and refuses any query "
+            f"that exceeds it. {theorem}."
         ),
     )
     return protocol.Session(
@@ -124,34 +124,34 @@ def _refusal(*, question: str, cell: str | None, **fields: Any) -> protocol.Refu
 
 
 def _filter(standing: FilterState, comparison: FilterComparison) -> protocol.Filter:
-    """One filter: what it has left, and how many questions like the last one it would still admit."""
+    """One filter: its remaining budget, and how many queries like the last one it would still admit."""
     label, source = FILTERS[standing.promise.filter_name]
     enforced = standing.promise.filter_name == comparison.enforced
     if standing.refused_at is not None:
-        words = f"would have refused question {standing.refused_at}"
+        words = f"would have refused query {standing.refused_at}"
         value, text, description = 0.0, words, f"{source}. It {words}."
     else:
         value, text = standing.filter.headroom, _remaining(standing, comparison)
-        description = f"{source}. It {'keeps' if enforced else 'could keep'} this promise, {standing.promise.words}."
+        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {standing.promise.words}."
     return protocol.Filter(
         id=standing.promise.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
 
 
 def _remaining(standing: FilterState, comparison: FilterComparison) -> str:
-    """What a filter has left, in words."""
+    """The remaining budget of a filter, in words."""
     each = standing.filter if isinstance(standing.filter, WorstCaseFilter) else None
     if each is not None and each.is_exhausted:
-        return "used up in the worst case; questions go on"
+        return "exhausted in the worst case; queries can continue"
     text = f"{format_percent_down(standing.filter.headroom)} left{' in the worst case' if each else ''}"
     if comparison.last is None:
         return text
-    more = "more for everybody like the last" if each else "more like the last"
+    more = "more like the last for every unit" if each else "more like the last"
     return f"{text}; {standing.times(comparison.last):,} {more}"
 
 
 def _odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> protocol.Gauge:
-    """The odometer that can be read now, on a dial that is full when all of the budget is spent."""
+    """The odometer that can be read now, on a gauge that is full when the whole budget is spent."""
     full = odometer.bound_at(account.promise.mu0_squared) if isinstance(odometer, MixtureOdometer) else math.inf
     used = 1 - account.filter.headroom
     return protocol.Gauge(
@@ -173,7 +173,7 @@ def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> 
 
 
 def _bound(odometer: Odometer) -> str:
-    """The reading in few words; `statement` has them all."""
+    """The reading in a few words; `statement` has the full text."""
     if not math.isfinite(odometer.bound):
         return "unbounded"
     if isinstance(odometer, SpentAccumulator):
@@ -183,16 +183,16 @@ def _bound(odometer: Odometer) -> str:
 
 
 def unreadable_snapshot(session: Observed, error: DpnbError) -> protocol.Session:
-    """The state of a session whose ledger cannot be read: that, and no figure."""
+    """The snapshot of a session whose ledger cannot be read: it says so, and has no figures."""
     core = session._core
     return protocol.Session(
         id=core.id,
         name=core.name,
         privacy_unit=core.tables.words,
-        notice=f"NOT KNOWN: {error}",
+        notice=f"UNKNOWN: {error}",
         notice_explanation=explanation_for(error).id,
         guarantee=core.promise,
-        headlines=[protocol.Headline(id="remaining", text="not known")],
+        headlines=[protocol.Headline(id="remaining", text="unknown")],
         filter=core.account.promise.filter_name,
         gauges=[],
         filters=[],
@@ -200,7 +200,7 @@ def unreadable_snapshot(session: Observed, error: DpnbError) -> protocol.Session
         odometers_paused=None,
         participation=None,
         mechanisms=[],
-        spent="not known",
+        spent="unknown",
         ledger=_ledger_name(core.account.ledger.path),
         next_steps=[],
         timeline=Timeline(
@@ -221,7 +221,7 @@ def _ledger_name(path: str) -> str:
 
 
 def describe_spent(filter_: AnyFilter, promised: Budget) -> str:
-    """What is spent and of how much, in the filter's own measure, rounded against us but never past the budget."""
+    """The loss spent and the budget, in the filter's own measure, rounded conservatively but never past the budget."""
     words = _spent(filter_)
     if not promised.discovery_delta:
         return words
@@ -240,9 +240,9 @@ def _spent(filter_: AnyFilter) -> str:
 
 
 def of_budget(name: str, spent: float, budget: float) -> str:
-    """What is spent, rounded up, of a budget, rounded down, in as many digits as it takes not to seem beyond it.
+    """The loss spent, rounded up, and the budget, rounded down, with enough digits that it does not exceed the budget.
 
-    Where no number of digits does, all of it is spent, and what is spent is still rounded up.
+    If no number of digits is enough, all of the budget is spent, and the loss is still rounded up.
     """
     for digits in range(4, 18):
         used, whole = display_up(spent, digits), display_down(budget, digits)
@@ -268,21 +268,21 @@ def log_entry(one: LogEntry) -> protocol.LogEntry:
 
 def _cell(cell: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellCost:
     """What one cell of a notebook was charged."""
-    asked = list(dict.fromkeys(one.question for one in log.named(cost.ids[-QUESTIONS_NAMED:])))
-    words = "; ".join(asked) + ("; and others" if len(cost.ids) > QUESTIONS_NAMED else "")
+    queries = list(dict.fromkeys(one.question for one in log.named(cost.ids[-QUERIES_NAMED:])))
+    words = "; ".join(queries) + ("; and others" if len(cost.ids) > QUERIES_NAMED else "")
     share = f"{format_percent_up(cost.share)} of the budget of {name}"
     text = share if cost.loss is None else format_cost_up(cost.loss)
-    description = f"The questions of this cell cost {text}, {share}: {words}."
+    description = f"The queries of this cell cost {text}, {share}: {words}."
     return protocol.CellCost(cell_id=cell, text=text, description=description)
 
 
 def _notice_explanation(notice: str | None) -> str | None:
-    """Which explanation a notice has."""
+    """The id of the explanation of a notice."""
     return None if notice is None else "rehearsal" if notice == MOCK_DATA else "not-private"
 
 
 def _headlines(left: str, spent: str, comparison: FilterComparison, odometer: Odometer) -> list[protocol.Headline]:
-    """What the status bar may show; the reader chooses."""
+    """The texts that the status bar can show; the user chooses one."""
     words = {"remaining": left, "spent": spent, "odometer": _bound(odometer)}
     if comparison.last is not None:
         times = comparison.standings[comparison.enforced].times(comparison.last)
@@ -291,33 +291,33 @@ def _headlines(left: str, spent: str, comparison: FilterComparison, odometer: Od
 
 
 def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison) -> Timeline:
-    """Budget and odometers after each request, and what was promised."""
+    """Budget and odometers after each request, with the limits of the guarantee."""
     points = account.timeline.thinned(POINTS_SHOWN)
     own = comparison.enforced
-    # Those of epsilons are far above the others: they are drawn only under such a filter.
+    # Odometers that add epsilons are far above the others: they are drawn only under such a filter.
     names = [
         name
         for name, odometer in comparison.odometers.items()
         if odometer.kind == "time-uniform" and (name not in OF_EPSILONS or name == own)
     ]
-    asked = {one.id: one for one in log.named(point.id for point in points if point.id)}
+    entries = {one.id: one for one in log.named(point.id for point in points if point.id)}
     budget = account.budget
-    promised = ""
+    limit_text = ""
     if budget.epsilon is not None:
-        promised = (
-            f"the epsilon of the promise: {display_bound(budget.epsilon)}; the filter keeps it, and {ODOMETER_NOTE}"
+        limit_text = (
+            f"epsilon of the guarantee: {display_bound(budget.epsilon)}; the filter enforces it, and {ODOMETER_NOTE}"
         )
     limit = None if budget.epsilon is None or budget.delta is None else decimal_up(budget.epsilon)
     return Timeline(
-        budget=BudgetAxis(label="Share of the budget spent", text=f"the promise: {account.promise.words}"),
-        odometers=OdometerAxis(label="Odometers, time-uniform: loss so far at most", limit=limit, text=promised),
+        budget=BudgetAxis(label="Share of the budget spent", text=f"guarantee: {account.promise.words}"),
+        odometers=OdometerAxis(label="Odometers, time-uniform: loss so far at most", limit=limit, text=limit_text),
         curves=[Curve(id=name, label=ODOMETERS[name]) for name in names],
         points=[
             TimelinePoint(
                 id=point.id,
                 spent=point.spent,
                 bounds=[point.bounds.get(name) for name in names],
-                text=_moment(asked.get(point.id)),
+                text=_moment(entries.get(point.id)),
             )
             for point in points
         ],
@@ -326,5 +326,5 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
 
 def _moment(one: LogEntry | None) -> str:
     if one is None:
-        return "before the first question"
+        return "before the first query"
     return f"{one.id}. {one.question}: {one.cost}{'' if one.status == 'released' else f', {one.status}'}"

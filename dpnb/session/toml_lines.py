@@ -1,4 +1,4 @@
-"""The line of a TOML file on which each key is stated, which `tomllib` does not report."""
+"""The line number of each key in a TOML file, which `tomllib` does not report."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Keys = tuple[str, ...]
-"""A key by its path from the top of the file."""
+"""A key, as its path from the top of the file."""
 
 
 def lines_of(text: str) -> dict[Keys, int]:
-    """The line, from 1, on which the statement begins that first names each key.
+    """For each key, the line (counted from 1) on which the first statement with that key begins.
 
-    A statement of TOML (a header, a key with its value, or nothing but a comment) ends at the end of a line and can be
-    read by itself.  So lines are put together until `tomllib` can read them; it knows which lines are inside a text or
-    a list.
+    A TOML statement (a header, a key with its value, or only a comment) ends at the end of a line and can be parsed
+    separately.  So lines are accumulated until `tomllib` can parse them; it knows which lines are inside a string or a
+    list.
 
     Parameters
     ----------
     text : str
-        TOML that `tomllib` can read.
+        Valid TOML.
     """
     lines: dict[Keys, int] = {}
     table: Keys = ()

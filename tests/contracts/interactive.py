@@ -141,7 +141,7 @@ class InteractiveContract(ABC):
         for where, closed in ((session, it), (other, twin)):
             assert closed.state == "closed"
             assert self.ask(where, closed) == answer
-            with pytest.raises(MechanismClosed, match="closed, and answers nothing new"):
+            with pytest.raises(MechanismClosed, match="closed; nothing was charged; recorded answers stay free"):
                 self.ask(where, closed, 1)
             assert where.spent == spent
 

@@ -32,13 +32,13 @@ def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path,
     text = " ".join(repr(session.explain()).split())
     assert f"a factor of at most {math.ceil(100 * math.exp(2)) / 100:g}" in text
     assert "plus at most 1e-06 (delta), however" in text
-    assert "It is kept as " in text
+    assert "It is enforced as " in text
     assert f"{format_percent_down(session.headroom)} is left" in text
     assert session.odometer.statement() in text
     assert "fixed beforehand" in text
     assert snapshot.snapshot(session).spent in text
     times = session._core.account.comparison.standings[filter_].times(session._core.account.comparison.last)
-    assert f"{times:,} more question{'' if times == 1 else 's'} like the last one (mu 0.04)" in text
+    assert f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one (mu 0.04)" in text
 
 
 def test_promise_without_an_epsilon_is_explained_by_two_normal_draws(tmp_path: Path) -> None:

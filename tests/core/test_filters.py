@@ -213,7 +213,7 @@ def test_nothing_is_left_to_take_a_share_of(make: Make) -> None:
 
 def test_ledger_of_one_filter_serves_no_other(make: Make) -> None:
     make(filter="zcdp")
-    with pytest.raises(LedgerError, match="was made for another filter; it says zcdp, the session says gdp"):
+    with pytest.raises(LedgerError, match="was made for another filter; it has zcdp, the session has gdp"):
         make()
 
 
@@ -252,10 +252,10 @@ def test_filter_past_its_own_refusal_says_which_question(make: Make) -> None:
         question(session, number).release(mu=0.1)
     shown = lines(session, "filters")
     assert "more like the last" in shown["gdp"]["text"]
-    assert shown["basic"]["text"] == "would have refused question 3"
+    assert shown["basic"]["text"] == "would have refused query 3"
     assert shown["basic"]["value"] == 0
     question(session, 9).release(mu=0.01)
-    assert lines(session, "filters")["basic"]["text"] == "would have refused question 3"
+    assert lines(session, "filters")["basic"]["text"] == "would have refused query 3"
 
 
 def test_gdp_budget_is_compared_with_nothing(make: Make) -> None:

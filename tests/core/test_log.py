@@ -114,7 +114,7 @@ def test_description_of_a_cell_names_its_questions_and_its_share(made: Made, cel
     cell("one")
     session.frame["x"].sum().release(mu=0.3)
     (told,) = snapshot.snapshot(session).cell_costs
-    assert told.description == "The questions of this cell cost mu 0.3, 9.00% of the budget of small: sum of x."
+    assert told.description == "The queries of this cell cost mu 0.3, 9.00% of the budget of small: sum of x."
 
 
 def test_refusal_is_remembered_with_its_reason_and_its_cell_and_costs_nothing(made: Made, cell: Callable) -> None:

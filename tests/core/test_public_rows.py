@@ -50,7 +50,7 @@ def test_persons_are_not_taken_for_rows() -> None:
     session = opened()
     mean = session.frame["wage"].mean()
     with pytest.raises(
-        ErrorEstimateUnavailable, match=r"release the count of wage first, .* or give the session public_rows="
+        ErrorEstimateUnavailable, match=r"release the count of wage first, .* or create the session with public_rows="
     ):
         mean.release(within=1)
     assert session.headroom == 1
@@ -119,9 +119,9 @@ def test_nobody_can_foretell_an_error_where_units_may_be_left_out() -> None:
     mean = session.frame["wage"].mean()
     assert mean.preview(within=2).fits
     session.frame.count().release(mu=1)
-    with pytest.raises(ErrorEstimateUnavailable, match="some units may be left out"):
+    with pytest.raises(ErrorEstimateUnavailable, match="some units may be excluded"):
         mean.preview(within=2)
-    assert "assumed that everybody takes part" in repr(mean.preview(mu=0.5))
+    assert "assumed that every unit takes part" in repr(mean.preview(mu=0.5))
 
 
 @pytest.mark.parametrize("changes", [{}, {"public_rows": MEN * YEARS}])
@@ -173,7 +173,7 @@ def test_several_tables_have_their_rows_by_table(tmp_path: Path) -> None:
     rehearsed = dpnb.Session.rehearse(**given, public_rows={"wages": 4000})
     counted = rehearsed.table("wages").count().release(mu=1)
     assert abs(counted.estimate - 4000) < 6 * counted.noise_scale
-    for wrong, words in ((100, "a mapping of table names"), ({"other": 5}, "'other' is none of the tables")):
+    for wrong, words in ((100, "a mapping of table names"), ({"other": 5}, "'other' is not one of the tables")):
         with pytest.raises(SchemaError, match=words):
             dpnb.Session(tables, **given, public_rows=wrong)
 

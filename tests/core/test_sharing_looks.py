@@ -142,7 +142,7 @@ def test_a_final_answer_has_the_whole_level_and_is_the_last() -> None:
     assert width(open_ended) > 1.04 * width(final)
     with pytest.raises(RequestError, match="final=True"):
         final.refine(mu=0.6)
-    with pytest.raises(RequestError, match="first look"):
+    with pytest.raises(RequestError, match="first observation"):
         open_ended.refine(mu=0.6, final=True)
     assert session.spent.mu_squared == 2 * GDP(0.5).mu_squared
 

@@ -103,7 +103,7 @@ def test_a_changed_file_needs_a_new_version(reader: str, change: str, tmp_path: 
         shutil.copytree(folder, tmp_path / "copy", copy_function=shutil.copy2)
         folder = tmp_path / "copy"
 
-    with pytest.raises(InvalidValueError, match="version: must be a new one"):
+    with pytest.raises(InvalidValueError, match="version: must be changed"):
         opened(read(folder), ledger)
     if change != "copied":
         with pytest.raises(InvalidValueError, match="nothing was charged"):
@@ -121,7 +121,7 @@ def test_a_file_more_that_a_pattern_stands_for_is_a_change(tmp_path: Path) -> No
     written(TABLE, tmp_path / "a.parquet")
     session = opened(duckdb_parquet(tmp_path), tmp_path)
     written(TABLE.assign(pid=TABLE["pid"] + 100), tmp_path / "b.parquet")
-    with pytest.raises(InvalidValueError, match="version: must be a new one"):
+    with pytest.raises(InvalidValueError, match="version: must be changed"):
         session.frame.count().release(mu=0.1)
     assert not session.log().size
 

@@ -107,9 +107,9 @@ TO_FIX: dict[str, Case] = {
     ),
     "categories of dates": ('type = "categories", values = ["a"]', [pd.Timestamp(0)], "declare dpnb.Dates"),
     "another spelling": (
-        'type = "categories", values = ["north", "south"]', ["North ", "south"], "'North ' is not \"north\": write"
+        'type = "categories", values = ["north", "south"]', ["North ", "south"], "'North ' is not \"north\": use"
     ),
-    "undeclared": ('type = "categories", values = ["north"]', ["north", "east"], "'east' (1); declare them too if"),
+    "undeclared": ('type = "categories", values = ["north"]', ["north", "east"], "'east' (1); declare them if"),
     "bounds of texts": ('type = "bounded", low = 0, high = 9', ["a", "b"], "cast it to numbers"),
     "bounds of dates": ('type = "bounded", low = 0, high = 9', [pd.Timestamp(0)], "declare dpnb.Dates"),
     "some texts among numbers": (
@@ -151,7 +151,7 @@ FINE: dict[str, tuple[str, list[Any], str]] = {
     "texts": ('type = "text"', ["a", None], ""),
     "dates": ('type = "dates", first = 1970-01-01, last = 1980-01-01', ["1975-02-01", None], ""),
     "categories as truth values": ('type = "categories", values = [0, 1]', [True, False], ""),
-    "a rare category": ('type = "categories", values = ["a", "b"]', ["a"] * 99 + ["c"], "'c' (1); declare them too"),
+    "a rare category": ('type = "categories", values = ["a", "b"]', ["a"] * 99 + ["c"], "'c' (1); declare them"),
     "a category of no row": ('type = "categories", values = ["a", "b"]', ["a"], 'no row has "b"'),
     "a rare text": ('type = "bounded", low = 0, high = 9', ["3"] * 99 + ["x"], "1 of 100 values are not finite"),
     "numbers as texts": ('type = "bounded", low = 0, high = 9', ["3", "4"], "are written as texts"),
@@ -180,7 +180,7 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest_one(tmp_path: Path
     for line, (number, name, near) in zip(
         lines, [(7, "Town", "'town'"), (8, "visit", "'visits'"), (9, "zzz", ""), (2, "person", "'Person'")], strict=True
     ):
-        assert f"line {number}: column '{name}': is declared and not in the table" in line
+        assert f"line {number}: column '{name}': is declared but not in the table" in line
         assert (f"did you mean {near}" if near else "correct the name") in line
     assert made.tables[0].units is None
     assert [column.tally is None for column in made.tables[0].columns] == [True, True, True, False]
@@ -191,7 +191,7 @@ def test_rows_without_a_unit_and_beyond_its_limit_are_counted(tmp_path: Path) ->
     table = {"who": ["a"] * 5 + ["b", "b", None], "x": range(8)}
     made = checked(tmp_path, "x = { type = 'bounded', low = 0, high = 9 }", table, unit)
     assert "line 2: privacy_unit 'who': is missing in 1 of 8 rows" in said(made, to_fix=True)
-    assert "line 3: max_rows_per_unit: 3 of 8 rows are beyond 2 per unit" in said(made, to_fix=False)
+    assert "line 3: max_rows_per_unit: 3 of 8 rows exceed 2 per unit" in said(made, to_fix=False)
     assert "8 rows of 2 units (who); 1 rows without a unit, 3 beyond 2 rows" in check_text(made).replace("\n", " ")
 
 
@@ -199,7 +199,7 @@ def test_limits_that_depend_on_the_question_are_said_not_to_be_counted(tmp_path:
     unit = 'privacy_unit = "who"\nmax_groups_per_unit = 1\nmax_rows_per_group = 1\n'
     made = checked(tmp_path, "x = { type = 'text' }", {"who": ["a", "a"], "x": ["a", "b"]}, unit)
     text = check_text(made).replace("\n", " ")
-    assert "2 rows of 1 units (who); 0 rows without a unit; what its other limits leave out depends" in text
+    assert "2 rows of 1 units (who); 0 rows without a unit; what its other limits exclude depends" in text
 
 
 @pytest.mark.parametrize("listed", ['["nan", "inf", "x"]', '["1", "1.0"]', '["99999999999999999999"]', "[0.1, 1e100]"])
@@ -222,7 +222,7 @@ def test_several_tables_are_given_by_their_names(tmp_path: Path, capsys: pytest.
     files = [f"paid={tmp_path / 'paid.parquet'}", f"seen={tmp_path / 'seen.csv'}"]
     made = check(declaration, files)
     assert "line 9: column 'x': 2 of 2 values match none of the categories" in said(made, to_fix=True)
-    assert "line 3: max_rows_per_unit: 1 of 2 rows of table 'seen' are beyond 1" in said(made, to_fix=False)
+    assert "line 3: max_rows_per_unit: 1 of 2 rows of table 'seen' exceed 1" in said(made, to_fix=False)
     assert main(["check", declaration, *files]) == 1
     assert "Table paid" in capsys.readouterr().out
     for wrong in (files[:1], [str(tmp_path / "seen.csv")], [*files, files[0]]):
@@ -275,10 +275,10 @@ def test_files_that_cannot_be_used_are_refused(tmp_path: Path, capsys: pytest.Ca
     declaration, file = write(tmp_path, "x = { type = 'text' }", {"x": ["a"]})
     (tmp_path / "odd.parquet").write_bytes(b"sekret")
     for arguments, says in (
-        ([declaration, "none.csv"], "must be a file that is there"),
+        ([declaration, "none.csv"], "must be an existing file"),
         ([declaration, declaration], ".csv (also compressed"),
         ([declaration, file, file], "give one FILE"),
-        ([declaration, str(tmp_path / "odd.parquet")], "table that can be read"),
+        ([declaration, str(tmp_path / "odd.parquet")], "readable table"),
         (["none.toml", file], "none.toml: must be a TOML file"),
     ):
         assert main(["check", *arguments]) == 2

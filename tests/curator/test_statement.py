@@ -90,7 +90,7 @@ def test_the_worst_case_of_other_versions_may_be_more_than_the_budget(tmp_path: 
     text = statement_text(got)
     assert "more than the budget of 0.5" in text
     assert "left:         nothing" in text
-    assert "version '2', of which the ledger has no question" in text
+    assert "version '2', of which the ledger has no query" in text
 
 
 def test_it_says_for_whom_what_was_promised_and_what_became_of_each_question(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_it_says_for_whom_what_was_promised_and_what_became_of_each_question(tmp
         assert line.question == words
         assert words in text
     assert "took part" in text
-    assert "not touched" in text
+    assert "not affected" in text
     assert "left:         mu 0.4" in text
 
 
@@ -114,8 +114,8 @@ def test_whoever_is_out_for_good_is_told_since_when(tmp_path: Path) -> None:
     got = made(ledger, file, unit="p0")
     text = statement_text(got)
     assert got.excluded_since is not None
-    assert f"out for good since question {got.excluded_since}" in text
-    assert f"left out since question {got.excluded_since}" in text
+    assert f"excluded permanently since query {got.excluded_since}" in text
+    assert f"excluded since query {got.excluded_since}" in text
 
 
 def test_parts_of_a_partition_and_launches_are_lines_too(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_an_interrupt_of_the_command_is_one_line(
 
 def test_a_ledger_with_worst_case_accounting_is_refused(tmp_path: Path) -> None:
     _, ledger, file = curator(tmp_path, "skip", accounting="worst-case", on_exhausted=None)
-    with pytest.raises(StatementError, match=r"charges everybody alike; session.log\(\)"):
+    with pytest.raises(StatementError, match=r"charges every unit the same; session.log\(\)"):
         made(ledger, file)
 
 
@@ -250,7 +250,7 @@ def test_a_ledger_that_is_not_there_is_refused_and_not_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    with pytest.raises(LedgerError, match="nothing was made"):
+    with pytest.raises(LedgerError, match="nothing was created"):
         statement(name, ["table.csv"], "p0")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
@@ -290,7 +290,7 @@ def test_a_unit_or_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None
 
 def test_table_files_have_to_be_there_and_of_a_known_kind(tmp_path: Path) -> None:
     _, ledger, file = curator(tmp_path, "skip")
-    with pytest.raises(SchemaError, match="file that is there"):
+    with pytest.raises(SchemaError, match="existing file"):
         made(ledger, tmp_path / "none.csv")
     (tmp_path / "table.xlsx").touch()
     with pytest.raises(SchemaError, match=r"\.csv .*\.parquet"):
@@ -298,7 +298,7 @@ def test_table_files_have_to_be_there_and_of_a_known_kind(tmp_path: Path) -> Non
     with pytest.raises(SchemaError, match="one FILE"):
         made(ledger, file, file)
     (tmp_path / "odd.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SchemaError, match="can be read"):
+    with pytest.raises(SchemaError, match="readable table"):
         made(ledger, tmp_path / "odd.csv")
 
 

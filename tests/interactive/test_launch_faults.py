@@ -133,7 +133,7 @@ def test_inside_another_session_odometers_say_what_they_are_about(tmp_path: Path
     for inner, words in ((part, "in this part alone"), (sub, "in this sub-session alone")):
         told = snapshot.snapshot(inner)
         for line in (*told.odometers, told.gauges[1]):
-            assert line.description.startswith(f"Of what was asked {words}: ")
+            assert line.description.startswith(f"Of the queries {words}: ")
         assert words in repr(inner.explain())
 
 

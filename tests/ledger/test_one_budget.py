@@ -143,7 +143,7 @@ def test_a_file_with_two_names_is_refused_at_opening_and_at_each_charge(path: Pa
         reserve(ledger, "a")
         other = linked(path)
         for act in (lambda: reserve(ledger, "b"), lambda: Ledger(path, PROMISE), lambda: Ledger(other, PROMISE)):
-            with pytest.raises(LedgerError, match="must have one name, it has 2"):
+            with pytest.raises(LedgerError, match="must have one name; it has 2"):
                 act()
         other.unlink()
         reserve(ledger, "c")

@@ -212,7 +212,7 @@ def test_a_copy_holds_what_is_there_now_and_cannot_be_written(path: Path) -> Non
 
 
 def test_a_copy_is_made_only_of_a_ledger_that_is_there_and_as_it_was_left(path: Path) -> None:
-    with pytest.raises(LedgerError, match="there is none; nothing was made"):
+    with pytest.raises(LedgerError, match="there is none; nothing was created"):
         Ledger.read_only_copy(path)
     assert not path.exists()
     filled(path)

@@ -14,10 +14,10 @@ from ledger.rows import PROMISE, filled, opened, refused_unchanged, tamper
 @pytest.mark.parametrize(
     ("promise", "what"),
     [
-        ({"name": "ward", "budget": "mu 1"}, "another name; it says clinic, the session says ward"),
-        ({"name": "clinic", "budget": "mu 2"}, "another budget; it says mu 1, the session says mu 2"),
-        ({"name": "clinic"}, "another budget; it says mu 1, the session says None"),
-        ({**PROMISE, "unit": "person"}, "another unit; it says None, the session says person"),
+        ({"name": "ward", "budget": "mu 1"}, "another name; it has clinic, the session has ward"),
+        ({"name": "clinic", "budget": "mu 2"}, "another budget; it has mu 1, the session has mu 2"),
+        ({"name": "clinic"}, "another budget; it has mu 1, the session has None"),
+        ({**PROMISE, "unit": "person"}, "another unit; it has None, the session has person"),
         ({}, "another budget"),
     ],
 )

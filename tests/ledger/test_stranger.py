@@ -52,7 +52,7 @@ def test_a_ledger_with_anything_but_our_tables_is_refused_before_it_is_read(
     filled(path)
     change(path, *statements)
     for act in (lambda: Ledger(path, PROMISE), lambda: Ledger.read_only_copy(path)):
-        with refused_unchanged(path.parent, "the tables and indices that dpnb makes and nothing else"):
+        with refused_unchanged(path.parent, "exactly the tables and indices that dpnb creates"):
             act()
 
 

@@ -72,9 +72,11 @@ def test_session_says_who_takes_part_where_each_unit_has_a_budget_of_its_own(tmp
     shown = snapshot.snapshot(session)
     assert sent(shown) == shown
     assert shown.participation is not None
-    assert shown.participation.startswith("Everybody surely took part so far, and takes part in 21 more questions like")
+    assert shown.participation.startswith(
+        "Every unit certainly took part so far, and takes part in 21 more queries like"
+    )
     session.frame.count().release(mu=1)
-    assert "Everybody surely took part up to request 1. " in (snapshot.snapshot(session).participation or "")
+    assert "Every unit certainly took part up to request 1. " in (snapshot.snapshot(session).participation or "")
 
 
 def test_example_has_something_of_everything(example: Snapshot) -> None:

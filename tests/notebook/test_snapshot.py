@@ -37,7 +37,7 @@ def test_session_without_a_ledger_is_told_as_such_and_hides_no_other(
     sessions[1].ledger.close()
     told = {one.name: one for one in snapshots.sessions()}
     assert told["healthy"].headlines[0].text == "100.0% left"
-    assert told["broken"].notice.startswith("NOT KNOWN: ledger")
+    assert told["broken"].notice.startswith("UNKNOWN: ledger")
     assert told["broken"].gauges == [], "no figure that might be wrong"
     assert msgspec.convert(msgspec.to_builtins(told["broken"]), Session) == told["broken"]
 

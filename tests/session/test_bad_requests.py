@@ -57,7 +57,7 @@ TARGETS: dict[str, tuple[dict[str, Any], str]] = {
     "within negative": ({"within": -2}, "greater than 0"),
     "within nan": ({"within": math.nan}, "finite"),
     "within infinite": ({"within": math.inf}, "finite"),
-    "within far too fine": ({"within": "1e-400"}, "ask for another"),
+    "within far too fine": ({"within": "1e-400"}, "give another"),
     "within far too coarse": ({"within": {"north": Fraction(10**5000)}}, "between 1e-100 and 1e100"),
     "within of nothing": ({"within": {}}, "at least one entry"),
     "within of nothing, a series": ({"within": pd.Series(dtype=float)}, "at least one entry"),
@@ -111,7 +111,7 @@ def test_a_refinement_by_next_to_nothing_is_refused(verb: str) -> None:
     question.release(mu=0.1)
     for more in (Fraction(1, 10**250), Fraction(1, 10**5000)):
         assert_refused_free(
-            session, lambda more=more: getattr(question, verb)(mu=Fraction(1, 10) + more), "adds must be"
+            session, lambda more=more: getattr(question, verb)(mu=Fraction(1, 10) + more), "additional loss must be"
         )
 
 
@@ -171,32 +171,35 @@ REQUESTS: dict[str, Case] = {
     "within of mixed columns": (lambda q: q.agg.release(within=0.3), r"within=\{"),
     "within, an unknown statistic": (lambda q: q.summary.release(within={"mode": 1}), "'mode' is no"),
     "within of a mean without a count": (lambda q: q.mean.release(within=0.1), "release the count"),
-    "within of a variance": (lambda q: q.frame["visits"].var().release(within=0.1), "release the count|first look"),
+    "within of a variance": (
+        lambda q: q.frame["visits"].var().release(within=0.1),
+        "release the count|release it with",
+    ),
     "within of a correlation": (
         lambda q: q.frame["visits"].corr(q.frame["income"]).release(within=0.1),
-        "first look",
+        "release it with",
     ),
-    "within of a ratio": (lambda q: q.frame["visits"].ratio(q.frame["income"]).release(within=0.1), "first look"),
+    "within of a ratio": (lambda q: q.frame["visits"].ratio(q.frame["income"]).release(within=0.1), "release it with"),
     "within of a regression": (
         lambda q: q.frame.regress("visits", on="income").release(within=0.1),
         r"within=\{|first",
     ),
     "within of a discovery": (lambda q: q.discovery.release(within=3), "mu="),
     "groups, an unknown one": (lambda q: q.towns.release(mu=0.1, groups=["west"]), "can have; its values are"),
-    "groups, an unknown text": (lambda q: q.streets.release(mu=0.1, groups=["fir"]), "no group"),
+    "groups, an unknown text": (lambda q: q.streets.release(mu=0.1, groups=["fir"]), "must be keys of"),
     "groups, one twice": (lambda q: q.towns.release(mu=0.1, groups=["north", "north"]), "twice"),
     "groups, none": (lambda q: q.towns.release(mu=0.1, groups=[]), "at least one key"),
     "groups, a text": (lambda q: q.towns.release(mu=0.1, groups="north"), "a list of keys"),
     "groups, half of a key": (lambda q: q.both.release(mu=0.1, groups=["north"]), "must have 2 values"),
-    "groups of a first look": (lambda q: q.streets.release(mu=0.1, groups=["elm"]), "first look"),
-    "groups of a first preview": (lambda q: q.streets.preview(mu=0.1, groups=["elm"]), "first look"),
+    "groups of a first look": (lambda q: q.streets.release(mu=0.1, groups=["elm"]), "first observation"),
+    "groups of a first preview": (lambda q: q.streets.preview(mu=0.1, groups=["elm"]), "first observation"),
     "groups of a discovery": (lambda q: q.discovery.release(mu=0.1, groups=["elm"]), "group"),
-    "final after a first look": (lambda q: q.towns.release(mu=0.1, final=True), "leave final out"),
-    "final when refining": (lambda q: q.a_towns.refine(mu=0.1, final=True), "leave final out"),
-    "final of one group": (lambda q: q.a_towns.refine(mu=0.1, final=True, groups=["north"]), "leave final out"),
-    "refine after final": (lambda q: q.a_final.refine(mu=0.1), "ask another question"),
-    "release after final": (lambda q: q.final.release(mu=0.1), "ask another question"),
-    "one group after final": (lambda q: q.a_final.refine(mu=0.1, groups=[1]), "ask another question"),
+    "final after a first look": (lambda q: q.towns.release(mu=0.1, final=True), "omit final"),
+    "final when refining": (lambda q: q.a_towns.refine(mu=0.1, final=True), "omit final"),
+    "final of one group": (lambda q: q.a_towns.refine(mu=0.1, final=True, groups=["north"]), "omit final"),
+    "refine after final": (lambda q: q.a_final.refine(mu=0.1), "use another query"),
+    "release after final": (lambda q: q.final.release(mu=0.1), "use another query"),
+    "one group after final": (lambda q: q.a_final.refine(mu=0.1, groups=[1]), "use another query"),
     "refine without a target": (lambda q: q.a_towns.refine(), "exactly one of"),
     "refine an unknown group": (lambda q: q.a_towns.refine(mu=0.1, groups=["west"]), "can have; its values are"),
     "refine groups of a number": (lambda q: q.a_rows.refine(mu=0.1, groups=["north"]), "has none"),

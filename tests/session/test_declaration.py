@@ -272,7 +272,7 @@ def test_without_lines_these_tests_fail(file: Path, monkeypatch: pytest.MonkeyPa
 
 
 SEVERAL_FAULTS: dict[str, Change] = {
-    "a limit of another table": ("paid = 1", "payed = 1", 5, "max_rows_per_unit: 'payed' is none of the tables"),
+    "a limit of another table": ("paid = 1", "payed = 1", 5, "max_rows_per_unit: 'payed' is not one of the tables"),
     "a column of the second table": ("paid.income", "paid.incomes", 11, "column 'incomes': is not in the table 'paid'"),
     "a column without a type": ("low = 0\n", "low = 0\nx = 1\n", 14, "'x' is not a key in schema.paid.income"),
     "no type": ('type = "bounded"\n', "", 11, "schema.paid.income: must be a table with a type"),

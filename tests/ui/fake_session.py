@@ -14,13 +14,13 @@ from dpnb.notebook import panel, widgets
 
 def filters(left: float) -> list[dict[str, object]]:
     """One that would have refused, and the one that decides; the page puts the latter first."""
-    refused = "would have refused question 1"
+    refused = "would have refused query 1"
     words = f"{left:.1%} left; {4 * left:.0f} more like the last"
     basic = {"id": "basic", "label": "basic", "enforced": False, "value": 0.0, "text": refused}
     gdp = {"id": "gdp", "label": "GDP", "enforced": True, "value": left, "text": words}
     return [
         {**basic, "description": f"A made-up sum. It {refused}."},
-        {**gdp, "description": "Another made-up sum. It keeps this promise."},
+        {**gdp, "description": "Another made-up sum. It enforces this budget."},
     ]
 
 
@@ -43,7 +43,7 @@ def timeline(spent: list[float]) -> dict[str, object]:
     ]
     return {
         "budget": {"label": "Share of the budget spent", "text": "the promise"},
-        "odometers": {"label": "Odometers", "limit": 1.0, "text": "the epsilon of the promise: 1"},
+        "odometers": {"label": "Odometers", "limit": 1.0, "text": "epsilon of the guarantee: 1"},
         "curves": [{"id": "mixture", "label": "Mixture"}],
         "points": points[-100:],
     }

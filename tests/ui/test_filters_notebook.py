@@ -31,6 +31,6 @@ def test_figures_are_drawn_and_every_filter_and_odometer_is_told(lab: Lab) -> No
         expect(rows.first).to_have_attribute("data-filter", "zcdp")
         expect(rows.first).to_contain_text("enforced")
         expect(rows.first).to_contain_text(f"{int(1000 * headroom) / 10:.1f}% left")
-        expect(place.locator("tr.dpnb-filter[data-filter=rogers]")).to_contain_text("would have refused question")
+        expect(place.locator("tr.dpnb-filter[data-filter=rogers]")).to_contain_text("would have refused query")
         expect(place.locator(".dpnb-odometer-sentence")).to_have_text(sentences)
     lab.screenshot("filters-and-odometers")

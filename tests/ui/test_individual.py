@@ -29,7 +29,7 @@ def test_panel_says_for_how_many_questions_everybody_surely_takes_part(individua
     individual.run(CELL["spare"])
     for place in individual.places:
         said = place.locator(".dpnb-participation").first
-        expect(said).to_contain_text("Everybody surely took part so far, and takes part in")
+        expect(said).to_contain_text("Every unit certainly took part so far, and takes part in")
         expect(place.locator("[data-gauge=headroom]").first).to_have_attribute("aria-label", "Worst case")
     individual.screenshot("individual-within")
 
@@ -38,9 +38,9 @@ def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_
     individual.write(CELL["spare"], BEYOND)
     individual.run(CELL["spare"])
     said = individual.places[0].locator(".dpnb-participation").first
-    expect(said).to_contain_text("Everybody surely took part up to request")
+    expect(said).to_contain_text("Every unit certainly took part up to request")
     expect(said).to_contain_text("who, how many, and whether anybody is, is private")
-    expect(individual.status).to_contain_text("some may be left out")
+    expect(individual.status).to_contain_text("some units may be excluded")
     answer = individual.page.locator(".jp-Cell").nth(CELL["spare"])
     expect(answer).to_contain_text("about those who could still pay for it")
     said.locator("a.dpnb-explanation-link").click()
@@ -51,7 +51,7 @@ def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_
     individual.run(CELL["question"])
     shown = individual.page.locator(".jp-Cell").nth(CELL["question"]).locator(".dpnb-picker")
     expect(shown.get_by_role("slider")).to_be_visible()
-    expect(shown.locator(".dpnb-picker-after")).to_contain_text("some may be left out")
+    expect(shown.locator(".dpnb-picker-after")).to_contain_text("some units may be excluded")
     before = individual.value("len(session.log())")
     shown.get_by_role("button", name="Release").click()
     expect(shown).to_contain_text("about those who could still pay for it")

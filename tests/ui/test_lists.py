@@ -27,11 +27,11 @@ def test_filters_are_a_table_and_odometers_a_list_by_reading_and_both_follow_the
         rows = place.get_by_role("table", name=FILTERS).locator("tbody").get_by_role("row")
         names = rows.get_by_role("rowheader")
         expect(names).to_have_text(["GDP enforced", "basic"], use_inner_text=True)
-        left = ["75.0% left; 3 more like the last", "would have refused question 1"]
+        left = ["75.0% left; 3 more like the last", "would have refused query 1"]
         expect(rows.locator(".dpnb-filter-text")).to_have_text(left)
-        sentence = "A made-up sum. It would have refused question 1."
+        sentence = "A made-up sum. It would have refused query 1."
         expect(rows.nth(1)).to_have_attribute("title", sentence)
-        expect(rows.nth(1)).to_have_accessible_name(f"basic would have refused question 1 {sentence}")
+        expect(rows.nth(1)).to_have_accessible_name(f"basic would have refused query 1 {sentence}")
     sentences = {
         "time-uniform": "With confidence 99.9999%, the privacy loss of fake so far is at most 0.250.",
         "accumulator": "Everything so far is inside every budget that is at least 0.250.",

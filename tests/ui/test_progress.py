@@ -29,7 +29,7 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
     expect(cell).to_contain_text(DOING)
     cockpit.screenshot("progress")
     cockpit.page.evaluate(INTERRUPT)
-    expect(cell).to_contain_text("KeyboardInterrupt: after the question was charged; the charge stands")
+    expect(cell).to_contain_text("KeyboardInterrupt: after the query was charged; the charge stands")
     expect(cell).not_to_contain_text("adding up rows, ")
     cockpit.wait_until_idle()
     expect(cockpit.panel).to_contain_text("mu 0.05")

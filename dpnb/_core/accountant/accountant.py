@@ -1,4 +1,4 @@
-"""The promise and how it stands: filter and odometer, rebuilt from the ledger and kept in step with it."""
+"""The guarantee, the filter and the odometers of a session, rebuilt from the ledger and kept in sync with it."""
 
 from __future__ import annotations
 
@@ -31,24 +31,26 @@ ODOMETER_DELTA = Fraction(1, 10**6)
 
 
 class Accountant:
-    """What a budget still allows, whichever kernel spent it: of a session, a sub-session or a part.
+    """Filter and odometers of a session, a sub-session or a part, over the charges of all kernels.
 
     Parameters
     ----------
     ledger : Ledger
-    tree : Tree
-        What was launched in it.
-    root_node : str
-        The branch whose losses are counted here, with those that reach it through partitions.
-    promise : Promise
+        The list of charges.
+    tree : BudgetTree
+        The launches of the ledger.
+    trunk : str
+        The node whose losses are counted here, with those that reach it through partitions.
+    promise : PrivacyGuarantee
+        The guarantee.
     odometer : MixtureOdometer
-        Before anything.
+        The odometer in its initial state.
     public_size : int, optional
-        For the odometer that needs a public bound.
-    around : Account, optional
-        For a part: of the session that it is a part of, which pays.
-    place : Place, optional
-        Where in it.
+        Public number of units, for the odometer that needs a bound.
+    around : Accountant, optional
+        For a part, the accountant of the session that pays.
+    place : PartRef, optional
+        For a part, its position in that session.
     """
 
     def __init__(
@@ -84,28 +86,29 @@ class Accountant:
         *,
         individual: bool = False,
     ) -> Accountant:
-        """The account of a session, on a new ledger or an old one.
+        """The accountant of a session, on a new or an existing ledger.
 
         Parameters
         ----------
         path : str
-            Of the ledger.
+            Path of the ledger.
         budget : Budget
+            The total privacy budget.
         about : mapping of str to str
-            The rest of the promise: which table, unit and schema it is about.
+            The rest of the metadata: table, privacy unit and schema.
         filter_ : str
-            Which filter keeps the budget.
+            Name of the filter that enforces the budget.
         public_size : int, optional
-            A new ledger keeps it for the odometer that needs a public bound.
+            Public number of units, stored in a new ledger for the odometer that needs a bound.
         individual : bool
-            Each unit keeps to the budget by itself.
+            Whether each unit has its own budget.
 
         Raises
         ------
         InvalidValueError
-            The filter cannot keep such a budget.
+            If the filter cannot enforce such a budget.
         LedgerError
-            The file was made for another promise, is no ledger, or cannot be used.
+            If the file was created with other metadata, is not a ledger, or cannot be used.
         """
         made = make_guarantee(filter_, budget, individual=individual)
         pledge = {**about, "budget": json.dumps(budget.to_json()), "filter": filter_}
@@ -118,12 +121,12 @@ class Accountant:
 
     @classmethod
     def from_ledger(cls, ledger: Ledger) -> Accountant:
-        """The account of the session that a ledger was made for, without that session: what it says is believed.
+        """The accountant of the session that a ledger was created for, from the ledger alone, which is trusted.
 
         Raises
         ------
         LedgerError
-            Its promise or its settings cannot be read.
+            If the metadata or the parameters cannot be read.
         """
         pledge = ledger.metadata
         with refuse_unreadable("the promise"):
@@ -150,15 +153,15 @@ class Accountant:
 
     @property
     def budget(self) -> Budget:
-        """What was promised."""
+        """The total privacy budget."""
         return self.promise.budget
 
     @property
     def filter(self) -> AnyFilter:
-        """The filter as it stands now.
+        """The filter in its current state.
 
-        That of a part has what the part was charged, what it may still be charged at no cost outside, and what is left
-        outside: see :mod:`dpnb.accounting.parallel`.
+        The filter of a part includes what the part was charged, what it can still be charged at no cost to its session,
+        and what remains in the session: see :mod:`dpnb.accounting.parallel`.
         """
         with self.ledger.lock.checked():
             own = self.sync().filter
@@ -319,10 +322,10 @@ class Accountant:
         return state.left_out is None and state.filter.admits_all_units(cost)
 
     def refuse_if_no_unit_left(self, question: str, version: str) -> None:
-        """Refuse a question that nobody can take part in: other versions of the table took all that anybody has.
+        """Refuse a query in which no unit can take part, because other versions of the table used the whole budget.
 
-        What somebody paid for a version of the table is not known in another one, where their rows may be others; so
-        the worst case is counted for everybody.  A function of the ledger alone; call inside its transaction.
+        What a unit paid for another version of the table is unknown, since its rows may differ there; so every unit is
+        charged the worst case.  A function of the ledger alone; call inside its transaction.
 
         Raises
         ------
@@ -334,8 +337,8 @@ class Accountant:
             elsewhere = sum((worst for of, worst in state.by_version.items() if of != version), Fraction(0))
             if elsewhere >= state.filter.unit_budget:
                 raise BudgetExceeded(
-                    f"{question}: {state.filter.rule}, and other versions of the table took all of it at worst; nobody "
-                    f"is left to ask of version {version!r}; nothing was charged"
+                    f"{question}: {state.filter.rule}, and other versions of the table used all of it in the worst "
+                    f"case; no unit of version {version!r} can pay; nothing was charged"
                 )
 
     @property

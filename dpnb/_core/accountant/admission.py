@@ -13,18 +13,19 @@ def admit(account: Accountant, question: str, loss: GDP, known: GDP) -> None:
 
     Parameters
     ----------
-    account : Account
+    account : Accountant
+        The accountant that would be charged.
     question : str
-        In words, for the refusal.
+        The query in words, for the error.
     loss : GDP
-        What the answer would add.
+        The additional loss of the answer.
     known : GDP
-        What was paid for this question already.
+        The loss already paid for this query.
 
     Raises
     ------
     BudgetExceeded
-        It does not fit; the message names the largest target that does.
+        If it exceeds the remaining budget; the message names the largest target that fits.
     """
     filter_ = account.filter
     if filter_.admits(account.promise.to_filter_loss(loss)):

@@ -1,4 +1,4 @@
-"""What was launched in a ledger, and how its branches hang together."""
+"""The launches of a ledger, as a tree of nodes."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class BudgetTree:
         return tuple(places) if reached else None
 
     def refuse_ended(self, branch: str, version: str) -> None:
-        """Refuse to ask anything where a mechanism has ended, or is for another version of the table.
+        """Refuse new requests to a mechanism that is closed, or was launched for another version of the table.
 
         Raises
         ------
@@ -159,13 +159,13 @@ class BudgetTree:
             if not launch.continues_with(version):
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was launched for version {launch.version!r} of the table, and "
-                    f"this is version {version!r}, in which a unit may be elsewhere; nothing was charged; launch it "
-                    "anew, under the same name or another"
+                    f"this is version {version!r}, in which a unit may be in other parts; nothing was charged; launch "
+                    "it again, under the same name or another"
                 )
             if launch.is_closed:
                 raise MechanismClosed(
-                    f"{launch.name}: this {launch.kind} was closed, and answers nothing new; nothing was charged; what "
-                    "it has answered stays free; launch another one under a new name"
+                    f"{launch.name}: this {launch.kind} is closed; nothing was charged; recorded answers stay free; "
+                    "launch another one under a new name"
                 )
 
     def _upwards(self, branch: str, trunk: str) -> Iterator[tuple[Launch, str]]:

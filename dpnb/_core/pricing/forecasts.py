@@ -39,7 +39,7 @@ MIDDLE = 0.53
 half-width misses a target by 1.2 times just when the least costs 1.5 times what it needs; with the largest sqrt(2)
 times the least, 1.9% is left on either side."""
 
-NOT_ALL = "everybody takes part, though some may be left out"
+NOT_ALL = "every unit takes part, although some may be excluded"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a release would cost and give, and why: free, and made without the table."""
+"""Cost and expected error of a release, and their explanation: free, and computed without the table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dpnb.results.preview import Preview
 
 
 def preview(questions: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
-    """What a release would cost and give."""
+    """The preview of a release."""
     account = questions.account
     with account.ledger.lock.checked():
         question = questions.question(plan, view, target.groups)
@@ -75,35 +75,38 @@ def preview(questions: QueryPricer, plan: Plan, view: AnyView, target: Target, n
 
 
 def _who(before: AnyFilter, cost: Loss, *, alone: bool) -> str | None:
-    """Who would take part, where each unit has a budget of its own: a function of the ledger alone."""
+    """Which units would take part, under individual accounting: a function of the ledger alone."""
     if not isinstance(before, WorstCaseFilter):
         return None
     if alone:
-        return "those who can still pay for it: some may be left out, so it is not combined with earlier looks"
+        return (
+            "the units that can still pay for it: some units may be excluded, so it is not combined with earlier "
+            "observations"
+        )
     times = before.max_repetitions(cost)
     if times is None:
-        return "everybody, surely: this is known already"
-    return f"everybody, surely; and so they would in {times - 1:,} more like it"
+        return "every unit, certainly: this is known already"
+    return f"every unit, certainly; also in {times - 1:,} more like it"
 
 
 def explain(questions: QueryPricer, plan: Plan, view: AnyView) -> tuple[str, list[tuple[str, str]]]:
-    """The question in words, and what one unit can change in it."""
+    """The query in words, and what one unit can change in it."""
     query = questions.tables.compile(plan)
     return describe_plan(plan, view), explanation(query, questions.tables.unit(plan.source))
 
 
 def _scale(question: QueryState, total: GDP) -> float:
-    """Noise scale of the measured cells once they are known as well as by `total`."""
+    """Noise scale of the measured cells at the total loss `total`."""
     return sigma_for(question.aggregation.l2_sensitivity_squared, GDP.from_mu_squared(total.mu_squared))
 
 
 def _discovery(question: QueryState, total: GDP, target: Target) -> str:
-    """How the error of a group depends on its size, and how common a group must be to be found."""
+    """The assumption of a discovery's error, and the threshold at which a group is named."""
     scale, groups = _scale(question, total), question.aggregation.l2_sensitivity_squared
     least = threshold_for(scale, groups, question.discovery_delta)
     named = f"a group is named if its number of units, with noise, is at least {math.ceil(least):,}"
     if target.simultaneous:
-        return f"the number of groups that are named, which nobody knows beforehand; {named}"
+        return f"the number of groups that are named, which is not known beforehand; {named}"
     far = fixed_radius([scale], alpha=target.alpha)
     return f"a group near the threshold (about ± {format_number(far, far)} far above it); {named}"
 
@@ -111,14 +114,14 @@ def _discovery(question: QueryState, total: GDP, target: Target) -> str:
 def _assumption(
     question: QueryState, rows: RowCounts | None, errors: Cells | None, total: GDP, target: Target
 ) -> str | None:
-    """What the expected errors rest on."""
+    """What the expected errors assume."""
     if question.discovery_delta:
         return _discovery(question, total, target)
     if rows is not None:
         return f"about {np.nanmin(rows.each):,.0f} rows in the smallest group ({rows.source})"
     plan, view = question.query.plan, question.view
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
-        return "the number of rows, which no released count tells; the interval comes with the answer"
+        return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:
-        return "the answer itself, of which nothing is released yet; the interval comes with the answer"
+        return "the answer itself, which has no observation yet; the interval comes with the answer"
     return None

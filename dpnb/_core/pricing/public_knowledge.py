@@ -1,4 +1,4 @@
-"""What the ledger already knows: looks at a question, and how many rows there are, from released counts only."""
+"""What is publicly known about a query: its observations, and numbers of rows from released counts only."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ class RowCounts:
 
 @dataclass(frozen=True)
 class PublicSizes:
-    """What the curator has made public about the size of the data.
+    """The public sizes of the data, as declared by the curator.
 
     Parameters
     ----------
     units : int, optional
-        Privacy units.
+        Number of privacy units.
     rows : mapping of str to int
-        Rows that count, by table; a table without a name is the only one.
+        Number of rows that count, by table; the name of a single table is empty.
     """
 
     units: int | None = None
@@ -138,19 +138,23 @@ def rows_needed(plan: Plan, view: AnyView) -> Single | None:
 def known_row_counts(
     query: LinearQuery, view: AnyView, public: PublicSizes, unit: PrivacyUnit, known: Known
 ) -> RowCounts | None:
-    """Rows that the errors of a question depend on; None when they depend on none or nobody knows.
+    """The numbers of rows on which a query's errors depend; None if there are none or they are unknown.
 
-    Tried in this order: the count inside earlier looks at the question itself, a released count of the column, a
-    released count of rows, the public figures; if none of them is clear, the first that says anything at all.
+    Tried in this order: the count in earlier observations of the query itself, a released count of the column, a
+    released count of rows, the public sizes; if none of them is precise enough, the first that is usable.
 
     Parameters
     ----------
     query : LinearQuery
-    view : View
-    public : PublicFigures
+        The query.
+    view : AnyView
+        The statistics computed from it.
+    public : PublicSizes
+        The public sizes of the data.
     unit : PrivacyUnit
-        Of the table that is asked.
+        The privacy unit of the queried table.
     known : callable
+        Compiles a plan and finds its observations.
     """
     plan = query.plan
     needed = rows_needed(plan, view)
@@ -204,51 +208,50 @@ def _released(query: LinearQuery, counted: Plan, known: Known, *, own: bool) -> 
 def refuse_unknown_error(
     plan: Plan, view: AnyView, rows: RowCounts | None, *, enough: bool, looks: int, alone: bool
 ) -> NoReturn:
-    """Name what has to be released before an error in the answer's units can be promised.
+    """Raise an error that names what has to be released before ``within=`` can be used.
 
     Parameters
     ----------
     plan : Plan
-    view : View
-    rows : Rows, optional
-        What is known of the number of rows.
+        What is measured.
+    view : AnyView
+        The statistics computed from it.
+    rows : RowCounts, optional
+        The known numbers of rows.
     enough : bool
-        Whether the number of rows would be enough to know.
+        Whether knowing the number of rows would be enough.
     looks : int
-        At the question so far.
+        Number of observations of the query so far.
     alone : bool
-        Some units may be left out of a further look.
+        Whether some units may be excluded from a further observation.
 
     Raises
     ------
-    UnknownErrorSize
+    ErrorEstimateUnavailable
     """
     question = describe_plan(plan, view)
     if isinstance(plan.aggregation, Discovery):
         raise ErrorEstimateUnavailable(
             f"within: the width of simultaneous intervals for {question} depends on how many groups are named, which "
-            "nobody knows beforehand; leave out simultaneous=True, or choose the budget with mu=, rho=, epsilon= or "
-            "share="
+            "is not known beforehand; omit simultaneous=True, or choose the budget with mu=, rho=, epsilon= or share="
         )
     if alone:
         raise ErrorEstimateUnavailable(
-            f"within: some units may be left out of a further look at the {question}, and how many is private; choose "
-            "the budget with mu=, rho=, epsilon= or share="
+            f"within: some units may be excluded from a further observation of the {question}, and how many is "
+            "private; choose the budget with mu=, rho=, epsilon= or share="
         )
     needed = rows_needed(plan, view)
     told = rows is not None and rows.assumed is None and bool(np.isfinite(rows.each).all())
     if needed is None or not enough or told or (rows is not None and rows.own):
-        look = (
-            "take a first look with" if not looks else "its looks so far do not show it clearly enough; refine it with"
-        )
+        remedy = "release it with" if not looks else "its observations are not yet precise enough; refine it with"
         raise ErrorEstimateUnavailable(
-            f"within: the error of the {question} depends on the answer itself; {look} mu=, rho=, epsilon= or share=, "
-            "and ask for within= then"
+            f"within: the error of the {question} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
+            "share= first, then use within="
         )
     columns = _columns(needed)
     count = replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
     whole = plan.where is None and not plan.group_by and isinstance(plan.source, str)
-    public = ", or give the session public_rows=" if whole else ""
+    public = ", or create the session with public_rows=" if whole else ""
     group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
     assumed = f" (assumed that {rows.assumed})" if rows is not None and not looks else ""
     raise ErrorEstimateUnavailable(

@@ -1,4 +1,4 @@
-"""A question with what is known of it by now."""
+"""The state of a query: a plan and a view with the observations so far."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ Keys = tuple[tuple[Key, ...], ...]
 
 @dataclass(frozen=True)
 class QueryState:
-    """A plan and a view with what is known of them by now.
+    """A plan and a view with the observations so far.
 
     Parameters
     ----------
     query : LinearQuery
-        Of all cells.
+        The query of all cells.
     aggregation : LinearQuery
-        Of the cells that are to be looked at.
-    view : View
-    refinement : Refinement
-        The looks at it that can be combined.
+        The query of the cells to be measured.
+    view : AnyView
+        The statistics computed from it.
+    refinement : CombinedObservations
+        The observations that can be combined.
     is_standalone : bool
-        A new look is combined with none of them: see `Questions.looks`.
+        Whether a new observation is not combined with earlier ones: see `QueryPricer.looks`.
     """
 
     query: LinearQuery
@@ -41,17 +42,17 @@ class QueryState:
 
     @property
     def combined(self) -> CombinedObservations:
-        """The looks that a new one is combined with."""
+        """The observations with which a new one is combined."""
         return CombinedObservations((), None, self.query.cells) if self.is_standalone else self.refinement
 
     @property
     def words(self) -> str:
-        """The question in words."""
+        """The query in words."""
         return describe_plan(self.query.plan, self.view)
 
     @property
     def cells(self) -> list[int]:
-        """Places of the cells to be looked at."""
+        """Indices of the cells to be measured."""
         return (
             list(range(self.query.cells))
             if self.aggregation.cell_subset is None
@@ -60,16 +61,16 @@ class QueryState:
 
     @property
     def known(self) -> GDP:
-        """How well the cells to be looked at are known, as far as that saves anything."""
+        """The loss already paid for the cells to be measured, as far as it reduces the cost."""
         return self.combined.known_loss(self.aggregation.l2_sensitivity_squared, self.aggregation.cell_subset)
 
     @property
     def discovery_delta(self) -> Fraction:
-        """What a discovery takes of the budget's discovery_delta."""
+        """The part of the budget's discovery_delta that a discovery uses."""
         aggregation = self.query.plan.aggregation
         return from_text(aggregation.delta) if isinstance(aggregation, Discovery) else Fraction(0)
 
     def missing(self, total: GDP) -> GDP:
-        """What a release must cost so that the cells are known as well as by `total`."""
+        """The additional loss of a release at the total loss `total`."""
         squared = max(total.mu_squared - self.known.mu_squared, Fraction(0))
         return GDP.from_mu_squared(squared, self.discovery_delta)

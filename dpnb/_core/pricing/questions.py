@@ -1,4 +1,4 @@
-"""What is known of a question by now, and what its answer's errors would be: made without the table."""
+"""The state of a query and the expected errors of its answer: computed without the table."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ from dpnb.results.observations import CombinedObservations, Observation
 
 
 class QueryPricer(NotCopyable):
-    """The questions of one session.
+    """Prices the queries of one session.
 
     Parameters
     ----------
-    tables : Tables
-    account : Account
+    tables : PrivateTables
+        The declared tables.
+    account : Accountant
+        The accountant that charges the queries.
     version : str
-        Of the tables.
-    public : PublicFigures
+        Version of the tables.
+    public : PublicSizes
+        The public sizes of the data.
     """
 
     def __init__(self, tables: PrivateTables, account: Accountant, version: str, public: PublicSizes) -> None:
@@ -40,29 +43,29 @@ class QueryPricer(NotCopyable):
         self.public = public
 
     def question(self, plan: Plan, view: AnyView, groups: Keys) -> QueryState:
-        """What is known of a question by now.
+        """The current state of a query.
 
         Raises
         ------
         RequestError
-            It has no such group, or only some groups are to be looked at before there was a look at all of them.
+            If the query has no such group, or only some groups are requested before an observation of all groups.
         """
         query = self.tables.compile(plan)
         for key in groups:
             if key not in query.keys:
-                raise RequestError(f"groups: {key!r} is no group of the {plan.words}; name some of its keys")
+                raise RequestError(f"groups: must be keys of the {plan.words}; {key!r} is not; name some of its keys")
         only, refinement = only_of(query, groups), self.refinement(query)
         if only is not None and not refinement.observations:
             raise RequestError(
-                f"groups: the first look at the {plan.words} is at all of its groups; release it without groups= "
-                "first, or group by these keys alone, as in groupby(..., keys=[...])"
+                f"groups: the first observation of the {plan.words} must include all of its groups; release it without "
+                "groups= first, or group by these keys alone, as in groupby(..., keys=[...])"
             )
         refuse_shares_apart(view, refinement, only)
         measured = query if only is None else self.tables.compile(plan, only)
         return QueryState(query, measured, view, refinement)
 
     def refinement(self, query: LinearQuery) -> CombinedObservations:
-        """All looks at a question that the ledger has."""
+        """All observations of a query that can be combined."""
         if isinstance(query.plan.aggregation, Discovery):
             return (
                 CombinedObservations()
@@ -70,21 +73,21 @@ class QueryPricer(NotCopyable):
         return self.refinement_of(query, self.looks(query.plan))
 
     def looks(self, plan: Plan) -> list[Charge]:
-        """The looks at a question that can be combined: those in which everybody surely took part.
+        """The observations of a query that can be combined: those in which every unit certainly took part.
 
-        Where each unit has a budget of its own, a later look may be of fewer units than an earlier one, and one that
-        was clipped of less of them.  Their sums are then different quantities, and their weighted mean would be a third
-        one that nobody asked about; so such a look stands alone.  Which looks these are follows from the ledger alone.
+        Under individual accounting a later observation may include fewer units than an earlier one, or clipped
+        contributions.  The sums are then different quantities, and their weighted mean would estimate neither; so such
+        an observation is not combined with others.  Which ones these are is a function of the ledger alone.
         """
         looks, until = self.all_looks(plan), self.account.first_exclusion
         return looks if until is None else [look for look in looks if look.id < until]
 
     def all_looks(self, plan: Plan) -> list[Charge]:
-        """Every look at a question."""
+        """Every observation of a query."""
         return self.account.ledger.observations(self.version, self.account.root_node, query_key(plan))
 
     def refinement_of(self, query: LinearQuery, charges: list[Charge]) -> CombinedObservations:
-        """What some rows of the ledger say about a question."""
+        """The observations of a query in some rows of the ledger, combined."""
         looks = []
         for charge in charges:
             if charge.measurement is not None:
@@ -94,7 +97,7 @@ class QueryPricer(NotCopyable):
         return CombinedObservations(tuple(looks), charges[0].tau if looks else None, query.cells)
 
     def rows(self, question: QueryState) -> RowCounts | None:
-        """How many rows its errors may rest on."""
+        """The known numbers of rows on which the query's errors depend."""
 
         def known(plan: Plan) -> tuple[LinearQuery, CombinedObservations]:
             query = self.tables.compile(plan)
@@ -104,22 +107,23 @@ class QueryPricer(NotCopyable):
         return known_row_counts(question.query, question.view, self.public, unit, known)
 
     def price(self, question: QueryState, target: Target, rows: RowCounts | None) -> tuple[QueryState, GDP, GDP]:
-        """The question as it would be looked at, how well it would be known, and what that costs.
+        """The query as it would be measured, its total loss, and the cost.
 
-        Where somebody might be left out of a further look, the look stands alone and is paid for in full.
+        If a further observation might exclude units, it is not combined with earlier ones and is charged in full.
 
         Raises
         ------
         RequestError
-            Such a look is asked for at some groups only, no usual noise belongs to it, or what `resolve` raises.
+            If such an observation is requested for some groups only, its noise scale is out of range, or as for
+            `resolve`.
         """
         total = self.resolve(question, target, rows)
         cost = question.missing(total)
         if cost.mu_squared and not self.account.admits_all_units(cost):
             if target.groups:
                 raise RequestError(
-                    f"groups: some units may be left out of a further look at the {question.words}, so it is not "
-                    "combined with earlier ones; ask for these groups alone, as in groupby(..., keys=[...])"
+                    f"groups: some units may be excluded from a further observation of the {question.words}, so it is "
+                    "not combined with earlier ones; query these groups alone, as in groupby(..., keys=[...])"
                 )
             question = replace(question, is_standalone=True)
             total = self.resolve(question, target, rows)
@@ -128,7 +132,7 @@ class QueryPricer(NotCopyable):
         return question, total, cost
 
     def resolve(self, question: QueryState, target: Target, rows: RowCounts | None) -> GDP:
-        """The loss at which the question is known as well as asked."""
+        """The total loss at which the query meets the target."""
         expectations = self.expectations(question, target, rows)
         return resolve(
             target,
@@ -148,15 +152,15 @@ class QueryPricer(NotCopyable):
         )
 
     def expectations(self, question: QueryState, target: Target, rows: RowCounts | None) -> ExpectedErrors:
-        """Its errors as they are, and as they would be."""
+        """The current and the expected errors of a query."""
         return ExpectedErrors(question, target, rows, self.tables.schema(question.query.plan.source))
 
 
 def refuse_shares_apart(view: AnyView, refinement: CombinedObservations, only: tuple[int, ...] | None = None) -> None:
-    """Refuse shares of groups of which some were looked at more often than others.
+    """Refuse shares of groups of which some were observed more often than others.
 
-    Whoever stops looking at each group at a moment of its own can bring the total as far off as they like, and no
-    interval of ours allows for that.
+    An analyst who stops refining each group at a different, chosen moment can bias the total arbitrarily, and the
+    intervals do not allow for that.
 
     Raises
     ------
@@ -164,13 +168,13 @@ def refuse_shares_apart(view: AnyView, refinement: CombinedObservations, only: t
     """
     if isinstance(view, Proportions) and (refinement.differs_by_cell or only is not None):
         raise RequestError(
-            "shares: rest on all groups at once, so they cannot be told after some groups were refined by themselves; "
-            "ask for the counts, or refine all groups together"
+            "shares: depend on all groups at once, so they are not available once groups were refined separately; "
+            "use the counts, or refine all groups together"
         )
 
 
 def refuse_after_final(question: QueryState, target: Target) -> None:
-    """Refuse another look at a question whose first was asked for as the last, and a last look that is not the first.
+    """Refuse a further observation after a final one, and a final observation that is not the first.
 
     Raises
     ------
@@ -178,24 +182,24 @@ def refuse_after_final(question: QueryState, target: Target) -> None:
     """
     if question.combined.is_final:
         raise RequestError(
-            f"{question.words}: was released with final=True, whose interval holds only if nothing follows; the budget "
-            "is untouched; ask another question"
+            f"{question.words}: was released with final=True, whose interval holds only without further observations; "
+            "nothing was charged; use another query"
         )
     if target.final and question.combined.observations:
         raise RequestError(
-            f"final: must be the first look at a question, and there are {len(question.combined.observations)} at the "
-            f"{question.words}; leave final out"
+            f"final: must be the first observation of a query; there are {len(question.combined.observations)} of the "
+            f"{question.words}; omit final"
         )
 
 
 def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
-    """Places of some groups, ascending; None for all."""
+    """Indices of some groups, ascending; None for all."""
     only = tuple(sorted(query.keys.index(key) for key in set(groups)))
     return None if not only or len(only) == query.cells else only
 
 
 def _refuse_unusual(question: QueryState, cost: GDP) -> None:
-    """Refuse a look for which no usual double is the noise scale: a refinement by next to nothing, say.
+    """Refuse an observation whose noise scale is not a normal double, for example a tiny refinement.
 
     Raises
     ------
@@ -203,6 +207,6 @@ def _refuse_unusual(question: QueryState, cost: GDP) -> None:
     """
     if cost.mu_squared and not LEAST_AMOUNT**2 <= cost.mu_squared <= GREATEST_AMOUNT**2:
         raise RequestError(
-            f"{question.words}: what a look adds must be nothing, or lie between mu=1e-100 and mu=1e100, so that noise "
-            f"can be calibrated to it; got mu={cost.mu!r}; ask for another amount"
+            f"{question.words}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "
+            f"can be calibrated to it; got mu={cost.mu!r}; give another amount"
         )

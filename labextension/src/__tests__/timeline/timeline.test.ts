@@ -77,7 +77,7 @@ describe('TimelineView', () => {
     expect(promise).toBeGreaterThan(0);
     expect(promise).toBeLessThan(100);
     expect(found(view.node, '.dpnb-timeline-spent .dpnb-timeline-top').textContent).toBe('100%');
-    expect(view.node.textContent).toContain('the promise: mu 0.2117');
+    expect(view.node.textContent).toContain('guarantee: mu 0.2117');
   });
 
   it('draws a curve for each odometer, told apart by more than colour', () => {
@@ -176,7 +176,7 @@ describe('TimelineView, to a screen reader,', () => {
     expect(texts(table, 'th[scope=col]')).toEqual(['Request', 'Spent', 'Mixture', 'Filter (line)', 'Stitched']);
     expect(texts(table, 'th[scope=row]')).toEqual(timeline.points.map(point => point.text));
     expect(texts(table, 'tbody tr:first-child td')).toEqual(['0%', '0', '0.36', '–']);
-    expect(found(table, 'caption').textContent).toContain('the promise: epsilon 1 at delta 1e-06');
+    expect(found(table, 'caption').textContent).toContain('guarantee: epsilon 1 at delta 1e-06');
   });
 });
 
@@ -209,7 +209,7 @@ describe('TimelineView, followed by hand,', () => {
     expect(tip()).toContain('1. count of persons');
     press(charts(), 'Home');
     press(charts(), 'ArrowLeft');
-    expect(tip()).toContain('before the first question');
+    expect(tip()).toContain('before the first query');
     expect(tip()).toContain('Stitched reports nothing');
     expect(charts().getAttribute('aria-valuenow')).toBe('0');
     press(charts(), 'End');
