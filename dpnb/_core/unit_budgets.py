@@ -47,6 +47,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge, ProcessLock
 from dpnb.progress import Stage, at, work
 
+Accounting = Literal["worst-case", "individual"]
 Participation = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
 """How a unit took part in a row of the ledger: ``untouched`` where it adds nothing, ``worst case`` where everybody was
 charged alike because the table was another version, ``free`` where nobody was charged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, NoReturn
+from typing import Any, Generic, Literal, NoReturn
 
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import AnyView, Measured, PlainView
@@ -11,10 +11,14 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Spec, aggregation_for, as_number, joint_aggregation, number
-from dpnb.frame.column_expr import node_of
+from dpnb.frame.column_expr import ColumnExpr, node_of
 from dpnb.frame.series import Series
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.view import Q, TableView
+
+Verb = Literal["count", "sum", "mean", "var", "std", "min", "median", "max"]
+Aggregated = Literal["count", "units"] | tuple[str | ColumnExpr, Verb]
+"""One column of `Frame.agg`."""
 
 
 class GroupBy(UnsupportedOperations, Generic[Q]):
@@ -44,7 +48,7 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
         """Number of privacy units with at least one row in each group."""
         return self._question(*aggregation_for("units", None))
 
-    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Q:
         """Several aggregations of each group in one charge; see `Frame.agg`."""
         return self._question(*aggregated(self._view, others, columns, weights))
 

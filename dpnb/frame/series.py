@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, aggregation_for, as_number, bins, flag, quantile_levels
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
 from dpnb.frame.view import Q
+
+C = TypeVar("C", bound=ColumnExpr)
 
 
 class Series(ColumnExpr, Generic[Q]):
@@ -138,7 +140,7 @@ class Series(ColumnExpr, Generic[Q]):
         )
 
 
-def cut(x: ColumnExpr, bins_: object, *, labels: object = None, right: bool = True) -> Any:
+def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
     """Sort a number into bins between public edges, like `pandas.cut`; the bins can be groups.
 
     Parameters

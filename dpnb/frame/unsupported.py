@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, UnsupportedError
@@ -47,16 +47,18 @@ class UnsupportedOperations(NotCopyable):
         """What a refusal calls it; those with a better name than their class's say it."""
         return f"<private {type(self).__name__}>"
 
-    def __getattr__(self, name: str) -> Any:
-        remedy = REMEDIES.get(name)
-        if remedy is not None:
-            raise UnsupportedError(f".{name} of {self._said()}: {remedy}")
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if hasattr(type(self), "columns") and name in self.columns:
-            raise UnsupportedError(f".{name} of {self._said()}: write df[{name!r}]; columns are not attributes")
-        verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
-        raise UnsupportedError(f".{name} of {self._said()}: is not offered; what is: {', '.join(verbs)}")
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
+
+        def __getattr__(self, name: str) -> Any:
+            remedy = REMEDIES.get(name)
+            if remedy is not None:
+                raise UnsupportedError(f".{name} of {self._said()}: {remedy}")
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if hasattr(type(self), "columns") and name in self.columns:
+                raise UnsupportedError(f".{name} of {self._said()}: write df[{name!r}]; columns are not attributes")
+            verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
+            raise UnsupportedError(f".{name} of {self._said()}: is not offered; what is: {', '.join(verbs)}")
 
     def __iter__(self) -> NoReturn:
         raise PlanError(f"{self._said()}: cannot be iterated: its rows are never shown; ask .count(), .mean(), ...")

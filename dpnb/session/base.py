@@ -9,6 +9,7 @@ from dpnb._core import explain, registry
 from dpnb._core.core import SessionCore
 from dpnb._core.options import discovery_delta
 from dpnb._core.query import Query
+from dpnb._core.unit_budgets import Accounting
 from dpnb._plan.measurements import CountActiveUnits, PlainView
 from dpnb._plan.partition import table_of
 from dpnb._plan.plan import Plan
@@ -170,7 +171,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         return self._core.account.filter.headroom
 
     @property
-    def accounting(self) -> str:
+    def accounting(self) -> Accounting:
         """``"worst-case"`` or ``"individual"``."""
         return "individual" if self._core.account.individual else "worst-case"
 
