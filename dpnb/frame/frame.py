@@ -174,7 +174,10 @@ class Frame(UnsupportedOperations, Generic[Q]):
     # --- questions ---------------------------------------------------------------------------------------------
 
     def count(self) -> Q:
-        """Number of rows."""
+        """Number of rows, nulls included.
+
+        pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
+        """
         return self._view.question(*aggregation_for("count", None))
 
     def count_units(self) -> Q:
@@ -191,7 +194,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
             count of one column) is measured once, with both weights.
         **columns
             ``n="count"`` or ``n="units"``, or ``visits=("mdvis", "mean")`` with ``count``, ``sum``, ``mean``, ``var``,
-            ``std``, ``min``, ``median`` or ``max``.
+            ``std`` (both with ``ddof=1``), ``min``, ``median`` or ``max``.
 
         Raises
         ------

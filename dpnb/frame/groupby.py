@@ -41,7 +41,14 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
         return GroupedSeries(self, self._view.column(name))
 
     def count(self) -> Q:
-        """Number of rows in each group."""
+        """Number of rows in each group, nulls included; the same query as `size`.
+
+        pandas gives the non-null values of each column here: ``groupby(...)["x"].count()`` gives those of one column.
+        """
+        return self._question(*aggregation_for("count", None))
+
+    def size(self) -> Q:
+        """Number of rows in each group, nulls included, as in pandas."""
         return self._question(*aggregation_for("count", None))
 
     def count_units(self) -> Q:

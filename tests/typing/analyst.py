@@ -97,7 +97,7 @@ assert_type(frame.agg(n="count", x=("x", "mean"), late=(frame["x"], "std"), weig
 assert_type(frame.regress("x", on=["site"]), Query)
 assert_type(frame["x"].count(), Query)
 assert_type(frame["x"].sum(), Query)
-assert_type(frame["x"].var(), Query)
+assert_type(frame["x"].var(ddof=0), Query)
 assert_type(frame["x"].std(), Query)
 assert_type(frame["x"].min(), Query)
 assert_type(frame["x"].max(), Query)
@@ -111,6 +111,7 @@ assert_type(frame["site"].value_counts(normalize=True), Query)
 by_site = frame.groupby("site")["x"].mean()
 assert_type(by_site, Query)
 assert_type(frame.groupby(["site", frame["day"].dt.month]).count(), Query)
+assert_type(frame.groupby("site").size(), Query)
 assert_type(frame.groupby("site").agg(n="units", x=("x", "median")), Query)
 
 # --- previews and answers ---

@@ -22,6 +22,7 @@ frame.head()  # attr-defined
 frame["x"].meen()  # attr-defined
 frame["x"].between(1, 2, inclusive="all")  # arg-type
 frame["x"].astype("str")  # arg-type
+frame["x"].var(ddof=2)  # arg-type
 frame.merge(table, on="x", how="outer")  # arg-type
 frame.agg(x=("x", "average"))  # arg-type
 frame.fit("x", on="x", family="lasso", mu=0.1, steps=3)  # arg-type
