@@ -11,7 +11,7 @@ from dpnb._core.pricing.target import KINDS, StoredRequest
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, exact, from_text
-from dpnb.copying import NotCopyable
+from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
@@ -266,5 +266,6 @@ class Query(NotCopyable):
         except DpnbError as error:  # a question can always be looked at
             return written(str(error))
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"<question: {self.description}; .preview() is free, .release(mu=...) is charged>"

@@ -34,6 +34,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel, Plan, check_plan
 from dpnb._plan.schema import Key, whole_number
+from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, as_number, constant, group_key_table, listed, literal, number
 from dpnb.frame.date_parts import DateParts
@@ -88,6 +89,7 @@ class ColumnExpr(UnsupportedOperations):
     def _said(self) -> str:
         return f"private column {words(self._node)}"
 
+    @safe_repr
     def __repr__(self) -> str:
         kind = "condition" if isinstance(dtype_of(self._node, self._view.schema), Boolean) else "private column"
         return f"<{kind}: {words(self._node)}>"

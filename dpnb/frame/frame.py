@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, overload
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Count, Discovery, Family, PlainView
 from dpnb._plan.privacy_unit import bounds_from
+from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys, node_of
@@ -315,6 +316,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
     def _said(self) -> str:
         return "private table"
 
+    @safe_repr
     def __repr__(self) -> str:
         view = self._view
         where = "" if view.where is None else f" where {words(view.where)}"

@@ -9,6 +9,7 @@ from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import AnyView, Measured, PlainView
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
+from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Spec, aggregation_for, as_number, joint_aggregation, number
 from dpnb.frame.column_expr import ColumnExpr, node_of
@@ -65,6 +66,7 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
     def _said(self) -> str:
         return f"groups of {', '.join(repr(group.name) for group in self._by)}"
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"<private table by {', '.join(group.name for group in self._by)}>"
 
@@ -109,6 +111,7 @@ class GroupedSeries(Series[Q]):
     def _said(self) -> str:
         return f"private column by {', '.join(group.name for group in self._grouped._by)}"
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"<{self._said()}>"
 
