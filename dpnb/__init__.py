@@ -6,13 +6,28 @@ from typing import Any
 import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
+from dpnb._core.query import Query
 from dpnb._plan.schema import Bounded, Categories, Dates, Text
 from dpnb.accounting.budget import Budget
-from dpnb.frame import cut
+from dpnb.frame import Frame, GroupBy, Series, cut
+from dpnb.results.answer import Answer
+from dpnb.results.preview import Preview
 from dpnb.session import Session
 
-__all__ = ["Bounded", "Budget", "Categories", "Dates", "Session", "Text", "cut", "errors"]
+__all__ = [  # noqa: RUF022  (in the order of use)
+    # What a curator declares
+    "Session", "Budget", "Bounded", "Categories", "Dates", "Text",
+    # What an analyst calls and catches
+    "cut", "errors",
+    # What methods return, for annotations: `Frame[Query]`, `Series[Query]`, `GroupBy[Query]`
+    "Query", "Frame", "Series", "GroupBy", "Answer", "Preview",
+]  # fmt: skip
 __version__ = _version("dpnb")
+
+
+def __dir__() -> list[str]:
+    """The public names, and those with underscores that tools look for."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def load_ipython_extension(shell: Any) -> None:

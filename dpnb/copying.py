@@ -1,10 +1,25 @@
-"""A base class for objects that give access to private rows or a budget: they are never copied or pickled."""
+"""Objects that give access to private rows or a budget: they are never copied or pickled; a repr never raises."""
 
 from __future__ import annotations
 
-from typing import NoReturn, SupportsIndex
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, SupportsIndex
 
-__all__ = ["NotCopyable"]
+__all__ = ["NotCopyable", "safe_repr"]
+
+
+def safe_repr(method: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Make a ``__repr__`` that never raises: a debugger also shows an object whose `__init__` has not finished."""
+
+    @wraps(method)
+    def safe(self: Any) -> str:
+        try:
+            return method(self)
+        except Exception:  # noqa: BLE001  (whatever is missing, the class can be named)
+            return f"<{type(self).__name__}, not initialised>"
+
+    return safe
 
 
 class NotCopyable:

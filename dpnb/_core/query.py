@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.target import KINDS, StoredRequest
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, exact, from_text
-from dpnb.copying import NotCopyable
+from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
@@ -52,6 +52,35 @@ class QueryRunner(Protocol):
         ...
 
 
+class PreviewOptions(TypedDict, total=False):
+    """What a preview takes beside its target, for the overloads of `Query.preview`."""
+
+    confidence: Number
+    simultaneous: bool
+    final: bool
+    groups: object
+
+
+class PreviewTarget(PreviewOptions, total=False):
+    """One target."""
+
+    mu: Number | None
+    rho: Number | None
+    epsilon: Number | None
+    share: Number | None
+    within: Number | Mapping[Any, Number] | None
+
+
+class PreviewTargets(PreviewOptions, total=False):
+    """Several amounts of one target."""
+
+    mu: Sequence[Number]
+    rho: Sequence[Number]
+    epsilon: Sequence[Number]
+    share: Sequence[Number]
+    within: Sequence[Number | Mapping[Any, Number]]
+
+
 class Query(NotCopyable):
     """A query of a session.  Free until it is released.
 
@@ -77,7 +106,25 @@ class Query(NotCopyable):
         """The query in words."""
         return describe_plan(self.plan, self.view)
 
-    def preview(self, **target: Any) -> Preview | Previews:
+    @overload
+    def preview(self, **options: Unpack[PreviewOptions]) -> Previews: ...
+    @overload
+    def preview(self, **target: Unpack[PreviewTarget]) -> Preview: ...
+    @overload
+    def preview(self, **targets: Unpack[PreviewTargets]) -> Previews: ...
+    def preview(
+        self,
+        *,
+        mu: Any = None,
+        rho: Any = None,
+        epsilon: Any = None,
+        share: Any = None,
+        within: Any = None,
+        confidence: Number = 0.95,
+        simultaneous: bool = False,
+        final: bool = False,
+        groups: object = None,
+    ) -> Preview | Previews:
         """Cost, expected error and remaining budget of a release with the same arguments; free, and without the table.
 
         A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; without a target, the table shows
@@ -88,6 +135,8 @@ class Query(NotCopyable):
         RequestError, InvalidValueError, ErrorEstimateUnavailable
             As for `release`.
         """
+        target: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+        target |= {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
         lists = [kind for kind in KINDS if isinstance(target.get(kind), list | tuple)]
         if len(lists) > 1:
             raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
@@ -219,5 +268,6 @@ class Query(NotCopyable):
         except DpnbError as error:  # displaying a query never raises
             return render_error(str(error))
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"<query: {self.description}; .preview() is free, .release(mu=...) is charged>"

@@ -48,6 +48,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge, ProcessLock
 from dpnb.progress import Stage, at, work
 
+Accounting = Literal["worst-case", "individual"]
 Participation = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
 """How a unit took part in a row of the ledger: ``untouched`` if it adds nothing, ``worst case`` if every unit was
 charged equally because the table had another version, ``free`` if no unit was charged."""

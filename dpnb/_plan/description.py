@@ -83,7 +83,8 @@ def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
     if view.statistic == "regression":
         return f"regression of {chosen[0]} on {', '.join(words(columns[at]) for at in view.columns[1:])}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
-    return f"{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
+    sample = "sample " if view.ddof else ""  # the usual name of what is divided by the count less 1
+    return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
 
 
 def _quantile_words(view: AnyView) -> str:

@@ -204,11 +204,14 @@ class MomentsView(View, frozen=True, tag="from_moments"):
         Indices of the measured columns (categories are numbered after them); for a regression the outcome first.
     labels : tuple of str
         Names of the outcome and the terms of a regression.
+    ddof : int
+        Of ``var``, ``std`` and ``cov``: the divisor is the count less this, 0 or 1.
     """
 
     statistic: str
     columns: tuple[int, ...] = (0,)
     labels: tuple[str, ...] = ()
+    ddof: int = 0
 
 
 class MeanCountView(View, frozen=True, tag="count_of_mean"):

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -36,7 +36,11 @@ NARROWEST_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
 
 
-class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit_defaults=True):
+class DeclaredColumn(msgspec.Struct, frozen=True):
+    """Base of the column types, so that a type checker sees a dict of several of them as a schema."""
+
+
+class Bounded(DeclaredColumn, frozen=True, tag="bounded", tag_field="type", omit_defaults=True):
     """A column of numbers, clamped to ``[low, high]`` before anything is computed.
 
     Parameters
@@ -92,7 +96,7 @@ class Bounded(msgspec.Struct, frozen=True, tag="bounded", tag_field="type", omit
         return max(abs(self.low), abs(self.high))
 
 
-class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"):
+class Categories(DeclaredColumn, frozen=True, tag="categories", tag_field="type"):
     """A column whose values are in a declared, public list.
 
     Parameters
@@ -110,6 +114,10 @@ class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"
 
     values: tuple[Key, ...]
 
+    if TYPE_CHECKING:
+
+        def __init__(self, values: Iterable[Key]) -> None: ...
+
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "values", _categories(self.values))
 
@@ -119,7 +127,7 @@ class Categories(msgspec.Struct, frozen=True, tag="categories", tag_field="type"
         return all(isinstance(value, int | float) for value in self.values)
 
 
-class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
+class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type"):
     """A column of texts that are not public: names, codes, free text.
 
     It can be compared with texts that the analyst already knows, and grouped by given keys or by keys that are
@@ -130,7 +138,7 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
     """
 
 
-class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_defaults=True):
+class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_defaults=True):
     """A column of dates or points in time, clamped to ``[first, last]``.
 
     Parameters
@@ -155,6 +163,10 @@ class Dates(msgspec.Struct, frozen=True, tag="dates", tag_field="type", omit_def
     first: str
     last: str
     outside: Outside = "clamp"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, first: str | date, last: str | date, outside: Outside = "clamp") -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("first", "last"):

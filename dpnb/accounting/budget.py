@@ -10,6 +10,7 @@ from dpnb.accounting.conversions import mu_from_epsilon
 from dpnb.accounting.exact import Number, decimal_up, exact, from_text, positive, shown, to_text
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import GDP
+from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
 __all__ = ["Budget"]
@@ -132,6 +133,7 @@ class Budget(Frozen):
         epsilon, delta = from_text(stored["epsilon"]), from_text(stored["delta"])
         return cls(epsilon, delta, from_text(stored.get("discovery_delta", "0")))
 
+    @safe_repr
     def __repr__(self) -> str:
         if self.epsilon is None or self.delta is None:
             return f"Budget.gdp(mu={self.loss.mu!r})"

@@ -23,7 +23,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import optimal_order, rdp_from_epsilon, rho_from_epsilon
@@ -53,9 +53,10 @@ from dpnb.accounting.individual import worst_case_filter
 from dpnb.accounting.losses import GDP, ApproxDP, Loss, loss_from_json
 from dpnb.errors import InvalidValueError, LedgerError
 
-__all__ = ["FILTERS", "AnyFilter", "PrivacyGuarantee", "display_bound", "make_guarantee"]
+__all__ = ["FILTERS", "AnyFilter", "FilterName", "PrivacyGuarantee", "display_bound", "make_guarantee"]
 
 AnyFilter = SumFilter[Any] | RogersFilter
+FilterName = Literal["gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"]
 DELTA_SPLIT = "equal_releases"
 """How a filter that counts epsilons chooses each release's delta; a ledger made under another rule is refused."""
 # A remainder below this share of mu0 squared comes from rounding and counts as 0.

@@ -13,6 +13,7 @@
 """
 
 from dpnb.frame.frame import Frame
+from dpnb.frame.groupby import GroupBy
 from dpnb.frame.series import Series, cut
 
-__all__ = ["Frame", "Series", "cut"]
+__all__ = ["Frame", "GroupBy", "Series", "cut"]

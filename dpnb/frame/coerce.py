@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from itertools import pairwise
 from typing import Any
+from typing import Literal as TypingLiteral
 
 import msgspec
 import narwhals as nw
@@ -41,6 +42,22 @@ from dpnb.errors import PlanError, SchemaError
 
 EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
 OF_MOMENTS = ("var", "std")
+
+Ddof = TypingLiteral[0, 1]
+
+
+def checked_ddof(ddof: object) -> int:
+    """What is subtracted from the count in the divisor of a variance.
+
+    Raises
+    ------
+    PlanError
+        It is neither 0 nor 1.
+    """
+    number = whole_number(ddof)
+    if number not in (0, 1):
+        raise PlanError(f"ddof: must be 0 (divide by the count) or 1 (by the count less 1); got {ddof!r}; 1 is usual")
+    return number
 
 
 def constant(value: object, where: str) -> Key:
@@ -287,7 +304,7 @@ def joint_aggregation(specs: Sequence[Spec], weights: Mapping[str, float]) -> tu
     )
 
 
-def aggregation_for(verb: str, node: Expression | None) -> tuple[Joinable, SingleView]:
+def aggregation_for(verb: str, node: Expression | None, *, ddof: object = 1) -> tuple[Joinable, SingleView]:
     """The aggregation that a verb measures, and the view that reads its output.
 
     Raises
@@ -307,7 +324,7 @@ def aggregation_for(verb: str, node: Expression | None) -> tuple[Joinable, Singl
     elif verb == "mean":
         return Mean(node), PlainView()
     elif verb in OF_MOMENTS:
-        return Moments((node,)), MomentsView(verb)
+        return Moments((node,)), MomentsView(verb, ddof=checked_ddof(ddof))
     elif verb in EXTREMES:
         return QuantileTree(node), QuantilesView((EXTREMES[verb],), single=True)
     known = ["count", "sum", "mean", *OF_MOMENTS, *EXTREMES]

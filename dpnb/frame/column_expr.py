@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel, Plan, check_plan
 from dpnb._plan.schema import Key, whole_number
+from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, as_number, constant, group_key_table, listed, literal, number
 from dpnb.frame.date_parts import DateParts
@@ -61,6 +62,10 @@ UFUNCS: dict[str, Callable[..., Any]] = {
 }
 """numpy functions that translate to a row-wise expression."""
 
+Inclusive = Literal["both", "left", "right", "neither"]
+NumericType = type[float] | Literal["float", "int", "float64", "int64"]
+"""What `ColumnExpr.astype` takes; for a type checker `int` is a `float`."""
+
 
 class ColumnExpr(UnsupportedOperations):
     """An expression of columns: its operators and row-wise functions each return another expression."""
@@ -78,12 +83,13 @@ class ColumnExpr(UnsupportedOperations):
             )
         dtype_of(node, view.schema)
 
-    def _new(self, node: Expression) -> Any:
+    def _new(self, node: Expression) -> Self:
         return type(self)(self._view, node)
 
     def _said(self) -> str:
         return f"private column {words(self._node)}"
 
+    @safe_repr
     def __repr__(self) -> str:
         kind = "condition" if isinstance(dtype_of(self._node, self._view.schema), Boolean) else "private column"
         return f"<{kind}: {words(self._node)}>"
@@ -95,91 +101,91 @@ class ColumnExpr(UnsupportedOperations):
             return node_of(self._view, other, where)
         return literal(other, f"{words(self._node)} {where}")
 
-    def _compare(self, operator: ComparisonOperator, other: object) -> Any:
+    def _compare(self, operator: ComparisonOperator, other: object) -> Self:
         return self._new(Compare(operator, self._node, self._other(other, operator)))
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]  # a condition, as in pandas
         return self._compare("==", other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]
         return self._compare("!=", other)
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: object) -> Self:
         return self._compare("<", other)
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: object) -> Self:
         return self._compare("<=", other)
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: object) -> Self:
         return self._compare(">", other)
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: object) -> Self:
         return self._compare(">=", other)
 
-    def _compute(self, operator: Operator, other: object, *, reflected: bool = False) -> Any:
+    def _compute(self, operator: Operator, other: object, *, reflected: bool = False) -> Self:
         if isinstance(other, str) and not isinstance(dtype_of(self._node, self._view.schema), Timestamp):
             raise PlanError(f"{operator}: the other operand must be a number or another column; got {other!r}")
         schema = self._view.schema
         sides = as_number(self._node, schema), as_number(self._other(other, operator), schema)
         return self._new(Arithmetic(operator, *(sides[::-1] if reflected else sides)))
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: object) -> Self:
         return self._compute("+", other)
 
-    def __radd__(self, other: object) -> Any:
+    def __radd__(self, other: object) -> Self:
         return self._compute("+", other, reflected=True)
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: object) -> Self:
         return self._compute("-", other)
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: object) -> Self:
         return self._compute("-", other, reflected=True)
 
-    def __mul__(self, other: object) -> Any:
+    def __mul__(self, other: object) -> Self:
         return self._compute("*", other)
 
-    def __rmul__(self, other: object) -> Any:
+    def __rmul__(self, other: object) -> Self:
         return self._compute("*", other, reflected=True)
 
-    def __truediv__(self, other: object) -> Any:
+    def __truediv__(self, other: object) -> Self:
         return self._compute("/", other)
 
-    def __rtruediv__(self, other: object) -> Any:
+    def __rtruediv__(self, other: object) -> Self:
         return self._compute("/", other, reflected=True)
 
-    def __floordiv__(self, other: object) -> Any:
+    def __floordiv__(self, other: object) -> Self:
         return self._compute("//", other)
 
-    def __mod__(self, other: object) -> Any:
+    def __mod__(self, other: object) -> Self:
         return self._compute("%", other)
 
-    def __pow__(self, other: object) -> Any:
+    def __pow__(self, other: object) -> Self:
         return self._compute("**", other)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Self:
         return self._new(negative(as_number(self._node, self._view.schema)))
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Self:
         return self.abs()
 
-    def __round__(self, decimals: int = 0) -> Any:
+    def __round__(self, decimals: int = 0) -> Self:
         return self.round(decimals)
 
-    def __rfloordiv__(self, other: object) -> Any:
+    def __rfloordiv__(self, other: object) -> Self:
         return self._compute("//", other, reflected=True)
 
-    def __rmod__(self, other: object) -> Any:
+    def __rmod__(self, other: object) -> Self:
         return self._compute("%", other, reflected=True)
 
-    def __rpow__(self, other: object) -> Any:
+    def __rpow__(self, other: object) -> Self:
         return self._compute("**", other, reflected=True)
 
-    def __and__(self, other: object) -> Any:
+    def __and__(self, other: object) -> Self:
         return self._new(And(self._node, self._condition(other, "&")))
 
     __rand__ = __and__
 
-    def __or__(self, other: object) -> Any:
+    def __or__(self, other: object) -> Self:
         return self._new(Or(self._node, self._condition(other, "|")))
 
     __ror__ = __or__
@@ -189,7 +195,7 @@ class ColumnExpr(UnsupportedOperations):
 
     __rxor__ = __xor__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Self:
         return self._new(Not(self._node))
 
     def _column(self, other: object, verb: str) -> Expression:
@@ -237,31 +243,31 @@ class ColumnExpr(UnsupportedOperations):
 
     # --- row-wise functions ------------------------------------------------------------------------------------
 
-    def abs(self) -> Any:
+    def abs(self) -> Self:
         """The absolute value."""
         return self._new(Apply("abs", as_number(self._node, self._view.schema)))
 
-    def log1p(self) -> Any:
+    def log1p(self) -> Self:
         """The natural logarithm of one plus the value; also ``numpy.log1p(column)``."""
         return self._new(Apply("log1p", as_number(self._node, self._view.schema)))
 
-    def exp(self) -> Any:
+    def exp(self) -> Self:
         """The exponential; also ``numpy.exp(column)``."""
         return self._new(Apply("exp", as_number(self._node, self._view.schema)))
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0) -> Self:
         """The value rounded, halves to even; without decimals the values can be used as groups."""
         places = whole_number(decimals)
         if places is None or not -15 <= places <= 15:
             raise PlanError(f"round: decimals must be a whole number from -15 to 15; got {decimals!r}")
         return self._new(Round(self._node, places))
 
-    def clip(self, lower: float | None = None, upper: float | None = None) -> Any:
+    def clip(self, lower: float | None = None, upper: float | None = None) -> Self:
         """The value limited to [lower, upper]; the result has these bounds."""
         low, high = (None if limit is None else number(limit, "clip") for limit in (lower, upper))
         return self._new(Clip(as_number(self._node, self._view.schema), low, high))
 
-    def between(self, left: object, right: object, inclusive: str = "both") -> Any:
+    def between(self, left: object, right: object, inclusive: Inclusive = "both") -> Self:
         """Whether the value lies between two; `inclusive` is ``both``, ``left``, ``right`` or ``neither``."""
         if inclusive not in ("both", "left", "right", "neither"):
             raise PlanError(f"between: inclusive must be 'both', 'left', 'right' or 'neither'; got {inclusive!r}")
@@ -269,34 +275,35 @@ class ColumnExpr(UnsupportedOperations):
         below = self <= right if inclusive in ("both", "right") else self < right
         return above & below
 
-    def isin(self, values: object) -> Any:
+    def isin(self, values: object) -> Self:
         """Whether the value is one of a list."""
         ordered = sorted(values, key=repr) if isinstance(values, set | frozenset) else values
         return self._new(IsIn(self._node, listed(ordered, "isin")))
 
-    def isna(self) -> Any:
+    def isna(self) -> Self:
         """Whether the value is missing: a null, or a value that the schema excludes."""
         return self._new(IsNull(self._node))
 
-    def notna(self) -> Any:
+    def notna(self) -> Self:
         """Whether the value is not missing."""
         return self._new(Not(IsNull(self._node)))
 
-    def fillna(self, value: object) -> Any:
+    def fillna(self, value: object) -> Self:
         """The value, or a constant where it is missing."""
         return self._new(FillNull(self._node, constant(value, "fillna")))
 
-    def where(self, cond: object, other: object) -> Any:
+    def where(self, cond: object, other: object) -> Self:
         """The value where the condition is true, `other` where it is false, missing where the condition is missing."""
         return self._new(Where(self._column(cond, "where"), self._node, self._other(other, "where")))
 
-    def mask(self, cond: object, other: object) -> Any:
+    def mask(self, cond: object, other: object) -> Self:
         """The value where the condition is false, `other` where it is true, missing where the condition is missing."""
         return self._new(Where(Not(self._column(cond, "mask")), self._node, self._other(other, "mask")))
 
-    def astype(self, dtype: object) -> Any:
+    def astype(self, dtype: NumericType) -> Self:
         """Numeric categories, or a condition, as numbers: ``.astype(float)`` or ``.astype(int)``."""
-        if not isinstance(dtype, type | str) or dtype not in (float, int, "float", "int", "float64", "int64"):
+        given: object = dtype
+        if not isinstance(given, type | str) or given not in (float, int, "float", "int", "float64", "int64"):
             raise PlanError(f"astype: only float and int are offered; got {dtype!r}; types come from the schema")
         kind = dtype_of(self._node, self._view.schema)
         if dtype in (int, "int", "int64") and isinstance(kind, Numeric) and not kind.whole:
@@ -304,7 +311,7 @@ class ColumnExpr(UnsupportedOperations):
         return self._new(self._node if isinstance(kind, Numeric) else AsNumber(self._node))
 
     @property
-    def dt(self) -> DateParts:
+    def dt(self) -> DateParts[Self]:
         """Parts of a date: ``.dt.year``, ``.dt.month``, ...; of a difference of dates ``.dt.days``."""
         return DateParts(self._new, self._node)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Generic
+from typing import Any, Generic, Literal, overload
 
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import Count, Discovery, PlainView
+from dpnb._plan.measurements import Count, Discovery, Family, PlainView
 from dpnb._plan.privacy_unit import bounds_from
+from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys, node_of
 from dpnb.frame.formula import model_of, regression_of
-from dpnb.frame.groupby import GroupBy, aggregated
+from dpnb.frame.groupby import Aggregated, GroupBy, aggregated
 from dpnb.frame.lookup import looked_up
 from dpnb.frame.series import Series
 from dpnb.frame.unsupported import UnsupportedOperations
@@ -41,7 +42,11 @@ class Frame(UnsupportedOperations, Generic[Q]):
         """Names of the view's columns."""
         return list(self._view.columns)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: str) -> Series[Q]: ...
+    @overload
+    def __getitem__(self, key: ColumnExpr | list[str]) -> Frame[Q]: ...
+    def __getitem__(self, key: object) -> Series[Q] | Frame[Q]:
         """Return a column by name, a view of some columns, or the rows for which a condition is true."""
         if isinstance(key, ColumnExpr):
             return Frame(filtered(self._view, key))
@@ -92,7 +97,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         self,
         right: Any,
         on: str | list[str] | None = None,
-        how: str = "inner",
+        how: Literal["inner", "left"] = "inner",
         suffixes: tuple[str, str] = ("_x", "_y"),
     ) -> Frame[Q]:
         """Join with another table of the session on the privacy unit, or with a public table.
@@ -170,14 +175,17 @@ class Frame(UnsupportedOperations, Generic[Q]):
     # --- aggregations ------------------------------------------------------------------------------------------
 
     def count(self) -> Q:
-        """Number of rows."""
+        """Number of rows, nulls included.
+
+        pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
+        """
         return self._view.question(*aggregation_for("count", None))
 
     def count_units(self) -> Q:
         """Number of privacy units with at least one row."""
         return self._view.question(*aggregation_for("units", None))
 
-    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Q:
         """Several aggregations in one charge.
 
         Parameters
@@ -187,7 +195,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
             count of one column) is measured once, with both weights.
         **columns
             ``n="count"`` or ``n="units"``, or ``visits=("mdvis", "mean")`` with ``count``, ``sum``, ``mean``, ``var``,
-            ``std``, ``min``, ``median`` or ``max``.
+            ``std`` (both with ``ddof=1``), ``min``, ``median`` or ``max``.
 
         Raises
         ------
@@ -220,7 +228,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         outcome: Any,
         *,
         on: Any,
-        family: str,
+        family: Family,
         mu: Any,
         steps: int,
         name: str | None = None,
@@ -308,6 +316,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
     def _said(self) -> str:
         return "private table"
 
+    @safe_repr
     def __repr__(self) -> str:
         view = self._view
         where = "" if view.where is None else f" where {words(view.where)}"

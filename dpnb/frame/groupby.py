@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, NoReturn
+from typing import Any, Generic, Literal, NoReturn
 
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import AnyView, Measured, PlainView
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
+from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Spec, aggregation_for, as_number, joint_aggregation, number
-from dpnb.frame.column_expr import node_of
+from dpnb.frame.column_expr import ColumnExpr, node_of
 from dpnb.frame.series import Series
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.view import Q, TableView
+
+Verb = Literal["count", "sum", "mean", "var", "std", "min", "median", "max"]
+Aggregated = Literal["count", "units"] | tuple[str | ColumnExpr, Verb]
+"""One column of `Frame.agg`."""
 
 
 class GroupBy(UnsupportedOperations, Generic[Q]):
@@ -37,14 +42,21 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
         return GroupedSeries(self, self._view.column(name))
 
     def count(self) -> Q:
-        """Number of rows in each group."""
+        """Number of rows in each group, nulls included; the same query as `size`.
+
+        pandas gives the non-null values of each column here: ``groupby(...)["x"].count()`` gives those of one column.
+        """
+        return self._question(*aggregation_for("count", None))
+
+    def size(self) -> Q:
+        """Number of rows in each group, nulls included, as in pandas."""
         return self._question(*aggregation_for("count", None))
 
     def count_units(self) -> Q:
         """Number of privacy units with at least one row in each group."""
         return self._question(*aggregation_for("units", None))
 
-    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Any) -> Q:
+    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Q:
         """Several aggregations of each group in one charge; see `Frame.agg`."""
         return self._question(*aggregated(self._view, others, columns, weights))
 
@@ -54,6 +66,7 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
     def _said(self) -> str:
         return f"groups of {', '.join(repr(group.name) for group in self._by)}"
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"<private table by {', '.join(group.name for group in self._by)}>"
 
@@ -100,6 +113,7 @@ class GroupedSeries(Series[Q]):
     def _said(self) -> str:
         return f"private column by {', '.join(group.name for group in self._grouped._by)}"
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"<{self._said()}>"
 

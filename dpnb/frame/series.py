@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -28,9 +28,11 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import EXTREMES, aggregation_for, as_number, bins, flag, quantile_levels
+from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, bins, checked_ddof, flag, quantile_levels
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
 from dpnb.frame.view import Q
+
+C = TypeVar("C", bound=ColumnExpr)
 
 
 class Series(ColumnExpr, Generic[Q]):
@@ -59,7 +61,11 @@ class Series(ColumnExpr, Generic[Q]):
         return as_number(self._node, self._view.schema)
 
     def count(self) -> Q:
-        """Number of rows with a value in the column."""
+        """Number of rows with a value in the column, as in pandas.
+
+        What the schema cannot use counts as null: an undeclared category, or a number out of bounds with
+        ``outside="drop"``.  There is no ``size``: `Frame.count` is the number of rows, nulls included.
+        """
         return self._ask(*aggregation_for("count", self._node))
 
     def sum(self) -> Q:
@@ -70,13 +76,26 @@ class Series(ColumnExpr, Generic[Q]):
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
         return self._ask(*aggregation_for("mean", self._number()))
 
-    def var(self) -> Q:
-        """Variance (divided by the count, not by one less): count, sum and sum of squares, measured jointly."""
-        return self._ask(*aggregation_for("var", self._number()))
+    def var(self, ddof: Ddof = 1) -> Q:
+        """Variance: count, sum and sum of squares, measured jointly.
 
-    def std(self) -> Q:
+        Parameters
+        ----------
+        ddof : {1, 0}
+            The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
+            default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
+            the other costs nothing.
+
+        Raises
+        ------
+        PlanError
+            The column is no number, or `ddof` is neither 0 nor 1.
+        """
+        return self._ask(*aggregation_for("var", self._number(), ddof=ddof))
+
+    def std(self, ddof: Ddof = 1) -> Q:
         """Standard deviation: the square root of `var`."""
-        return self._ask(*aggregation_for("std", self._number()))
+        return self._ask(*aggregation_for("std", self._number(), ddof=ddof))
 
     def min(self) -> Q:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
@@ -98,16 +117,16 @@ class Series(ColumnExpr, Generic[Q]):
         """Pearson's correlation with another column."""
         return self._pair("corr", other)
 
-    def cov(self, other: Series[Any]) -> Q:
-        """Covariance with another column (divided by the count)."""
-        return self._pair("cov", other)
+    def cov(self, other: Series[Any], *, ddof: Ddof = 1) -> Q:
+        """Covariance with another column; `ddof` as in `var`, of the rows that have both."""
+        return self._pair("cov", other, checked_ddof(ddof))
 
-    def _pair(self, statistic: str, other: object) -> Q:
+    def _pair(self, statistic: str, other: object, ddof: int = 0) -> Q:
         second = as_number(self._column(other, statistic), self._view.schema)
         columns = tuple(sorted((self._number(), second), key=words))  # the same query in either order
         if columns[0] == columns[1]:
             raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
-        return self._ask(Moments(columns), MomentsView(statistic, (0, 1)))
+        return self._ask(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
 
     def ratio(self, denominator: Series[Any]) -> Q:
         """Sum of this column divided by the sum of another, over the rows that have a value in both."""
@@ -126,9 +145,10 @@ class Series(ColumnExpr, Generic[Q]):
         return self._ask(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
     def describe(self) -> Q:
-        """Count, mean, standard deviation and quartiles in one charge: half for the moments, half for the quantiles."""
+        """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles."""
         node = self._number()
-        columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean", "std")]
+        columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean")]
+        columns.append(NamedColumn("std", 0, MomentsView("std", ddof=1)))
         columns.append(NamedColumn("min", 1, QuantilesView((EXTREMES["min"],), single=True)))
         columns += [NamedColumn(f"{round(100 * q)}%", 1, QuantilesView((q,), single=True)) for q in (0.25, 0.5, 0.75)]
         columns.append(NamedColumn("max", 1, QuantilesView((EXTREMES["max"],), single=True)))
@@ -138,7 +158,7 @@ class Series(ColumnExpr, Generic[Q]):
         )
 
 
-def cut(x: ColumnExpr, bins_: object, *, labels: object = None, right: bool = True) -> Any:
+def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
     """Sort numbers into bins between public edges, like `pandas.cut`; the bins can be groups.
 
     Parameters

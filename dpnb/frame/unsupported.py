@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, UnsupportedError
@@ -45,16 +45,18 @@ class UnsupportedOperations(NotCopyable):
         """Name of the object in error messages; by default that of its class."""
         return f"<private {type(self).__name__}>"
 
-    def __getattr__(self, name: str) -> Any:
-        remedy = REMEDIES.get(name)
-        if remedy is not None:
-            raise UnsupportedError(f".{name} of {self._said()}: {remedy}")
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if hasattr(type(self), "columns") and name in self.columns:
-            raise UnsupportedError(f".{name} of {self._said()}: write df[{name!r}]; columns are not attributes")
-        verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
-        raise UnsupportedError(f".{name} of {self._said()}: is not offered; it offers: {', '.join(verbs)}")
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
+
+        def __getattr__(self, name: str) -> Any:
+            remedy = REMEDIES.get(name)
+            if remedy is not None:
+                raise UnsupportedError(f".{name} of {self._said()}: {remedy}")
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if hasattr(type(self), "columns") and name in self.columns:
+                raise UnsupportedError(f".{name} of {self._said()}: write df[{name!r}]; columns are not attributes")
+            verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
+            raise UnsupportedError(f".{name} of {self._said()}: is not offered; it offers: {', '.join(verbs)}")
 
     def __iter__(self) -> NoReturn:
         raise PlanError(f"{self._said()}: cannot be iterated: its rows are never shown; use .count(), .mean(), ...")

@@ -11,6 +11,7 @@ from dpnb._plan.measurements import RegressionModel
 from dpnb._plan.plan import Plan
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number
+from dpnb.accounting.guarantee import FilterName
 from dpnb.copying import NotCopyable
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import descent_request
@@ -31,7 +32,7 @@ class SubSessionOptions(TypedDict, total=False):
     mu: Number | None
     rho: Number | None
     share: Number | None
-    filter: str | None
+    filter: FilterName | None
 
 
 class ThresholdOptions(TypedDict, total=False):
@@ -80,7 +81,7 @@ class Launches(NotCopyable, Generic[S, P]):
         mu: Number | None = None,
         rho: Number | None = None,
         share: Number | None = None,
-        filter: str | None = None,
+        filter: FilterName | None = None,
         dry_run: bool = False,
     ) -> S | Explanation:
         """Give a part of the budget to a sub-session, for a colleague or a sub-question.

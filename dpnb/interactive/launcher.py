@@ -20,7 +20,7 @@ from dpnb._core.core import SessionCore
 from dpnb._plan.schema import encodable
 from dpnb.accounting.interleaving import interleaving_obstacle
 from dpnb.accounting.losses import Loss
-from dpnb.copying import NotCopyable
+from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.launch_request import LONGEST_NAME, LaunchRequest
@@ -32,6 +32,7 @@ from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import node_of, parent_launch
 from dpnb.ledger.charge import LAUNCH, digest
 from dpnb.render.numbers import format_cost_up, format_percent_down
+from dpnb.render.page import text_or_error
 from dpnb.results.explanation import Explanation
 
 
@@ -254,7 +255,15 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
 class MechanismMapping(dict[str, Any]):
     """Mechanisms by name; its repr has a line for each."""
 
+    @safe_repr
     def __repr__(self) -> str:
+        return "\n".join(f"{name}: {one.kind}, charged {one.charged}" for name, one in self.items())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else text_or_error(self))
+
+    def __str__(self) -> str:
+        """With the state of each, read from the ledger."""
         return "\n".join(f"{name}: {one.kind}, {one.state}, charged {one.charged}" for name, one in self.items())
 
 

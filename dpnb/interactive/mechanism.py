@@ -13,12 +13,12 @@ from dpnb._core.query import Query
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.copying import NotCopyable
+from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.ledger import MEMORY, Ledger
 from dpnb.ledger.charge import CLOSE, digest
-from dpnb.render.page import STYLE, with_timestamp
+from dpnb.render.page import STYLE, text_or_error, with_timestamp
 
 
 class SessionMechanism(NotCopyable, ABC):
@@ -112,8 +112,16 @@ class SessionMechanism(NotCopyable, ABC):
             "parts": self.parts,
         }
 
+    @safe_repr
     def __repr__(self) -> str:
+        return f"<{self.kind} {self.name!r}, charged {self.charged}>"
+
+    def __str__(self) -> str:
+        """How it stands, read from the ledger."""
         return f"<{self.kind} {self.name!r}, {self.state}: {self.summary}; charged {self.charged}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else text_or_error(self))
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<li>{escape(part['name'])}: {escape(part['text'])}</li>" for part in self.parts)

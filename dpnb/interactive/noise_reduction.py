@@ -160,7 +160,7 @@ class NoiseReduction(SessionMechanism):
         known = f"known at {format_cost_up(cost)}" if cost else "not observed yet"
         return f"{self._words}: {known}"
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         met = "" if self.met is None else "; criterion met" if self.met else "; criterion not met"
         first = f"first observation at mu {display_up(GDP.from_mu_squared(self._first).mu)}"
         return f"<{self.kind} {self.name!r}, {self.state}: {self.summary}; {first}{met}; charged {self.charged}>"

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpnb.accounting.exact import to_text
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.copying import NotCopyable
+from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import LedgerError
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
@@ -98,6 +98,10 @@ class Ledger(NotCopyable):
             ledger.close()
             raise
         return ledger
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<Ledger {self.path!r}>"
 
     def _use(self, file: SqliteFile) -> None:
         self._file, self.path, self.lock = file, file.path, file.lock

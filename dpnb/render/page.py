@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
 
+from dpnb.errors import DpnbError
+
 STYLE = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.5;"
     "color:var(--jp-ui-font-color1,inherit)"
@@ -50,3 +52,11 @@ def as_of_now() -> str:
 def with_timestamp(html: str) -> str:
     """HTML followed by the current time."""
     return f'{html}<div style="{STYLE};{FAINT}">{as_of_now()}</div>'
+
+
+def text_or_error(value: object) -> str:
+    """What ``print`` shows of an object that reads the ledger for it; its repr and the error where that fails."""
+    try:
+        return str(value)
+    except DpnbError as error:
+        return f"{value!r}\n{error}"

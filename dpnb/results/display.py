@@ -10,6 +10,7 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
+from dpnb.copying import safe_repr
 from dpnb.errors import RequestError
 
 MISSING = 'plot: figures need plotly, which is not installed; run: pip install "dpnb[lab]"'
@@ -44,6 +45,7 @@ class Displayed:
 
     __slots__ = ()
 
+    @safe_repr
     def __repr__(self) -> str:
         return to_text(self)
 

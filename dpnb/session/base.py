@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpnb._core import explain, registry
 from dpnb._core.core import SessionCore
 from dpnb._core.options import discovery_delta
 from dpnb._core.query import Query
+from dpnb._core.unit_budgets import Accounting
 from dpnb._plan.measurements import CountActiveUnits, PlainView
 from dpnb._plan.partition import table_of
 from dpnb._plan.plan import Plan
@@ -17,7 +18,8 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.guarantee import AnyFilter
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer
-from dpnb.errors import PlanError, RequestError
+from dpnb.copying import safe_repr
+from dpnb.errors import PlanError, RequestError, printable
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
 from dpnb.interactive.launch_verbs import Launches
@@ -27,6 +29,8 @@ from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
 from dpnb.render import sessions
+from dpnb.render.numbers import format_percent_down
+from dpnb.render.page import text_or_error
 from dpnb.results.explanation import Explanation
 from dpnb.session import snapshot
 
@@ -173,7 +177,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         return self._core.account.filter.headroom
 
     @property
-    def accounting(self) -> str:
+    def accounting(self) -> Accounting:
         """``"worst-case"`` or ``"individual"``."""
         return "individual" if self._core.account.individual else "worst-case"
 
@@ -219,10 +223,21 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         spent = snapshot.describe_spent(self._core.account.filter, self.budget)
         return explain.of_session(self._core, spent, self._mechanisms.told())
 
+    @safe_repr
     def __repr__(self) -> str:
         if not self._is_made:
             return f"<{type(self).__name__}, not opened>"
-        return sessions.render_text(snapshot.snapshot(self))
+        notice = f"{self.notice}\n" if self.notice else ""
+        left = self._core.account.last_headroom
+        shown = "" if left is None else f"\n  {format_percent_down(left)} left when the ledger was last read"
+        return f"{notice}<{type(self).__name__} {printable(self.name)!r}: {printable(self.guarantee)}{shown}>"
+
+    def __str__(self) -> str:
+        """The state as the ledger has it now: gauges, filters, odometers, mechanisms."""
+        return sessions.render_text(snapshot.snapshot(self)) if self._is_made else repr(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else text_or_error(self))
 
     def _repr_html_(self) -> str | None:
         return sessions.render_html(snapshot.snapshot(self)) if self._is_made else None

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, Self, TypedDict, Unpack
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
@@ -28,15 +28,40 @@ from dpnb._core.options import (
 )
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.tables import PrivateTables, UnreadTables
-from dpnb._core.unit_budgets import IndividualAccounting, checked_accounting
-from dpnb._plan.schema import ColumnType
+from dpnb._core.unit_budgets import Accounting, IndividualAccounting, checked_accounting
+from dpnb._plan.schema import DeclaredColumn
 from dpnb.accounting.budget import Budget
+from dpnb.accounting.guarantee import FilterName
+from dpnb.accounting.individual import OnExhausted
 from dpnb.ledger import MEMORY
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 from dpnb.progress import Stage, at, work
 from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
+
+Columns = Mapping[str, DeclaredColumn]
+
+
+class SessionOptions(TypedDict, total=False):
+    """The named arguments of `Session`, for `Session.rehearse`."""
+
+    name: Required[str]
+    budget: Required[Budget]
+    schema: Required[Columns | Mapping[str, Columns]]
+    privacy_unit: str | None
+    max_rows_per_unit: int | Mapping[str, int] | None
+    max_groups_per_unit: int | Mapping[str, int] | None
+    max_rows_per_group: int | Mapping[str, int] | None
+    max_norm_per_unit: float | Mapping[str, float] | None
+    public_size: int | None
+    public_rows: int | Mapping[str, int] | None
+    version: str
+    ledger: str | os.PathLike[str] | None
+    filter: FilterName
+    accounting: Accounting
+    on_exhausted: OnExhausted | None
+    not_private_test_seed: int | None
 
 
 class Session(BaseSession):
@@ -127,7 +152,7 @@ class Session(BaseSession):
         *,
         name: str,
         budget: Budget,
-        schema: Mapping[str, ColumnType] | Mapping[str, Mapping[str, ColumnType]],
+        schema: Columns | Mapping[str, Columns],
         privacy_unit: str | None = None,
         max_rows_per_unit: int | Mapping[str, int] | None = None,
         max_groups_per_unit: int | Mapping[str, int] | None = None,
@@ -137,9 +162,9 @@ class Session(BaseSession):
         public_rows: int | Mapping[str, int] | None = None,
         version: str = "1",
         ledger: str | os.PathLike[str] | None = None,
-        filter: str = "gdp",
-        accounting: str = "worst-case",
-        on_exhausted: str | None = None,
+        filter: FilterName = "gdp",
+        accounting: Accounting = "worst-case",
+        on_exhausted: OnExhausted | None = None,
         not_private_test_seed: int | None = None,
     ) -> None:
         table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
@@ -189,7 +214,7 @@ class Session(BaseSession):
         registry.note_use(self)
 
     @classmethod
-    def rehearse(cls, table: object = None, **arguments: Any) -> Session:
+    def rehearse(cls, table: object = None, **arguments: Unpack[SessionOptions]) -> Self:
         """Create the same session on mock data drawn from the schema, to develop a notebook without spending budget.
 
         Takes the arguments of `Session`, so that changing one word turns a rehearsal into the real session.  `table`
@@ -200,23 +225,27 @@ class Session(BaseSession):
         SchemaError, InvalidValueError
             If an argument is invalid.
         """
-        schema = arguments.get("schema")
+        unknown = arguments.keys() - SessionOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"{cls.__name__}.rehearse() got an unexpected keyword argument {min(unknown)!r}")
+        given: dict[str, Any] = {**arguments, "ledger": MEMORY}
+        schema = given.get("schema")
         several = isinstance(schema, Mapping) and any(isinstance(part, Mapping) for part in schema.values())
         del table
         declared = PrivateTables.declared(
             schema,
             several=several,
-            privacy_unit=arguments.get("privacy_unit"),
-            rows=arguments.get("max_rows_per_unit"),
-            groups=arguments.get("max_groups_per_unit"),
-            rows_per_group=arguments.get("max_rows_per_group"),
-            norm=arguments.get("max_norm_per_unit"),
+            privacy_unit=given.get("privacy_unit"),
+            rows=given.get("max_rows_per_unit"),
+            groups=given.get("max_groups_per_unit"),
+            rows_per_group=given.get("max_rows_per_group"),
+            norm=given.get("max_norm_per_unit"),
         )
-        size = checked_size(arguments.get("public_size"))
-        rows = checked_rows(arguments.get("public_rows"), declared.units, size)
+        size = checked_size(given.get("public_size"))
+        rows = checked_rows(given.get("public_rows"), declared.units, size)
         mock = rehearsal.mock_tables(declared.schemas, declared.units, size, rows)
         unread = UnreadTables(mock if several else mock[""], MOCK_DATA)
-        return cls(unread, **{**arguments, "ledger": MEMORY})
+        return cls(unread, **given)
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], table: Any = None, *, rehearse: bool = False) -> Session:

@@ -303,7 +303,7 @@ def test_rogers_odometer_keeps_the_public_size_that_the_ledger_was_made_with(mak
 def test_each_filter_and_odometer_is_in_the_text_and_in_the_still_picture(make: Make) -> None:
     session = make(filter="zcdp")
     question(session, 0).release(mu=0.01)
-    for face in (repr(session), session._repr_html_()):
+    for face in (str(session), session._repr_html_()):
         assert "Same guarantee, each filter" in face
         assert face.count("(enforced)") == 1
         assert "zCDP (enforced)" in face

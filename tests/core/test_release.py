@@ -322,7 +322,7 @@ def test_seeded_noise_is_repeatable_and_marked_everywhere(make: Make, tmp_path: 
     ]
     assert answers[0].estimate == answers[1].estimate
     session = make(ledger=tmp_path / "a.dpnb", not_private_test_seed=7)
-    for face in (repr(answers[0]), answers[0]._repr_html_(), repr(session), session._repr_html_()):
+    for face in (repr(answers[0]), answers[0]._repr_html_(), str(session), session._repr_html_()):
         assert "NOT PRIVATE" in face
 
 

@@ -152,7 +152,7 @@ def remaining(session: dpnb.Session) -> None:
     assert isinstance(preview, Preview)
     html = session._repr_html_()
     assert html is not None
-    for text in (repr(preview).partition("headroom after")[2], repr(session), html):
+    for text in (repr(preview).partition("headroom after")[2], str(session), html):
         assert truth * 100 - Fraction(1, 10) < figure("#%", text) <= truth * 100
     with pytest.raises(dpnb.errors.BudgetExceeded) as refused:
         session.filter.step(GDP(3))

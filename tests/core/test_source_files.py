@@ -133,13 +133,13 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
     session = opened(polars_parquet(tmp_path), tmp_path, accounting="individual")
     session.frame.count().release(mu=0.1)
     stat, rows = file.stat(), session.ledger.charges()
-    shown = " ".join([repr(session), session._repr_html_(), session.log().to_string(), repr(rows)])
+    shown = " ".join([repr(session), str(session), session._repr_html_(), session.log().to_string(), repr(rows)])
     for mark in (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns):
         assert str(mark) not in shown
     assert len(session.log()) == 1
     assert [charge.node for charge in rows] == [" files", ""]
     for row in rows[:1]:
-        assert row.launch["digest"] not in session.log().to_string() + repr(session) + session._repr_html_()
+        assert row.launch["digest"] not in session.log().to_string() + str(session) + session._repr_html_()
 
     session.ledger.close()
     monkeypatch.setattr("dpnb.curator.kernel.kernel_around", lambda: None)

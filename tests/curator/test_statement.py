@@ -212,7 +212,7 @@ def test_what_an_analyst_wrote_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert "\x1b" not in text
     assert "all is well" in text
     assert "\\x1b[1Aby town" in text
-    assert "\x1b" not in repr(session)
+    assert "\x1b" not in str(session)
     assert not session.log()["question"].str.contains("\x1b").any()
 
 

@@ -49,7 +49,7 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
-from dpnb.errors import DpnbError
+from dpnb.errors import DpnbError, PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
 
@@ -176,14 +176,20 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Plan, Any]] = {
         Plan(Count(), contribution_bounds=ContributionBounds(3)),
         PlainView(),
     ),
-    "var": (lambda f: f["x"].var(), Plan(Moments((x,))), MomentsView("var")),
-    "std by group": (lambda f: f.groupby("g")["x"].std(), Plan(Moments((x,)), group_by=BY_G), MomentsView("std")),
+    "var": (lambda f: f["x"].var(), Plan(Moments((x,))), MomentsView("var", ddof=1)),
+    "var over the count": (lambda f: f["x"].var(ddof=0), Plan(Moments((x,))), MomentsView("var")),
+    "std by group": (
+        lambda f: f.groupby("g")["x"].std(),
+        Plan(Moments((x,)), group_by=BY_G),
+        MomentsView("std", ddof=1),
+    ),
+    "size of groups": (lambda f: f.groupby("g").size(), Plan(Count(), group_by=BY_G), PlainView()),
     "median": (lambda f: f["x"].median(), Plan(QuantileTree(x)), QuantilesView((0.5,), True)),
     "min": (lambda f: f["x"].min(), Plan(QuantileTree(x)), QuantilesView((0.0,), True)),
     "max": (lambda f: f["x"].max(), Plan(QuantileTree(x)), QuantilesView((1.0,), True)),
     "quantiles": (lambda f: f["x"].quantile([0.1, 0.9]), Plan(QuantileTree(x)), QuantilesView((0.1, 0.9))),
     "corr": (lambda f: f["y"].corr(f["x"]), Plan(Moments((x, y))), MomentsView("corr", (0, 1))),
-    "cov": (lambda f: f["x"].cov(f["y"]), Plan(Moments((x, y))), MomentsView("cov", (0, 1))),
+    "cov": (lambda f: f["x"].cov(f["y"]), Plan(Moments((x, y))), MomentsView("cov", (0, 1), ddof=1)),
     "ratio": (lambda f: f["x"].ratio(f["y"]), Plan(Ratio(x, y)), PlainView()),
     "value_counts": (lambda f: f["g"].value_counts(), Plan(Count(), group_by=BY_G), PlainView()),
     "shares": (lambda f: f["g"].value_counts(normalize=True), Plan(Count(), group_by=BY_G), Proportions()),
@@ -232,8 +238,8 @@ AGGREGATED: dict[str, tuple[dict[str, Any], dict[str, Column_]]] = {
         {"n": ("x", "count"), "m": ("x", "mean"), "v": ("x", "var"), "s": ("x", "std"), "other": ("y", "mean")},
         {
             **{
-                name: (Moments((x,)), 4, MomentsView(statistic))
-                for name, statistic in {"n": "count", "m": "mean", "v": "var", "s": "std"}.items()
+                name: (Moments((x,)), 4, MomentsView(statistic, ddof=ddof))
+                for name, statistic, ddof in (("n", "count", 0), ("m", "mean", 0), ("v", "var", 1), ("s", "std", 1))
             },
             "other": (Mean(y), 1, PlainView()),
         },
@@ -291,3 +297,10 @@ def test_no_verb_changes_the_view_it_is_called_on(f: Frame[Asked]) -> None:
     assert (f.columns, repr(f), f.count()) == before
     with pytest.raises((TypeError, AttributeError, DpnbError)):
         f["z"] = f["x"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("ddof", [2, -1, 0.5, None, "1", True])
+def test_a_divisor_that_is_not_computed_is_refused(f: Frame[Asked], ddof: Any) -> None:
+    for ask in (f["x"].var, f["x"].std, lambda ddof: f["x"].cov(f["y"], ddof=ddof)):
+        with pytest.raises(PlanError, match=r"^ddof: must be 0 \(divide by the count\) or 1"):
+            ask(ddof=ddof)

@@ -66,8 +66,8 @@ def test_it_is_a_session_like_any_other(tmp_path: Path) -> None:
     assert session.frame.count().best is None  # what one was told, the other was not
     assert list(sub.log()["question"]) == ["count of rows"] * 2
     assert list(session.log()["question"]) == ["launch of the sub-session 'colleague'"]
-    assert "0.5-GDP" in repr(sub)
-    assert "paid for by clinic" in repr(sub)
+    assert "0.5-GDP" in str(sub)
+    assert "paid for by clinic" in str(sub)
     assert "clinic: colleague" in repr(sub.explain())
     assert sub in registry.sessions()
     assert sub.id != session.id

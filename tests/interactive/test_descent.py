@@ -112,7 +112,7 @@ def test_the_budgets_end_ends_it_and_it_says_so(tmp_path: Path) -> None:
     one = fit(session)
     found = one.run()
     assert (one.n_steps, one.state) == (4, "open")
-    assert "the budget allows no further step" in repr(one)
+    assert "the budget allows no further step" in str(one)
     assert "the budget allows no further step" in repr(found)
     with pytest.raises(BudgetExceeded, match="nothing was charged"):
         one.step()
@@ -299,8 +299,8 @@ def test_faces_tell_how_it_stands(tmp_path: Path) -> None:
     session = opened(tmp_path)
     one = fit(session, check_every=1)
     one.step()
-    assert "step 1 of 6" in repr(one)
-    assert "last check" in repr(one)
+    assert "step 1 of 6" in str(one)
+    assert "last check" in str(one)
     html = one._repr_html_()
     assert "intercept" in html
     assert "as of" in html

@@ -13,7 +13,7 @@ def test_what_was_launched_is_listed_a_line_each(tmp_path: Path) -> None:
     session = opened(tmp_path)
     session.delegate(mu="0.1", name="colleague")
     session.partition("site").close()
-    assert repr(session.mechanisms).splitlines() == [
+    assert str(session.mechanisms).splitlines() == [
         "colleague: sub-session, open, charged at launch",
         "by site: partition, closed, charged step by step",
     ]

@@ -119,7 +119,7 @@ def test_faces_say_something_true_after_a_loss_with_a_delta(tmp_path: Path) -> N
     session.frame.discover("town", discovery_delta=8e-8).release(mu="0.05")
     part = session.partition("site")["a"]
     assert session.odometer.statement().endswith("at least mu 0.05 and delta 8e-8.")
-    assert "paused" in repr(session)
+    assert "paused" in str(session)
     assert "delta 8e-8" in repr(session.explain())
     assert "delta 0 of 2e-8" in snapshot.snapshot(part).spent
     with pytest.raises(BudgetExceeded, match="of discovery_delta 2e-08 is left, and this takes 5e-08"):

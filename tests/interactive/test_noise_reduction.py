@@ -78,7 +78,7 @@ def test_without_budget_it_gives_the_best_there_is_and_says_so(tmp_path: Path) -
     answer = reduction.until(AbsoluteError("1e-9"))
     assert (reduction.met, reduction.state) == (False, "open")
     assert answer.total_loss == GDP.from_mu_squared("0.64")  # twice as much is beyond 1
-    assert "criterion not met" in repr(reduction)
+    assert "criterion not met" in str(reduction)
 
 
 def test_the_most_that_was_allowed_is_the_last_look(tmp_path: Path) -> None:

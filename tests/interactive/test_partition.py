@@ -226,7 +226,7 @@ def test_other_mechanisms_run_inside_a_part(tmp_path: Path) -> None:
     assert session.odometer.kind == "accumulator"
     told = [one.name for one in snapshot.snapshot(session).mechanisms]
     assert told == ["by site", "site a: colleague", "site c: scan"]
-    assert "site a: colleague" in repr(session)
+    assert "site a: colleague" in str(session)
 
 
 def test_part_of_several_tables_is_of_one() -> None:

@@ -218,6 +218,7 @@ def test_a_plan_survives_json(node: Expression, data: st.DataObject) -> None:
         MeanCountView(),
         MomentsView("corr", (0, 1)),
         MomentsView("var"),
+        MomentsView("var", ddof=1),
         QuantilesView((0.1, 0.5)),
         QuantilesView((0.5,), single=True),
         ColumnsView(
@@ -294,6 +295,7 @@ def test_a_tree_reads_like_what_was_written(node: Expression, text: str) -> None
         (Plan(Count(), group_by=(GroupLevel("g", g),)), Proportions(), "shares of rows by g"),
         (Plan(Mean(x), Compare(">", y, Literal(1)), (GroupLevel("g", g),)), PlainView(), "mean of x by g where y > 1"),
         (Plan(Moments((x,))), MomentsView("std"), "standard deviation of x"),
+        (Plan(Moments((x,))), MomentsView("std", ddof=1), "sample standard deviation of x"),
         (Plan(Moments((x, y))), MomentsView("corr", (0, 1)), "correlation of x and y"),
         (Plan(Moments((x, y))), MomentsView("regression", (1, 0)), "regression of y on x"),
         (Plan(QuantileTree(x)), QuantilesView((0.5,), True), "median of x"),

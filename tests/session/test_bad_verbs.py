@@ -113,7 +113,6 @@ GROUPS: dict[str, Case] = {
     "groups": (lambda g: g.groups, "groups"),
     "ngroups": (lambda g: g.ngroups, "groups"),
     "get_group": (lambda g: g.get_group("north"), "groups"),
-    "size": (lambda g: g.size(), "count"),
     "apply": (lambda g: g.apply(len), "would run Python"),
     "transform": (lambda g: g.transform("mean"), "would run Python"),
     "filter": (lambda g: g.filter(len), "it offers: "),

@@ -10,8 +10,10 @@ import pytest
 
 import dpnb
 from contracts.interactive import opened
+from dpnb._core.query import PreviewTarget, PreviewTargets
 from dpnb.interactive import launch_verbs
 from dpnb.session import BaseSession
+from dpnb.session.session import SessionOptions
 
 
 def inside(path: Path) -> list[BaseSession]:
@@ -50,3 +52,17 @@ def test_options_of_the_overloads_are_the_arguments_of_the_verb(verb: str, optio
     arguments = inspect.signature(getattr(BaseSession, verb)).parameters.values()
     named = {one.name for one in arguments if one.kind is one.KEYWORD_ONLY}
     assert named - {"dry_run"} == set(get_type_hints(options))
+
+
+def test_options_of_rehearse_and_preview_are_the_arguments_of_what_they_stand_for() -> None:
+    assert set(get_type_hints(SessionOptions)) == {*inspect.signature(dpnb.Session).parameters} - {"table"}
+    release = {*inspect.signature(dpnb.Query.release).parameters} - {"self"}
+    assert set(get_type_hints(PreviewTarget)) == set(get_type_hints(PreviewTargets)) == release
+    assert {*inspect.signature(dpnb.Query.preview).parameters} - {"self"} == release
+
+
+def test_a_wrong_argument_names_the_method_that_was_called(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"Session\.rehearse\(\) got an unexpected keyword argument 'nam'"):
+        dpnb.Session.rehearse(nam="a", budget=dpnb.Budget.gdp(1), schema={"x": dpnb.Bounded(0, 1)})  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"Query\.preview\(\) got an unexpected keyword argument 'wihtin'"):
+        opened(tmp_path).frame.count().preview(wihtin=3)  # type: ignore[call-overload]

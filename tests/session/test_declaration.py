@@ -123,7 +123,7 @@ def test_several_tables_are_stated_by_their_names(file: Path) -> None:
 
 def test_a_rehearsal_needs_no_table_and_leaves_no_ledger(file: Path) -> None:
     session = dpnb.Session.from_toml(file, rehearse=True)
-    assert "REHEARSAL" in repr(session)
+    assert "REHEARSAL" in str(session)
     assert list(file.parent.iterdir()) == [file]
     file.write_text(SEVERAL, encoding="utf-8")
     assert dpnb.Session.from_toml(file, rehearse=True).table("seen").count() is not None

@@ -141,7 +141,7 @@ def everything(session: dpnb.Session) -> Iterator[tuple[str, Any]]:
         yield name, lambda name=name: repr(getattr(session, name))
     for name in ("filter", "odometer", "spent"):
         yield f"pickled {name}", lambda name=name: pickle.dumps(getattr(session, name))
-    yield "text", lambda: repr(session)
+    yield "text", lambda: str(session)
     yield "html", session._repr_html_
     yield "snapshot", lambda: repr(snapshot.snapshot(session))
     yield "log", lambda: session.log().to_csv()
@@ -265,7 +265,7 @@ def work(table: pd.DataFrame, mode: str, monkeypatch: pytest.MonkeyPatch) -> lis
             query.preview(mu="2")
             for _ in range(2):
                 query.release(mu="2")
-        _ = repr(session), session.log()
+        _ = str(session), session.log()
         said = [*done]
         session.ledger.close()
     return said

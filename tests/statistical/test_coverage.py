@@ -86,6 +86,7 @@ STATISTICS: dict[str, tuple[Plan, AnyView, Callable[[Array, Array], list[float]]
     "mean of moments": (Plan(Moments((X,))), MomentsView("mean"), lambda x, y: [x.mean()]),
     "var": (Plan(Moments((X,))), MomentsView("var"), lambda x, y: [x.var()]),
     "std": (Plan(Moments((X,))), MomentsView("std"), lambda x, y: [x.std()]),
+    "sample var": (Plan(Moments((X,))), MomentsView("var", ddof=1), lambda x, y: [x.var(ddof=1)]),
     "cov": (PAIR, MomentsView("cov", (0, 1)), lambda x, y: [np.cov(x, y, ddof=0)[0, 1]]),
     "corr": (
         PAIR,

@@ -259,6 +259,11 @@ class Accountant:
             _ = self.comparison  # brings both up to date
             return self._timeline
 
+    @property
+    def last_headroom(self) -> float | None:
+        """Headroom when the ledger was last read, without reading it; None for a part, whose depends on other parts."""
+        return None if self._around is not None else self._state.filter.headroom
+
     def sync(self) -> AccountantState:
         """Take in what any kernel has charged since we last looked."""
         with self.ledger.lock.checked():

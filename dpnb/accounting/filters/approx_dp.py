@@ -11,6 +11,7 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative, shown
 from dpnb.accounting.filters.sums import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
+from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
 __all__ = ["ApproxDPFilter"]
@@ -103,6 +104,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         """
         return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))
 
+    @safe_repr
     def __repr__(self) -> str:
         epsilon, delta = decimal_up(self.epsilon), decimal_up(self.conversion_delta)
         return f"ApproxDPFilter(epsilon={epsilon!r}, conversion_delta={delta!r}, spent={self.spent!r})"

@@ -14,6 +14,7 @@ from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up,
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import ApproxDP, Loss
+from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
 __all__ = ["MOST_DELTA", "RogersFilter", "mean_loss"]
@@ -268,6 +269,7 @@ class RogersFilter(Frozen):
         """
         return decimal_up(self.terms.epsilon) if checked_delta(delta) >= self.terms.delta else math.inf
 
+    @safe_repr
     def __repr__(self) -> str:
         epsilon, delta = decimal_up(self.terms.epsilon), decimal_up(self.terms.delta)
         return f"RogersFilter(epsilon={epsilon!r}, delta={delta!r}, spent={self.spent!r})"

@@ -20,6 +20,7 @@ from dpnb.accounting.exact import Number, decimal_down, decimal_up
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss
+from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 __all__ = ["SumFilter"]
@@ -159,6 +160,7 @@ class SumFilter(Frozen, Generic[L]):
         cost = self.to_filter_loss(loss).parts
         return min((int(rest // part) for rest, part in zip(left, cost, strict=True) if part), default=None)
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"{type(self).__name__}(budget={self.budget!r}, spent={self.spent!r})"
 

@@ -23,6 +23,7 @@ from dpnb.accounting.individual.units import (
     read_only,
     unit_count,
 )
+from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
 __all__ = ["IndividualFilter", "OnExhausted"]
@@ -192,5 +193,6 @@ class IndividualFilter(Frozen):
     def __hash__(self) -> int:
         return hash((self.budget, self.on_exhausted))  # only public values
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"IndividualFilter(budget={self.budget}, on_exhausted={self.on_exhausted!r})"

@@ -13,6 +13,7 @@ from dpnb.accounting.exact import Number, binary_down, exact, positive
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up, root_down, squares_up
 from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
+from dpnb.copying import safe_repr
 
 __all__ = ["NormFilter"]
 
@@ -114,5 +115,6 @@ class NormFilter(Frozen):
     def __hash__(self) -> int:
         return hash((self.clip, self.norm_budget))  # only public values
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"NormFilter(clip={self.clip}, norm_budget={self.norm_budget})"

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dpnb.accounting.exact import decimal_down, decimal_up, from_text, non_negative, shown, to_text
+from dpnb.copying import safe_repr
 from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["Loss", "loss_from_json", "not_negative"]
@@ -134,6 +135,7 @@ class Loss:
             f"{name}={rounded(part)!r}" for name, part in named if part or with_delta or name != "delta"
         )
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.format(up=True).replace(' and ', ', ')})"
 

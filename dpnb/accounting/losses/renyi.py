@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, from_text, non_negative, shown, to_text
 from dpnb.accounting.losses.loss import Loss
+from dpnb.copying import safe_repr
 from dpnb.errors import ConversionError, InvalidValueError
 
 __all__ = ["RDP"]
@@ -95,6 +96,7 @@ class RDP(Loss):
         rounded = decimal_up if up else decimal_down
         return f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"RDP({self.format(up=True).removeprefix('rho=')})"
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss
+from dpnb.copying import safe_repr
 
 __all__ = ["Odometer", "OdometerKind", "OdometerState"]
 
@@ -56,6 +57,7 @@ class OdometerState(Frozen):
 
     measure: ClassVar[str]
 
+    @safe_repr
     def __repr__(self) -> str:
         pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
         shown = ((name, decimal_up(value) if isinstance(value, Fraction) else value) for name, value in pairs)

@@ -336,7 +336,7 @@ class GradientDescent(SessionMechanism):
         ended = "" if self.stop_reason is None else f"; {self.stop_reason}"
         return f"{printable(self.name)}: {self._stand(self._at)}{ended}"
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         ended = "" if self.stop_reason is None else f"; {self.stop_reason}"
         price = f"mu {display_up(GDP(self._mu).mu)} for each step"
         head = f"<{self.kind} {self.name!r}, {self.state}: {self.summary}{ended}; {price}, charged {self.charged}>"

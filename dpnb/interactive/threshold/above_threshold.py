@@ -54,6 +54,7 @@ from fractions import Fraction
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, shown, to_text
 from dpnb.accounting.losses import PureDP
+from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.only_once import SingleUse
 from dpnb.interactive.threshold.epsilon_split import EpsilonSplit, whole_count
@@ -315,6 +316,7 @@ class LaplaceAboveThreshold(SingleUse):
                 return LaplaceComparison(True)
             return LaplaceComparison(True, steps + discrete_laplace(self._value_scale, self._source))
 
+    @safe_repr
     def __repr__(self) -> str:
         terms = self._terms
         return (

@@ -9,6 +9,7 @@ from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
+from dpnb.copying import safe_repr
 from dpnb.interactive.only_once import SingleUse
 from dpnb.interactive.threshold.above_threshold import check_query
 from dpnb.interactive.threshold.epsilon_split import whole_count
@@ -137,6 +138,7 @@ class GaussianAboveThreshold(SingleUse):
             measurement = measure([total], sigma=sigma, source=self._source)
         return GaussianComparison(_noisy_sum(measurement) >= threshold, measurement)
 
+    @safe_repr
     def __repr__(self) -> str:
         return f"GaussianAboveThreshold(loss={self._loss!r}, queries={self._queries}, n_used={self.n_used})"
 

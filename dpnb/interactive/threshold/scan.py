@@ -21,6 +21,7 @@ from dpnb._core import registry
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.stored_request import plan_of
+from dpnb._core.query import Query
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import Count, CountUnits, PlainView, Sum
 from dpnb._plan.plan import Plan, describe_plan
@@ -130,7 +131,7 @@ class ThresholdScan(SessionMechanism):
         of = f"{hits} above" if self._terms.laplace is None else f"{hits} of {self._terms.laplace.max_positives} hits"
         return f"{of}, {count}; {format_cost_up(self._terms.loss)}"
 
-    def ask(self, query: Any, threshold: Number | None = None) -> ThresholdResult:
+    def ask(self, query: Query, threshold: Number | None = None) -> ThresholdResult:
         """Whether a count or sum is above the threshold; repeating a query returns the same answer at no cost.
 
         Parameters

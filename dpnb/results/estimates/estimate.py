@@ -163,11 +163,11 @@ def _from_moments(
         case "mean":
             return sums.mean(*view.columns)
         case "var":
-            return sums.var(*view.columns)
+            return sums.var(*view.columns, ddof=view.ddof)
         case "std":
-            return sums.var(*view.columns, root=True)
+            return sums.var(*view.columns, ddof=view.ddof, root=True)
         case "cov":
-            return sums.cov(*view.columns)
+            return sums.cov(*view.columns, ddof=view.ddof)
         case "corr":
             return sums.corr(*view.columns)
     return sums.regression(*view.columns)

@@ -161,7 +161,8 @@ def _moment_widths(
     size = len(aggregation.columns)
     square = units[1 + size + sum(size - i for i in range(column))]
     width = _between(square, math.hypot(square, 2 * first, 1.5 * count), at)
-    return (radius * width / rows * reach**2)[:, None]
+    divisor = np.maximum(rows - view.ddof, rows / 2)  # as of two rows; of fewer no variance stands out of the noise
+    return (radius * width / divisor * reach**2)[:, None]
 
 
 def _limit(feature: Feature) -> int:

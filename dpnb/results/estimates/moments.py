@@ -133,9 +133,12 @@ class MomentSums:
         z = quotient(self._sums[:, 1 + column], self._sums[:, 0], variances, 0.0, self._z, (-1 - off, 1 - off))
         return z.moved(self._reach[column], self._middle[column] + off * self._reach[column])
 
-    def var(self, column: int, *, root: bool = False) -> IntervalArrays:
-        """Variance of a column, or its square root; the variance of numbers in [-1, 1] is at most 1."""
-        variance = self._quotient(lambda m: _about_means(m, column, column), _count, (0.0, 1.0))
+    def var(self, column: int, *, ddof: int = 0, root: bool = False) -> IntervalArrays:
+        """Variance of a column, or its square root: the sum of squares about the mean over the count less `ddof`.
+
+        The variance of numbers in [-1, 1] is at most 1; over the count less 1 it is at most 2, which two rows reach.
+        """
+        variance = self._quotient(lambda m: _about_means(m, column, column), _less(ddof), (0.0, 1.0 + ddof))
         if not root:
             return variance.moved(self._reach[column] ** 2)
         with np.errstate(all="ignore"):
@@ -144,9 +147,9 @@ class MomentSums:
             first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.uncut)
         return IntervalArrays(value, low, high, scale, (first, second, third)).moved(self._reach[column])
 
-    def cov(self, i: int, j: int) -> IntervalArrays:
-        """Covariance of two columns."""
-        covariance = self._quotient(lambda m: _about_means(m, i, j), _count, (-1.0, 1.0))
+    def cov(self, i: int, j: int, *, ddof: int = 0) -> IntervalArrays:
+        """Covariance of two columns, with the divisor and the limits of `var`."""
+        covariance = self._quotient(lambda m: _about_means(m, i, j), _less(ddof), (-1.0 - ddof, 1.0 + ddof))
         return covariance.moved(self._reach[i] * self._reach[j])
 
     def corr(self, i: int, j: int) -> IntervalArrays:
@@ -193,8 +196,9 @@ def _middle(feature: Feature) -> float:
     return feature.middle if isinstance(feature, ValueFeature) else 0.0
 
 
-def _count(matrices: Matrix) -> Cells:
-    return np.asarray(matrices[:, 0, 0])
+def _less(ddof: int) -> Statistic:
+    """The count less `ddof`: a known number is subtracted, so the noise is that of the count."""
+    return lambda matrices: np.asarray(matrices[:, 0, 0] - ddof)
 
 
 def _about_means(matrices: Matrix, i: int, j: int) -> Cells:

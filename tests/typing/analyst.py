@@ -1,0 +1,178 @@
+"""What an analyst writes, with the types that a type checker must see; `tests/test_typing.py` checks it with mypy."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal, assert_type
+
+import numpy as np
+import pandas as pd
+from dpnb.interactive.threshold_scan import ThresholdScan
+
+import dpnb
+from dpnb import Answer, Frame, GroupBy, Preview, Query, Series, Session
+from dpnb.accounting.guarantee import AnyFilter
+from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.odometers import Odometer
+from dpnb.interactive import RelativeError
+from dpnb.interactive.noise_reduction import NoiseReduction
+from dpnb.interactive.partition import Partition
+from dpnb.ledger import Ledger
+from dpnb.results.answer import History
+from dpnb.results.explanation import Explanation
+from dpnb.results.preview import Previews
+from dpnb.results.table import Estimates
+from dpnb.results.threshold import ThresholdResult
+from dpnb.session.base import PartSession, SubSession
+
+Number = float | pd.Series | pd.DataFrame
+
+table = pd.DataFrame({"x": [1.0, 2.0], "site": ["a", "b"], "day": ["2024-01-01", "2024-02-01"], "who": [1, 2]})
+schema = {
+    "x": dpnb.Bounded(0, 10, outside="drop"),
+    "site": dpnb.Categories(["a", "b"]),
+    "day": dpnb.Dates("2024-01-01", date(2024, 12, 31)),
+    "note": dpnb.Text(),
+}
+session = dpnb.Session(
+    table,
+    name="clinic",
+    budget=dpnb.Budget(epsilon=1.0, delta=1e-6),
+    schema=schema,
+    privacy_unit="who",
+    max_rows_per_unit=2,
+    filter="gdp",
+    accounting="individual",
+    on_exhausted="skip",
+)
+assert_type(session, Session)
+assert_type(dpnb.Session.rehearse(table, name="clinic", budget=session.budget, schema=schema, filter="zcdp"), Session)
+assert_type(dpnb.Session.from_toml("clinic.toml", table), Session)
+assert_type(session.budget, dpnb.Budget)
+assert_type(dpnb.Budget.gdp(0.5), dpnb.Budget)
+assert_type(session.spent, Loss)
+assert_type(session.headroom, float)
+assert_type(session.accounting, Literal["worst-case", "individual"])
+assert_type(session.filter, AnyFilter)
+assert_type(session.odometer, Odometer)
+assert_type(session.ledger, Ledger)
+assert_type(session.guarantee, str)
+assert_type(session.explain(), Explanation)
+assert_type(session.log(), pd.DataFrame)
+assert_type(session.count_active_units("now"), Query)
+
+# --- frames and columns ---
+
+frame = session.frame
+assert_type(frame, Frame[Query])
+assert_type(session.table("visits"), Frame[Query])
+assert_type(frame.columns, list[str])
+assert_type(frame["x"], Series[Query])
+assert_type(frame[["x", "site"]], Frame[Query])
+assert_type(frame["x"] > 1, Series[Query])
+assert_type(frame["x"] == 1, Series[Query])
+assert_type(frame[(frame["x"] > 1) & ~(frame["site"] == "a")], Frame[Query])
+assert_type(frame["x"][frame["x"] > 1], Series[Query])
+assert_type(1 - frame["x"] / 2, Series[Query])
+assert_type(frame["x"].clip(0, 5).round(), Series[Query])
+assert_type(frame["x"].between(1, 2, inclusive="left"), Series[Query])
+assert_type(frame["x"].where(frame["x"] > 1, 0), Series[Query])
+assert_type(frame["x"].round().astype(int), Series[Query])
+assert_type(frame["day"].dt.month, Series[Query])
+assert_type(frame["day"].dt.total_seconds(), Series[Query])
+assert_type(dpnb.cut(frame["x"], [0, 5, 10]), Series[Query])
+assert_type(frame.assign(y=frame["x"] * 2, z=lambda view: view["x"]), Frame[Query])
+assert_type(frame.bound_contributions(max_rows_per_unit=1), Frame[Query])
+assert_type(frame.merge(pd.DataFrame({"site": ["a"], "beds": [3]}), on="site", how="left"), Frame[Query])
+assert_type(frame.groupby("site"), GroupBy[Query])
+
+# --- queries ---
+
+mean = frame["x"].mean()
+assert_type(mean, Query)
+assert_type(frame.count(), Query)
+assert_type(frame.count_units(), Query)
+assert_type(frame.discover("site"), Query)
+assert_type(frame.agg(n="count", x=("x", "mean"), late=(frame["x"], "std"), weights={"n": 2.0}), Query)
+assert_type(frame.regress("x", on=["site"]), Query)
+assert_type(frame["x"].count(), Query)
+assert_type(frame["x"].sum(), Query)
+assert_type(frame["x"].var(ddof=0), Query)
+assert_type(frame["x"].std(), Query)
+assert_type(frame["x"].min(), Query)
+assert_type(frame["x"].max(), Query)
+assert_type(frame["x"].median(), Query)
+assert_type(frame["x"].quantile([0.25, 0.75]), Query)
+assert_type(frame["x"].describe(), Query)
+assert_type(frame["x"].histogram(5), Query)
+assert_type(frame["x"].corr(frame["x"] ** 2), Query)
+assert_type(frame["x"].ratio(frame["x"] + 1), Query)
+assert_type(frame["site"].value_counts(normalize=True), Query)
+by_site = frame.groupby("site")["x"].mean()
+assert_type(by_site, Query)
+assert_type(frame.groupby(["site", frame["day"].dt.month]).count(), Query)
+assert_type(frame.groupby("site").size(), Query)
+assert_type(frame.groupby("site").agg(n="units", x=("x", "median")), Query)
+
+# --- previews and answers ---
+
+preview = mean.preview(within=0.3, confidence=0.9)
+assert_type(preview, Preview)
+assert_type(preview.cost, GDP)
+assert_type(preview.fits, bool)
+assert_type(preview.expected_error, float | None)
+assert_type(mean.preview(mu=[0.1, 0.2]), Previews)
+assert_type(mean.preview(), Previews)
+assert_type(mean.preview()[0], Preview)
+assert_type(mean.explain(), Explanation)
+assert_type(mean.best, Answer | None)
+
+answer = mean.release(mu=0.1)
+assert_type(answer, Answer)
+assert_type(by_site.release(within={"a": 0.3}, simultaneous=True), Answer)
+assert_type(answer.estimate, Number)
+assert_type(answer.noise_scale, Number)
+assert_type(answer.interval, tuple[float, float] | pd.DataFrame)
+assert_type(float(answer), float)
+assert_type(answer.cost, GDP)
+assert_type(answer.cost_fraction, float)
+assert_type(answer.to_pandas(), pd.DataFrame)
+assert_type(answer.refine(within=0.1, final=True), Answer)
+assert_type(answer.history, History)
+assert_type(answer.history[0], Answer)
+assert_type(answer.proportions(), Answer)
+assert_type(answer["a"], Estimates)
+assert_type(answer - answer, Estimates)
+assert_type(answer / 2, Estimates)
+
+# --- interactive mechanisms ---
+
+scan = session.above_threshold(100, name="busy", epsilon="0.1", max_positives=2, monotonic=True)
+assert_type(scan, ThresholdScan)
+assert_type(scan.ask(frame.count()), ThresholdResult)
+assert_type(scan.ask(frame.count(), threshold=5).above, bool)
+assert_type(session.above_threshold(100, name="busy", epsilon="0.1", dry_run=True), Explanation)
+
+steps = session.noise_reduction(mean, initial_mu=0.01, max_mu=0.2)
+assert_type(steps, NoiseReduction)
+assert_type(steps.step(), Answer)
+assert_type(steps.until(RelativeError(0.05)), Answer)
+assert_type(steps.met, bool | None)
+
+parts = session.partition("site", name="sites")
+assert_type(parts, Partition[PartSession])
+assert_type(parts["a"], PartSession)
+assert_type(parts["a"].frame["x"].mean().release(share=0.1), Answer)
+
+colleague = session.delegate(share=0.2, name="colleague", filter="gdp")
+assert_type(colleague, SubSession)
+assert_type(colleague.frame, Frame[Query])
+assert_type(session.delegate(share=0.2, name="colleague", dry_run=True), Explanation)
+
+
+def share_above(view: Frame[Query], limit: float) -> Query:
+    """Annotations of an analyst's own function."""
+    return (view["x"] > limit).mean()
+
+
+assert_type(share_above(frame, 3).release(rho=np.float64(0.01)), Answer)

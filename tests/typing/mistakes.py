@@ -1,0 +1,37 @@
+"""What mypy must refuse in an analyst's script: each line marked with the code of its error."""
+
+import pandas as pd
+
+import dpnb
+
+table = pd.DataFrame({"x": [1.0]})
+schema = {"x": dpnb.Bounded(0, 10)}
+budget = dpnb.Budget(epsilon=1.0, delta=1e-6)
+session = dpnb.Session(table, name="a", budget=budget, schema=schema)
+frame = session.frame
+mean = frame["x"].mean()
+
+dpnb.Session(table, nam="a", budget=budget, schema=schema)  # call-arg
+dpnb.Session(table, name="a", budget=budget, schema=schema, filter="gpd")  # arg-type
+dpnb.Session(table, name="a", budget=budget, schema=schema, accounting="worst case")  # arg-type
+dpnb.Session(table, name="a", budget=budget, schema=schema, on_exhausted="stop")  # arg-type
+dpnb.Session.rehearse(table, name="a", budget=budget, schema=schema, publicsize=3)  # call-arg
+dpnb.Session.rehearse(table, name="a", budget=budget, schema=schema, filter="gpd")  # arg-type
+dpnb.Bounded(0, 10, outside="clip")  # arg-type
+frame.head()  # attr-defined
+frame["x"].meen()  # attr-defined
+frame["x"].between(1, 2, inclusive="all")  # arg-type
+frame["x"].astype("str")  # arg-type
+frame["x"].var(ddof=2)  # arg-type
+frame.merge(table, on="x", how="outer")  # arg-type
+frame.agg(x=("x", "average"))  # arg-type
+frame.fit("x", on="x", family="lasso", mu=0.1, steps=3)  # arg-type
+mean.preview(wihtin=0.3)  # call-overload
+mean.release(mu=0.1, confidnce=0.9)  # call-arg
+mean.release(mu=0.1).refine(withn=0.1)  # call-arg
+session.above_threshold(3, name="t", epsilon=0.1, hits=2)  # call-overload
+session.above_threshold(3, name="t", epsilon=0.1).ask("count")  # arg-type
+session.delegate(name="b", mu=0.1, filter="gpd")  # call-overload
+session.noise_reduction(mean, most=0.2)  # call-arg
+session.partition("x", names="x")  # call-arg
+session.budget = budget  # misc
