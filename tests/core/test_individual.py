@@ -438,7 +438,7 @@ def test_only_looks_in_which_everybody_surely_took_part_are_combined(kernels: Ca
     best = figures(QUESTIONS["count"].ask(session).best)[:3]
     third = ask(session, "count", "0.9")
     assert (third.n_observations, third.cost, third.total_loss) == (1, GDP("0.9"), GDP("0.9"))
-    assert "those who could still pay" in str(third.population)
+    assert "the units that could still pay" in str(third.population)
     assert first.population is second.population is None
     assert [look.estimate for look in second.history] == [first.estimate, second.estimate]
     assert [look.estimate for look in third.history] == [third.estimate]
@@ -516,7 +516,7 @@ def test_noise_reduction_stops_where_a_look_would_stand_alone(kernels: Callable[
         answer = looking.until(Never())
         assert (looking.met, answer.n_observations, answer.total_loss) == (False, 4, GDP.from_mu_squared("0.72"))
         rows = session.ledger.count
-        with pytest.raises(BudgetExceeded, match="stand alone"):
+        with pytest.raises(BudgetExceeded, match="could not be combined"):
             looking.step()
         assert session.ledger.count == rows
         assert session._core.account.first_exclusion is None
@@ -646,7 +646,7 @@ def test_what_everybody_would_pay_at_launch_is_refused_in_the_session_and_in_its
     [
         ({"accounting": "each"}, "accounting: must be"),
         ({"accounting": "individual", "on_exhausted": "stop"}, "on_exhausted: must be"),
-        ({"on_exhausted": "skip"}, "leave it out"),
+        ({"on_exhausted": "skip"}, "omit it"),
         ({"accounting": "individual", "filter": "rdp"}, "proved for"),
         ({"accounting": "individual", "filter": "rogers"}, "proved for"),
         ({"accounting": "individual", "filter": "basic"}, "proved for"),

@@ -23,7 +23,7 @@ import dpnb
 from dpnb._backends import MemoryBackend, TableBackend
 from dpnb._backends import opened as open_tables
 from dpnb._backends.memory import execute
-from dpnb._compile import LinearQuery, features, linear, linear_query
+from dpnb._compile import LinearQuery, linear, linear_query, lowering
 from dpnb._core import releases
 from dpnb._plan.expressions import dtypes, rules
 from dpnb._plan.plan import Plan
@@ -445,7 +445,7 @@ def old_leaves(feature: Any, rows: Any) -> Any:
 def without_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (dtypes, rules):
         monkeypatch.setattr(module, "of_usual_size", lambda number: True)
-    monkeypatch.setattr(features, "NARROWEST_RANGE", 0.0)
+    monkeypatch.setattr(lowering, "NARROWEST_RANGE", 0.0)
 
 
 def test_the_oracle_works_without_the_defences_and_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

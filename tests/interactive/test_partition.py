@@ -280,7 +280,7 @@ def test_closing_it_ends_its_parts_and_what_was_launched_in_them(tmp_path: Path)
     sites.close()
     assert inner.state == "closed"
     for ended in (sites["a"], inner[True]):
-        with pytest.raises(dpnb.errors.MechanismClosed, match="by site: this partition was closed"):
+        with pytest.raises(dpnb.errors.MechanismClosed, match="by site: this partition is closed"):
             count(ended, "0.1")
     assert len(TABLE) == 200
     assert session.odometer.kind == "time-uniform"
@@ -295,5 +295,5 @@ def test_a_part_ends_with_its_partition(tmp_path: Path) -> None:
     assert one.cost == sites.cost == GDP("0.3")
     one.close()
     assert sites.state == other.state == "closed"
-    with pytest.raises(MechanismClosed, match="was closed"):
+    with pytest.raises(MechanismClosed, match="is closed"):
         count(other, "0.3")

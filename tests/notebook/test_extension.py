@@ -69,7 +69,7 @@ def test_the_magic_shows_every_session_as_text(shell: InteractiveShell, capsys: 
     shell.run_line_magic("dpnb", "log")
     assert "count of rows" in capsys.readouterr().out
     shell.run_line_magic("dpnb", "explain")
-    assert "the promise:" in capsys.readouterr().out
+    assert "the guarantee:" in capsys.readouterr().out
     shell.run_line_magic("dpnb", "nonsense")
     told = capsys.readouterr().out
     assert "there is no command %dpnb nonsense" in told

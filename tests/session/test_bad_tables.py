@@ -63,10 +63,13 @@ DECLARED: dict[str, tuple[dict[str, Any], str]] = {
     "rows of one table without a limit": ({"max_rows_per_unit": {"visited": 2}}, "max_rows_per_unit: required"),
     "rows of an unknown table": (
         {"max_rows_per_unit": {"visited": 2, "payed": 2}},
-        "max_rows_per_unit: 'payed' is none",
+        "max_rows_per_unit: 'payed' is not one of the tables",
     ),
     "rows of one table zero": ({"max_rows_per_unit": {"visited": 2, "paid": 0}}, "whole number"),
-    "groups of an unknown table": ({"max_groups_per_unit": {"payed": 2}}, "max_groups_per_unit: 'payed' is none"),
+    "groups of an unknown table": (
+        {"max_groups_per_unit": {"payed": 2}},
+        "max_groups_per_unit: 'payed' is not one of the tables",
+    ),
     "norm of one table negative": ({"max_norm_per_unit": {"paid": -1}}, "between"),
 }
 
@@ -112,9 +115,9 @@ def joined(session: dpnb.Session, **arguments: Any) -> Any:
 
 PRIVATE: dict[str, Case] = {
     "the frame of several tables": (lambda s: s.frame, r"session\.table"),
-    "an unknown table": (lambda s: s.table("payed"), "there is 'visited', 'paid'"),
-    "a table by number": (lambda s: s.table(0), "there is 'visited', 'paid'"),
-    "tables by a list": (lambda s: s.table(["visited"]), "there is 'visited', 'paid'"),
+    "an unknown table": (lambda s: s.table("payed"), "the tables are 'visited', 'paid'"),
+    "a table by number": (lambda s: s.table(0), "the tables are 'visited', 'paid'"),
+    "tables by a list": (lambda s: s.table(["visited"]), "the tables are 'visited', 'paid'"),
     "a name at a session of one table": (lambda s: one_table().table("visited"), r"\.frame|none of"),
     "a column of the other table": (lambda s: s.table("visited")["income"], "its columns are"),
     "a sum over two tables": (lambda s: s.table("visited")["visits"] + s.table("paid")["income"], "merge"),

@@ -251,7 +251,7 @@ def test_nobody_who_interleaves_everything_beats_the_promise_and_a_good_attacker
     """Close is 0.8 of the gap, where 0.99 is expected, with a standard error of 0.033: a fresh seed would not fail.
 
     That estimate is the mean of (1 - 1/ratio)+ with the person, and of (1 - ratio)+ without.  The shares of attacks
-    whose ratio is above 1 tell the gap too, and do not rest on the ratio being right: six standard errors, 1e-8.
+    whose ratio is above 1 show the gap too, and do not need the ratio being right: six standard errors, 1e-8.
     """
     there, gone = attacks(weave, REPETITIONS)
     assert proved_mu(there, gone) <= MU0

@@ -75,7 +75,7 @@ def answers(rows: pd.DataFrame, mu: float, releases: int = 400) -> Floats:
 
 
 def told(mu: float) -> tuple[float, float]:
-    """What 400 answers with a person of more than four rows, and 400 without, tell of that person."""
+    """What 400 answers with a person of more than four rows, and 400 without, reveal about that person."""
     tables = table([{}] * 6)
     exact = int(tables[1].groupby("u").size().clip(upper=4).sum())
     there, gone = (answers(rows, mu) - exact for rows in tables)

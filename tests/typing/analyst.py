@@ -7,7 +7,6 @@ from typing import Literal, assert_type
 
 import numpy as np
 import pandas as pd
-from dpnb.interactive.threshold_scan import ThresholdScan
 
 import dpnb
 from dpnb import Answer, Frame, GroupBy, Preview, Query, Series, Session
@@ -17,6 +16,7 @@ from dpnb.accounting.odometers import Odometer
 from dpnb.interactive import RelativeError
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
+from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Ledger
 from dpnb.results.answer import History
 from dpnb.results.explanation import Explanation

@@ -294,11 +294,11 @@ class Accountant:
             odometer, times = timed(odometer, times, path, charge.loss)
         self._state = AccountantState(filter_, odometer, parts, times, left_out, by_version, charge.id)
 
-    # --- where each unit keeps to the budget by itself ----------------------------------------------------------
+    # --- where each unit has its own budget ---------------------------------------------------------------------
 
     @property
     def individual(self) -> bool:
-        """Whether each unit keeps to the budget by itself."""
+        """Whether each unit has its own budget."""
         return isinstance(self.promise.initial_filter, WorstCaseFilter)
 
     @property

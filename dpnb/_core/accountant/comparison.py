@@ -171,7 +171,7 @@ class FilterComparison:
             Known when the ledger was made; Rogers' odometer needs it.
         """
         standings = {own.filter_name: FilterState(own, own.initial_filter)}
-        # Where each unit keeps to the budget by itself, what is public is the worst case, and no other filter is asked.
+        # Where each unit has its own budget, what is public is the worst case, and no other filter is asked.
         for name in () if isinstance(own.initial_filter, WorstCaseFilter) else FILTERS:
             try:
                 made = own if name == own.filter_name else make_guarantee(name, own.budget)
@@ -266,7 +266,7 @@ class FilterComparison:
 
 
 def _repeated(of: Steps, loss: Loss, times: int) -> Steps:
-    """What counts epsilons after an (epsilon, delta), so many times."""
+    """What counts epsilons after an (epsilon, delta), repeated `times` times."""
     if isinstance(of, RogersFilter | RogersOdometer):
         return of.step(loss, times)
     return of.step(loss.with_parts(tuple(times * part for part in loss.parts)))

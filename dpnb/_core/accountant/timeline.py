@@ -47,7 +47,7 @@ class Timeline:
         self._count = 0
 
     def kept(self, more: int) -> set[int]:
-        """Of so many rows that are new the ones of which a point is needed, counted from 0.
+        """Which of a number of new rows need a point, counted from 0.
 
         Besides one is needed wherever the odometers may begin to pause.
         """
@@ -55,7 +55,7 @@ class Timeline:
         return {*range(-self._count % stride, more, stride), more - 1}
 
     def note(self, now: FilterComparison, rows: int = 1, *, paused: bool = False) -> None:
-        """Add how things stand after so many rows more; without the time-uniform odometers while they pause."""
+        """Add how things stand after this many more rows; without the time-uniform odometers while they pause."""
         self._count += rows
         spent = decimal_up(1 - exact(now.standings[now.enforced].filter.headroom))
         bounds = {

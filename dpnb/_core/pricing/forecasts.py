@@ -79,7 +79,7 @@ class ExpectedErrors:
         )
 
     def assumed(self, sigma: float) -> str | None:
-        """What an expected error assumes; None if it rests on what is released or public."""
+        """What an expected error assumes; None if it uses only what is released or public."""
         if self._linear:
             return None
         if self.question.is_standalone:

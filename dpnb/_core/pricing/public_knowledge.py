@@ -49,7 +49,7 @@ USABLE_COUNT_RATIO = 2.0
 
 @dataclass(frozen=True)
 class RowCounts:
-    """How many rows errors may rest on.
+    """The numbers of rows from which errors are computed.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class RowCounts:
     source : str
         Where the figures come from, in words.
     assumed : str or None
-        What is assumed without being released or public; None if a target may rest on the figures.
+        What is assumed without being released or public; None if a target may use the figures.
     own : bool
         Whether the figures are from earlier looks at the question itself.
     """

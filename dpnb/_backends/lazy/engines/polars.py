@@ -60,7 +60,7 @@ class Polars(Engine):
 
     def _ran(self, frame: Frame) -> Any:
         # Its own `collect(background=True)` can be stopped, but holds what it streams in memory.  This one looks for
-        # interrupts by itself, wherever they arrive, and ends a few seconds after one.
+        # interrupts on its own, wherever they arrive, and ends a few seconds after one.
         refuse_stopped()
         return frame.to_native().collect(engine="streaming")
 

@@ -136,7 +136,7 @@ class PreparedTable:
         return frozenset(name for name, values in self.numbers.items() if whole(values))
 
     def blocks_for(self, numbers: int) -> list[slice]:
-        """Blocks of whole units, for a question of so many numbers."""
+        """Blocks of whole units, for a query with this many numbers."""
         return blocks_of(self.units, max(numbers, ROWS_AT_ONCE))
 
     def _content(self, name: str, rows: Integers) -> Integers:
@@ -153,7 +153,7 @@ class PreparedTable:
         return np.where(np.isnan(values), 0, np.floor(np.nan_to_num(values)).astype(np.int64) % 2**32 + 1)
 
     def counts(self, units: int) -> Integers:
-        """How many rows each of so many units has."""
+        """The number of rows of each of this many units."""
         return np.bincount(self.units, minlength=units)
 
     def of_units(self, units: slice) -> PreparedTable:

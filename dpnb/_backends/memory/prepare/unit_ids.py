@@ -25,7 +25,7 @@ ROOM = 4
 """Whole numbers that name units are told apart by a table of all numbers between, if it is not much longer."""
 
 HALF = 16
-"""Bits of a half of a unit's number: numpy sorts numbers of so many bits without comparing them."""
+"""Bits of a half of a unit's number: numpy sorts numbers of this size without comparing them."""
 
 MOST_PIECES = 64
 """In which units are sorted by their higher half: for each piece and half there is a number."""
