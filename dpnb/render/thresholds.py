@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from dpnb.accounting.exact import display_up
 from dpnb.render.page import boxed, noticed
 from dpnb.results.display import to_html, to_text
 from dpnb.results.threshold import ThresholdResult
@@ -24,5 +25,5 @@ def result_html(result: ThresholdResult) -> str:
 def _sentence(result: ThresholdResult) -> str:
     text = f"{result.description}: {'above' if result.above else 'below'} {result.threshold:g}"
     if result.value is not None and result.half_width is not None:
-        text += f"; about {result.value:.4g} ± {result.half_width:.2g} ({result.confidence:.0%})"
+        text += f"; about {result.value:.4g} ± {display_up(result.half_width, 2)} ({result.confidence:.0%})"
     return text

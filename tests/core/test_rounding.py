@@ -21,6 +21,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.mechanisms.threshold import threshold_for
 from dpnb.render import numbers
 from dpnb.results.preview import Preview
+from dpnb.results.threshold import ThresholdResult
 from dpnb.session import snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -224,6 +225,8 @@ def half_width(session: dpnb.Session) -> None:
     for error in (0.1449, 144.9, 0.00995, 1.0, 14.0, 0.9949999):
         text = numbers.describe_error(np.array([[error]]), None, 0.95)
         assert slightly_above_by_a_digit(Fraction(text.split()[1].replace(",", "")), exact(error))
+        result = ThresholdResult("count of rows", 3.0, True, 5.0, error, 0.95, None)
+        assert slightly_above_by_a_digit(figure("± #", repr(result)), exact(error))
 
 
 def slightly_above_by_a_digit(shown: Fraction, truth: Fraction) -> bool:

@@ -25,7 +25,7 @@ from dpnb._core.query import Query
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import Count, CountUnits, PlainView, Sum
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb.accounting.exact import Number, from_text, to_text
+from dpnb.accounting.exact import Number, binary_up, from_text, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.errors import MechanismClosed, PlanError, RequestError
@@ -243,13 +243,13 @@ class ThresholdScan(SessionMechanism):
             total = int(self._core.tables.opened.sums(query)[0])
         if isinstance(core, GaussianAboveThreshold):
             comparison = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
-            width = fixed_radius([comparison.measurement.sigma], alpha=ALPHA) * float(unit)
+            width = binary_up(Fraction(fixed_radius([comparison.measurement.sigma], alpha=ALPHA)) * unit)
             return {"above": comparison.above, "value": to_text(comparison.value * unit), "half_width": width}
         hit = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
         if hit.value is None:
             return {"above": hit.above}
         value = from_lattice(hit.value, sensitivity, line / unit) * unit
-        width = float(core.terms.value_half_width(ALPHA) * sensitivity * unit)
+        width = binary_up(core.terms.value_half_width(ALPHA) * sensitivity * unit)
         return {"above": True, "value": to_text(value), "half_width": width}
 
     def _crossing(self, row: Charge) -> ThresholdResult:
