@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # half a minute of mypy without a cache
+
 ROOT = Path(__file__).resolve().parents[1]
 ERROR = re.compile(r"^(?:.*/)?(\w+)\.py:(\d+): error: .*  \[([\w-]+)\]$")
 CONTROL = """
