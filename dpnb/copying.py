@@ -17,7 +17,7 @@ def safe_repr(method: Callable[[Any], str]) -> Callable[[Any], str]:
         try:
             return method(self)
         except Exception:  # noqa: BLE001  (whatever is missing, the class can be named)
-            return f"<{type(self).__name__}, not initialised>"
+            return f"<{type(self).__name__}, repr failed>"
 
     return safe
 

@@ -34,7 +34,7 @@ class ThreadTask(Generic[T]):
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.has_begun = self.has_ended = False
-        self._work = work
+        self._work: Callable[[], T] | None = work
         self._value: T | None = None
         self._error: BaseException | None = None
         self._running = threading.Lock()
@@ -60,19 +60,23 @@ class ThreadTask(Generic[T]):
         """Wait for the result; an exception of the work is raised here."""
         while not self.wait(POLL_SECONDS):
             pass
+        # Neither is kept: both may hold rows or exact sums.
+        value, self._value = self._value, None
         error, self._error = self._error, None
         try:
             if error is not None:
                 raise error
-            return cast(T, self._value)
+            return cast(T, value)
         finally:
             del error  # its traceback refers to this frame: a reference cycle
 
     def _run(self) -> None:
         self.has_begun = True
+        work, self._work = cast(Callable[[], T], self._work), None  # it may hold rows, and refer to this task
         try:
-            self._value = self._work()
+            self._value = work()
         except BaseException as error:  # noqa: BLE001  (re-raised in the waiting thread)
             self._error = error
+        del work
         self.has_ended = True
         self._running.release()

@@ -86,12 +86,12 @@ class BackgroundRunner:
 
     def settle(self) -> None:
         """Wait until interrupted work has ended; returns at once if there is none."""
-        self._wait_for(task for task in list(self._tasks) if task.stopped)
+        self._wait_for(task for task in list(self._tasks) if task.stopped or task.is_left_here)
 
     def _wait_for(self, tasks: Iterable[_BackgroundTask]) -> None:
         for task in tasks:
-            if task.stopped:
-                task.stop()  # again: a second interrupt may have come before it was cancelled
+            if task.stopped or task.is_left_here:
+                task.stop()  # again: a second interrupt may have come before it was stopped or cancelled
             while not task.ended:
                 if task.stopped:
                     with at(Stage.WAITING):
@@ -110,6 +110,7 @@ class _BackgroundTask:
 
     def __init__(self, work: Callable[[], Any], cancel: Callable[[], object] | None) -> None:
         self.stopped = False
+        self._owner = threading.get_ident()
         self._begun = False
         self._lock = threading.Lock()  # for the two flags above
         self._work, self._cancel = work, cancel
@@ -136,6 +137,11 @@ class _BackgroundTask:
         for canceller in self._cancellers:
             if canceller.has_begun:
                 canceller.wait(seconds)
+
+    @property
+    def is_left_here(self) -> bool:
+        """Whether this thread, which waits for one task at a time, no longer waits for it."""
+        return self._owner == threading.get_ident()
 
     @property
     def ended(self) -> bool:

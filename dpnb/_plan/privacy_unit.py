@@ -191,7 +191,9 @@ def effective_bounds(unit: PrivacyUnit, requested: ContributionBounds) -> Contri
         Each row is a unit, and the query limits the rows of a unit.
     """
     if unit.column is None and requested != ContributionBounds():
-        raise PlanError(f"limit: each row is a privacy unit here; got {_arguments(requested)}; leave it out")
+        raise PlanError(
+            f"bound_contributions: each row is a privacy unit here; got {_arguments(requested)}; leave it out"
+        )
     return unit.contribution_bounds.tightened(ContributionBounds(max_rows=unit.max_rows)).tightened(requested)
 
 

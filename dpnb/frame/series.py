@@ -84,7 +84,7 @@ class Series(ColumnExpr, Generic[Q]):
         ddof : {1, 0}
             The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
             default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
-            the other costs nothing.
+            the other costs nothing at the same ``mu=``; ``share=`` and ``within=`` are resolved again.
 
         Raises
         ------

@@ -104,9 +104,7 @@ class Panel:
         if self._take_turn():
             self.flush()
         else:
-            self._start_worker()
-            self._is_late = True
-            self._wake.put(None)
+            self._flush_soon()
 
     def flush(self) -> None:
         """Send the state without waiting.  If another thread is sending, it sends once more before it stops."""
@@ -125,6 +123,7 @@ class Panel:
             if is_ours:
                 with self._lock:
                     self._is_flushing = False
+                self._flush_soon()
             raise
 
     def _answer(self, message: object) -> None:
@@ -200,6 +199,12 @@ class Panel:
             self._last = now
             self._is_late = False  # before the snapshot: a change published during it requires another one
             return True
+
+    def _flush_soon(self) -> None:
+        """Have the worker send the state, one interval after the last message."""
+        self._start_worker()
+        self._is_late = True
+        self._wake.put(None)
 
     def _start_worker(self) -> None:
         # A single permanent thread, since a kernel keeps a socket for every thread that has sent a message.

@@ -136,7 +136,10 @@ class _Clock:
         self._started = False
 
     def start(self) -> None:
-        _harmless(self._task.start)
+        _harmless(self._start)
+
+    def _start(self) -> None:
+        self._task.start()
         self._started = True
 
     def stop(self) -> None:

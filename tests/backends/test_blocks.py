@@ -24,6 +24,7 @@ from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, Schema
 from dpnb.errors import ExecutionError
+from dpnb.threads import ThreadTask
 from pairwise import product
 from waiting import LIMIT
 
@@ -182,3 +183,14 @@ def test_an_exception_or_interrupt_leaves_undone_what_has_not_begun(
     assert raised.value.__context__ is None
     assert len(begun) <= 2
     assert by_blocks(lambda block: block.start, [slice(0, 1), slice(1, 2), slice(2, 3)]) == [0, 1, 2]
+
+
+def test_blocks_are_done_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a query over many rows would fail where one over few does not."""
+
+    def refused(task: ThreadTask[None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadTask, "start", refused)
+    monkeypatch.setattr(blocks, "cores", lambda: 3)
+    assert blocks.by_blocks(sum, [range(3)] * 9) == [3] * 9

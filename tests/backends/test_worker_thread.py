@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
+import weakref
+from functools import partial
 
 import pytest
 
@@ -84,3 +87,38 @@ def test_a_fork_does_not_wait_for_a_thread_that_it_does_not_have(monkeypatch: py
         os._exit(0)
     may_end.set()
     engine.settle()
+
+
+def test_nothing_of_a_query_is_kept_after_its_result() -> None:
+    """What an engine gives before the noise is added must not stay in memory until some later garbage collection."""
+
+    class Exact:
+        pass
+
+    gc.disable()
+    try:
+        engine = BackgroundRunner()
+        result = engine.run(partial(lambda rows: (rows, Exact()), Exact()))
+        kept = [weakref.ref(one) for one in result]
+        del result
+        assert [one() for one in kept] == [None, None]
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_second_interrupt_before_the_work_is_stopped_does_not_block_the_engine(
+    begins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, may_end = BackgroundRunner(), threading.Event()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ThreadTask, "wait" if begins else "start", interrupted)
+        patch.setattr(worker_thread._BackgroundTask, "stop", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(lambda: may_end.wait(LIMIT), may_end.set)
+    engine.settle()
+    assert engine.run(lambda: 2) == 2

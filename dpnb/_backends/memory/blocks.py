@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -64,10 +65,13 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
             raise
 
     _keep_freed_memory()
-    helpers = [ThreadTask(some) for _ in range(min(cores(), len(blocks)) - 1)]
+    helpers: list[ThreadTask[None]] = []
     try:
-        for helper in helpers:
-            helper.start()
+        with suppress(RuntimeError):  # the system has no more threads: whether this fails must not depend on the rows
+            for _ in range(min(cores(), len(blocks)) - 1):
+                helper = ThreadTask(some)
+                helper.start()
+                helpers.append(helper)
         some()
         for helper in helpers:
             helper.result()

@@ -125,6 +125,10 @@ def terms_from(
             raise InvalidValueError(f"max_positives: must be a whole number of at least 1; got {max_positives!r}")
         terms = AboveThresholdParameters(checked_amount(epsilon, "epsilon"), positives, monotonic, return_values)
         return ThresholdScanParameters(line, terms, terms.loss)
+    if monotonic or return_values or max_positives != 1:
+        raise RequestError(
+            "above_threshold: max_positives=, monotonic= and return_values= belong to epsilon=; omit them with mu="
+        )
     declared = whole_number(max_queries)
     if declared is None or declared < 1:
         raise InvalidValueError(f"max_queries: must be a whole number of at least 1; got {max_queries!r}")
