@@ -39,10 +39,10 @@ def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_
     individual.run(CELL["spare"])
     said = individual.places[0].locator(".dpnb-participation").first
     expect(said).to_contain_text("Every unit certainly took part up to request")
-    expect(said).to_contain_text("who, how many, and whether anybody is, is private")
+    expect(said).to_contain_text("which, how many, and whether there are any is private")
     expect(individual.status).to_contain_text("some units may be excluded")
     answer = individual.page.locator(".jp-Cell").nth(CELL["spare"])
-    expect(answer).to_contain_text("about those who could still pay for it")
+    expect(answer).to_contain_text("about the units that could still pay for it")
     said.locator("a.dpnb-explanation-link").click()
     expect(individual.panel.locator(".dpnb-explanation[data-explanation=excluded-units]")).to_be_in_viewport()
     individual.screenshot("individual-beyond")
@@ -54,7 +54,7 @@ def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_
     expect(shown.locator(".dpnb-picker-after")).to_contain_text("some units may be excluded")
     before = individual.value("len(session.log())")
     shown.get_by_role("button", name="Release").click()
-    expect(shown).to_contain_text("about those who could still pay for it")
+    expect(shown).to_contain_text("about the units that could still pay for it")
     assert individual.value("len(session.log())") == int(str(before)) + 1
 
 
