@@ -197,7 +197,7 @@ def test_who_is_exhausted_shows_in_nothing_that_can_be_watched(tmp_path: Path, m
     for name, seen in found.items():
         assert seen == plain, name
     assert sum("'raised'" in one for one in plain.values() if isinstance(one, str)) > 10
-    assert sum("those who could still pay" in one for one in plain.values() if isinstance(one, str)) > 10
+    assert sum("the units that could still pay" in one for one in plain.values() if isinstance(one, str)) > 10
 
 
 def test_the_tables_differ_in_who_is_exhausted() -> None:
