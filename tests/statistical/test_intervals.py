@@ -158,6 +158,6 @@ def test_shares_are_not_told_after_some_groups_were_refined_by_themselves() -> N
         lambda: session.frame["g"].value_counts(normalize=True).release(mu=3),
         lambda: session.frame["g"].value_counts(normalize=True).preview(mu=3),
     ):
-        with pytest.raises(RequestError, match="refined by themselves"):
+        with pytest.raises(RequestError, match="refined separately"):
             ask()
     assert session.spent == spent
