@@ -41,6 +41,6 @@ def quick_sessions() -> Iterator[None]:
         patch.setattr(PrivateTables, "read", read_once)
         patch.setattr(PrivateTables, "compile", compile_once)
         patch.setattr(ReleasePipeline, "answer_of", lambda _, charge: charge)
-        patch.setattr(RequestLog, "asked", lambda *_: None)
+        patch.setattr(RequestLog, "note_request", lambda *_: None)
         patch.setattr(FilterComparison, "before_anything", cache(FilterComparison.before_anything))
         yield

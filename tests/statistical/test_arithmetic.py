@@ -152,12 +152,12 @@ def test_arithmetic_covers_although_the_answers_were_refined_until_it_missed(
 
     assert missed().mean() < 0.065
     for mu in (8, 64):
-        off = np.abs([(answer.cells.value - IN_EACH)[:, 0] / answer.cells.noise_scale[:, 0] for answer in answers])
+        off = np.abs([(answer.arrays.value - IN_EACH)[:, 0] / answer.arrays.noise_scale[:, 0] for answer in answers])
         open_ = ~missed()
         for side, chosen in enumerate((open_ & (off[0] < off[1]), open_ & (off[0] >= off[1]))):
             answers[side] = answers[side].refine(mu=mu, groups=[(int(i),) for i in np.flatnonzero(chosen)])
-    errors = [(answer.cells.value - IN_EACH)[:, 0] for answer in answers]
-    scales = [answer.cells.noise_scale[:, 0] for answer in answers]
+    errors = [(answer.arrays.value - IN_EACH)[:, 0] for answer in answers]
+    scales = [answer.arrays.noise_scale[:, 0] for answer in answers]
     assert np.mean(np.abs(errors[0] - errors[1]) > 1.96 * np.hypot(*scales)) > 0.077
     assert missed().mean() < 0.077
 

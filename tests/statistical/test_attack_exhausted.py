@@ -156,7 +156,7 @@ def everything(session: dpnb.Session) -> Iterator[tuple[str, Any]]:
 def _shown(answer: Any) -> Any:
     """An answer, its numbers too: they are the same."""
     faces = [repr(answer), answer._repr_html_(), repr(answer.estimate), repr(answer.interval), repr(answer.history)]
-    return [answer, faces, type(answer.estimate).__name__, sys.getsizeof(answer), repr(answer.cells)]
+    return [answer, faces, type(answer.estimate).__name__, sys.getsizeof(answer), repr(answer.arrays)]
 
 
 def _watched(table: pd.DataFrame, path: Path, mode: str) -> dict[str, Any]:

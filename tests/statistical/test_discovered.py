@@ -166,7 +166,7 @@ def least_coverage(combine: Callable[[Any, Any], Any], **how: Any) -> float:
     for one in AT:
         for other in AT:
             (a, true_a), (b, true_b) = figures(one, 0, **how), figures(other, 1, **how)
-            found, right = combine(a, b).cells, combine(true_a, true_b)
+            found, right = combine(a, b).arrays, combine(true_a, true_b)
             shares.append(np.mean((found.low <= right + 1e-9) & (right - 1e-9 <= found.high)))
     return float(min(shares))
 
