@@ -170,7 +170,7 @@ class Attacker:
                 said = f"{type(error).__name__}: {error}"
         about = None if charge is None else one._core.releases._about([charge])
         shown = (one.spent, one.headroom, one._core.account.first_exclusion, about)
-        return charge, sums, (said, shown, None if charge is None else (charge.loss, charge.sigma, charge.looks))
+        return charge, sums, (said, shown, None if charge is None else (charge.loss, charge.sigma, charge.observations))
 
     def costs(self, question: Callable[[dpnb.Session, Any], Any], share: Fraction) -> Fraction:
         """The rho at which the person would pay that share of what is left, rounded down to few digits."""
@@ -357,7 +357,7 @@ def _number_of_those_who_take_part_is_told(patch: pytest.MonkeyPatch) -> None:
 def _headroom_of_whoever_has_least(patch: pytest.MonkeyPatch) -> None:
     def least(one: dpnb.Session) -> float:
         state = one._core.individuals._state  # type: ignore[union-attr]
-        return 1.0 if state is None else float(1 - state.unit_budgets.count_units.spent.max(initial=0))
+        return 1.0 if state is None else float(1 - state.unit_budgets.units.spent.max(initial=0))
 
     patch.setattr(dpnb.Session, "headroom", property(least))
 
