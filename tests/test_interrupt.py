@@ -26,7 +26,7 @@ from dpnb._backends.memory import memory_table
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.prepare import prepared_table
 from dpnb._core import registry, releases
-from dpnb._core.pricing.questions import QueryPricer
+from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.ledger import Ledger
 from dpnb.progress import clock

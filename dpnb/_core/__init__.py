@@ -1,15 +1,16 @@
-"""Tables, accountant, pricing and releases: the only place where plan, noise, filter and ledger meet.
+"""Tables, accountant, pricing and releases: the only package that combines plans, noise, filter and ledger.
 
-``core``             what answers and charges for a session, a sub-session or a part
-``options``          the curator's arguments, checked before anything is opened
-``tables``           the private tables of a session, declared and prepared; ``source_files`` they were read from
-``ledger_metadata``  what a ledger is about, as it is stored
+``core``             the core of a session, a sub-session or a part: answers queries and charges them
+``options``          validation of the curator's arguments
+``tables``           the private tables of a session
+``source_files``     the files that they were read from
+``ledger_metadata``  the metadata of a ledger
 ``accountant/``      filter and odometers, rebuilt from the ledger
 ``unit_budgets``     individual accounting: what each unit has spent
-``pricing/``         what a query would cost and what its errors would be, without the table
+``pricing/``         cost and expected errors of queries, computed without the table
 ``releases``         the order charge, read, noise, release
 ``history/``         every request in words
 ``query``            a query that can be previewed and released
 ``explain``          the guarantee and the next steps in words
-``registry``         which sessions this process has, and who is notified of changes
+``registry``         the sessions of this process, and the listeners to their changes
 """

@@ -13,8 +13,8 @@ from typing import Any
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.pricing.previews import explain, preview
+from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
-from dpnb._core.pricing.questions import QueryPricer
 from dpnb._core.pricing.target import StoredRequest, Target, target_from
 from dpnb._core.query import Query
 from dpnb._core.releases import ReleasePipeline
@@ -61,7 +61,7 @@ class SessionCore(NotCopyable):
         A warning that answers are not real or not private.
     individuals : IndividualAccounting, optional
         What each unit has paid, under individual accounting.
-    promise : str, optional
+    guarantee : str, optional
         The guarantee in words; by default that of the accountant.
     part : PartSource, optional
         For a part of a table, the rows that queries may use.
@@ -83,21 +83,21 @@ class SessionCore(NotCopyable):
         source: randomness.NoiseSource,
         notice: str | None = None,
         individuals: IndividualAccounting | None = None,
-        promise: str | None = None,
+        guarantee: str | None = None,
         part: PartSource | None = None,
         statement_prefix: str = "",
         label: str = "",
     ) -> None:
         self.id, self.name, self.version, self.notice = id, name, version, notice
         self.tables, self.account, self.individuals, self.source = tables, account, individuals, source
-        self.promise = promise or f"{account.promise.words}, for {tables.words}"
+        self.guarantee = guarantee or f"{account.guarantee.words}, for {tables.words}"
         self.part, self.statement_prefix, self.label = part, statement_prefix, label
-        self.questions = QueryPricer(tables, account, version, public)
+        self.pricer = QueryPricer(tables, account, version, public)
         self.releases = ReleasePipeline(
-            self.questions,
+            self.pricer,
             source,
             notice,
-            asked=lambda plan, view: Query(plan, view, self).release,
+            release_of=lambda plan, view: Query(plan, view, self).release,
             changed=self.changed,
             individuals=individuals,
         )
@@ -108,14 +108,14 @@ class SessionCore(NotCopyable):
         self._listeners.append(listener)
 
     def changed(self) -> None:
-        """Tell the listeners that something was charged, answered or refused."""
+        """Notify the listeners that something was charged, answered or refused."""
         for listener in self._listeners:
             listener()
 
     # --- sessions inside this one -------------------------------------------------------------------------------
 
     def sub_session(self, launch: Launch) -> SessionCore:
-        """The core of a sub-session that was launched here: the same tables, a budget of its own."""
+        """The core of a sub-session that was launched here, with the same tables and a separate budget."""
         account = self.account.for_sub_session(launch)
         return SessionCore(
             id=self._id_of(node_of(launch.id)),
@@ -123,10 +123,10 @@ class SessionCore(NotCopyable):
             tables=self.tables,
             account=account,
             version=self.version,
-            public=self.questions.public,
+            public=self.pricer.public,
             source=self.source,
             notice=self.notice,
-            promise=f"{account.promise.words}, for {self.tables.words}; paid for by {self.name}",
+            guarantee=f"{account.guarantee.words}, for {self.tables.words}; paid for by {self.name}",
             part=self.part,
             statement_prefix="Of the queries in this sub-session alone: ",
         )
@@ -144,7 +144,7 @@ class SessionCore(NotCopyable):
             source=self.source,
             notice=self.notice,
             individuals=self.individuals,
-            promise=f"a part of {self.name}, which pays for the largest part: {self.promise}",
+            guarantee=f"a part of {self.name}, which pays for the largest part: {self.guarantee}",
             part=part_from_json(launch.details["arguments"]["parts"], key),
             statement_prefix="Of the queries in this part alone: ",
             label=label,
@@ -152,8 +152,8 @@ class SessionCore(NotCopyable):
         part.on_change(self.changed)
         return part
 
-    def _id_of(self, branch: str) -> str:
-        return hashlib.sha256(f"{self.id} {branch}".encode()).hexdigest()[:16]
+    def _id_of(self, node: str) -> str:
+        return hashlib.sha256(f"{self.id} {node}".encode()).hexdigest()[:16]
 
     # --- queries ------------------------------------------------------------------------------------------------
 
@@ -189,11 +189,11 @@ class SessionCore(NotCopyable):
         self.tables.compile(plan)
         return Query(plan, view, self)
 
-    # --- what a query asks for: see `dpnb._core.query.QueryRunner` ----------------------------------------------
+    # --- the methods of `dpnb._core.query.QueryRunner` ----------------------------------------------------------
 
     def preview(self, plan: Plan, view: AnyView, **target: Any) -> Preview:
         """Cost and expected error of a release with the same arguments; free, and computed without the table."""
-        return preview(self.questions, plan, view, self._target(plan, target), self.notice)
+        return preview(self.pricer, plan, view, self._target(plan, target), self.notice)
 
     def release(self, plan: Plan, view: AnyView, **target: Any) -> Answer:
         """Answer a query at least as precisely as the target requires, and charge the additional loss."""
@@ -213,13 +213,13 @@ class SessionCore(NotCopyable):
 
     def explain(self, plan: Plan, view: AnyView) -> Explanation:
         """What one privacy unit contributes, what is clipped, and why the noise is this large."""
-        return Explanation(*explain(self.questions, plan, view))
+        return Explanation(*explain(self.pricer, plan, view))
 
-    def _target(self, plan: Plan, given: Mapping[str, Any]) -> Target:
-        groups = given.get("groups")
+    def _target(self, plan: Plan, arguments: Mapping[str, Any]) -> Target:
+        groups = arguments.get("groups")
         if groups is None:
-            return target_from(**{**given, "groups": ()})
+            return target_from(**{**arguments, "groups": ()})
         if not plan.group_by:
             raise RequestError(f"groups: the {plan.words} has none; got {groups!r}")
         keys = group_key_table(groups, plan.group_by, self.tables.schema(plan.source))
-        return target_from(**{**given, "groups": keys})
+        return target_from(**{**arguments, "groups": keys})

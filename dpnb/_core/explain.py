@@ -17,7 +17,7 @@ from dpnb.results.explanation import Explanation
 
 
 def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) -> Explanation:
-    """The guarantee, the filter and both readings of the odometers, with the session's numbers.
+    """The guarantee, the filter and both odometer readings, with the session's numbers.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         The interactive mechanisms of the session, as the panel shows them.
     """
     account = core.account
-    comparison, promise, filter_ = account.comparison, account.promise, account.filter
-    label, source = FILTERS[promise.filter_name]
-    facts = [("the guarantee", describe_guarantee(promise, core.tables.words))]
-    kept = (
+    comparison, guarantee, filter_ = account.comparison, account.guarantee, account.filter
+    label, source = FILTERS[guarantee.filter_name]
+    facts = [("the guarantee", describe_guarantee(guarantee, core.tables.words))]
+    enforcement = (
         f"Spent: {spent}; {format_percent_down(filter_.headroom)} is left. It refuses any query that exceeds the "
         "budget, before any row is read, and a refusal costs nothing."
     )
     if isinstance(filter_, WorstCaseFilter):
-        kept = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
-    facts.append(("the filter", f"{label} enforces the guarantee ({source}). {kept}"))
+        enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
+    facts.append(("the filter", f"{label} enforces the guarantee ({source}). {enforcement}"))
     takes_part = participation.participation_description(account)
     if takes_part is not None:
         facts.append(("participation", takes_part))
@@ -51,10 +51,10 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     facts.append(("so far, at any moment", reading))
     inside = f"{core.statement_prefix}{comparison.accumulator.statement()}"
     facts.append(("so far, against a budget", f"{inside} This does not apply to a moment chosen because of an answer."))
-    if comparison.last is not None and takes_part is None:
-        times = filter_.max_repetitions(promise.to_filter_loss(comparison.last))
+    if comparison.last_loss is not None and takes_part is None:
+        times = filter_.max_repetitions(guarantee.to_filter_loss(comparison.last_loss))
         more = f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one"
-        facts.append(("what is left", f"{more} ({format_cost_up(comparison.last)})."))
+        facts.append(("what is left", f"{more} ({format_cost_up(comparison.last_loss)})."))
     facts += [(f"{one['kind']} {one['name']}", f"{one['state']}: {one['text']}") for one in mechanisms]
     facts.append(
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")
@@ -62,22 +62,22 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
 
 
-def describe_guarantee(promise: PrivacyGuarantee, whose: str) -> str:
+def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
     """The guarantee in words, with its numbers rounded up.
 
     Parameters
     ----------
-    promise : PrivacyGuarantee
+    guarantee : PrivacyGuarantee
         The guarantee.
-    whose : str
+    unit : str
         The privacy unit in words.
     """
-    budget = promise.budget
-    change = f"Whether {whose} is in the table or not"
+    budget = guarantee.budget
+    change = f"Whether {unit} is in the table or not"
     if budget.epsilon is None or budget.delta is None:
         mu = display_up(budget.loss.mu, 6)
         return (
-            f"{change} is at least as hard to tell from all answers together as it is to tell one draw of a normal "
+            f"{change} is at least as hard to infer from all answers together as it is to distinguish one draw of a normal "
             f"distribution with mean 0 from one with mean {mu}, both with standard deviation 1 (mu-Gaussian "
             "differential privacy), however the queries are chosen."
         )
@@ -88,7 +88,7 @@ def describe_guarantee(promise: PrivacyGuarantee, whose: str) -> str:
     return (
         f"{change} changes the probability of anything that all answers together may show by a factor of at most "
         f"{factor}, plus at most {delta} (delta), however the queries are chosen. It is enforced as "
-        f"{promise.filter_guarantee}."
+        f"{guarantee.filter_guarantee}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The curator's arguments, checked before anything is opened or read."""
+"""Validation of the curator's arguments, before anything is opened or read."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ DISCOVERY_SHARE = Fraction(1, 10)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-LEAST_AMOUNT, GREATEST_AMOUNT = Fraction(1, 10**100), Fraction(10**100)
-"""Limits of a loss, a share or an error that is asked for; the square of a noise scale is then a usual double."""
+MIN_AMOUNT, MAX_AMOUNT = Fraction(1, 10**100), Fraction(10**100)
+"""Limits of a requested loss, share or error; the square of a noise scale is then a normal double."""
 
 
 def checked_amount(value: Any, name: str) -> Fraction:
-    """An amount that is asked for: a loss, a share of one, or an error.
+    """A requested amount: a loss, a share or an error.
 
     Raises
     ------
     InvalidValueError
-        It is not a number between 1e-100 and 1e100.
+        If it is not a number between 1e-100 and 1e100.
     """
     number = positive(value, name=name)
-    if not LEAST_AMOUNT <= number <= GREATEST_AMOUNT:
+    if not MIN_AMOUNT <= number <= MAX_AMOUNT:
         raise InvalidValueError(f"{name}: must lie between 1e-100 and 1e100; got {shown(value)}; give another amount")
     return number
 
 
 def checked_name(name: object) -> str:
-    """A name that can also name a file."""
+    """A name of a session, which is also used as a file name."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return name
     raise InvalidValueError(
@@ -54,21 +54,21 @@ def checked_name(name: object) -> str:
 
 
 def checked_budget(budget: object) -> Budget:
-    """A budget, and only one."""
+    """A single budget."""
     if isinstance(budget, Budget):
         return budget
     raise InvalidValueError(f"budget: must be one dpnb.Budget(epsilon=, delta=) or dpnb.Budget.gdp(mu); got {budget!r}")
 
 
 def checked_version(version: object) -> str:
-    """A name for the state of the table."""
+    """A version of the table."""
     if isinstance(version, str) and version and encodable(version):
         return version
     raise InvalidValueError(f"version: must be a non-empty str that names the state of the table; got {version!r}")
 
 
 def checked_seed(seed: object) -> int:
-    """A seed of test noise."""
+    """A seed for test noise."""
     number = whole_number(seed)
     if number is None or number < 0:
         raise InvalidValueError(f"not_private_test_seed: must be a whole number, at least 0; got {seed!r}")
@@ -84,22 +84,23 @@ def checked_size(size: object) -> int | None:
 
 
 def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | None) -> dict[str, int]:
-    """Public numbers of rows by table; the name is empty for the only one.
+    """Public numbers of rows by table; the name of a single table is empty.
 
     Parameters
     ----------
     rows : int or mapping of str to int, optional
+        The argument ``public_rows``.
     units : mapping of str to PrivacyUnit
-        By table.
+        The privacy unit of each table.
     size : int, optional
         The public number of units.
 
     Raises
     ------
     InvalidValueError
-        It is not a positive whole number, or larger than the number of rows of `size` units that can count.
+        If a number is not a positive whole number, or exceeds the number of rows of `size` units that can count.
     SchemaError
-        It is not given in the form in which the tables are.
+        If it is not a mapping for several tables, or is one for a single table.
     """
     if rows is None:
         return {}
@@ -107,22 +108,21 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
     if several != isinstance(rows, Mapping):
         what = "a mapping of table names to whole numbers" if several else "one whole number"
         raise SchemaError(f"public_rows: must be {what}; got {rows!r}")
-    given = rows if isinstance(rows, Mapping) else {"": rows}
-    found = {}
-    for name, value in given.items():
+    checked = {}
+    for name, value in (rows if isinstance(rows, Mapping) else {"": rows}).items():
         if name not in units:
             raise SchemaError(f"public_rows: {name!r} is not one of the tables {', '.join(map(repr, units))}")
         number = whole_number(value)
         if number is None or number <= 0:
             raise InvalidValueError(f"public_rows: must be a positive whole number of rows; got {rows!r}")
-        most = units[name].max_rows
-        if most is not None and size is not None and number > most * size:
+        limit = units[name].max_rows
+        if limit is not None and size is not None and number > limit * size:
             raise InvalidValueError(
-                f"public_rows: must be at most {most:,} per unit, of {size:,} units (public_size); got {rows!r}; give "
+                f"public_rows: must be at most {limit:,} per unit, of {size:,} units (public_size); got {rows!r}; give "
                 "the number of rows that count, or another public_size"
             )
-        found[name] = number
-    return found
+        checked[name] = number
+    return checked
 
 
 def discovery_delta(delta: Any, budget: Budget) -> str:
@@ -135,15 +135,15 @@ def discovery_delta(delta: Any, budget: Budget) -> str:
     InvalidValueError
         If `delta` is not positive, exceeds the discovery_delta, or is too small for a threshold.
     """
-    whole = budget.discovery_delta
-    if not whole:
+    total = budget.discovery_delta
+    if not total:
         raise PlanError(
             "discover: the set of groups is private, and the budget has no discovery_delta for finding them; use "
             "dpnb.Budget(epsilon=, delta=, discovery_delta=), or give the public groups as groupby(..., keys=[...])"
         )
-    part = whole * DISCOVERY_SHARE if delta is None else positive(delta, name="delta")
-    if part > whole:
-        raise InvalidValueError(f"delta: must be at most discovery_delta={decimal_down(whole)!r}; got {delta!r}")
+    part = total * DISCOVERY_SHARE if delta is None else positive(delta, name="delta")
+    if part > total:
+        raise InvalidValueError(f"delta: must be at most discovery_delta={decimal_down(total)!r}; got {delta!r}")
     if part < LEAST_FAILURE:
         raise InvalidValueError(f"delta: must be at least 1e-300; got {shown(part)}; give for example 1e-8")
     return to_text(part)
@@ -160,7 +160,7 @@ def ledger_path(ledger: object, name: str) -> str:
 
 
 def warn_of_texts(schemas: Mapping[str, Schema], budget: Budget) -> None:
-    """Warn, when a session is made, that the budget sets nothing aside to discover the values of its texts."""
+    """Warn that a new session has `Text` columns and a budget without discovery_delta."""
     texts = [repr(name) for columns in schemas.values() for name, kind in columns.items() if isinstance(kind, Text)]
     if texts and not budget.discovery_delta:
         warnings.warn(

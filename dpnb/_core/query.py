@@ -25,7 +25,7 @@ PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class QueryRunner(Protocol):
-    """What a query needs of its session; implemented by `dpnb._core.core.SessionCore`."""
+    """The part of a session that a query uses; implemented by `dpnb._core.core.SessionCore`."""
 
     name: str
     notice: str | None
@@ -53,7 +53,7 @@ class QueryRunner(Protocol):
 
 
 class PreviewOptions(TypedDict, total=False):
-    """What a preview takes beside its target, for the overloads of `Query.preview`."""
+    """The arguments of a preview other than its target, for the overloads of `Query.preview`."""
 
     confidence: Number
     simultaneous: bool

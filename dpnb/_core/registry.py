@@ -10,16 +10,16 @@ from typing import Protocol
 
 
 class Listed(Protocol):
-    """What is listed: a session, a sub-session or a part."""
+    """A session, a sub-session or a part."""
 
     @property
     def id(self) -> str:
-        """The same for all on one branch of one ledger."""
+        """Identifier, the same for every session on one node of one ledger."""
         ...
 
 
 _lock = [threading.RLock()]
-"""In a list, so that a fork can replace it: a thread that the fork does not have may hold it."""
+"""In a list, so that a fork can replace it: at the fork, another thread may hold the lock."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _lock.__setitem__(0, threading.RLock()))
 _sessions: list[weakref.ref[Listed]] = []
@@ -28,7 +28,7 @@ _front_end: list[Callable[[], str | None]] = []
 
 
 def note_use(session: Listed) -> None:
-    """Note that a session is new or has changed, and tell the listeners."""
+    """Note that a session is new or has changed, and notify the listeners."""
     with _lock[0]:
         others = [ref for ref in _sessions if ref() not in (None, session)]
         _sessions[:] = [weakref.ref(session), *others]
@@ -45,7 +45,7 @@ def note_shown(session: Listed) -> None:
 
 
 def sessions() -> list[Listed]:
-    """Live sessions, most recently used first; of several on one ledger only the last made."""
+    """Live sessions, most recently used first; for each node of a ledger only the most recent one."""
     with _lock[0]:
         alive = [session for ref in _sessions if (session := ref()) is not None]
     newest: dict[str, Listed] = {}
@@ -59,13 +59,13 @@ def current_cell() -> str | None:
     return _front_end[-1]() if _front_end else None
 
 
-def set_cell_provider(asking_cell: Callable[[], str | None] | None) -> None:
+def set_cell_provider(cell_id: Callable[[], str | None] | None) -> None:
     """Set the function that returns the id of the running cell; None removes it."""
-    _front_end[:] = [] if asking_cell is None else [asking_cell]
+    _front_end[:] = [] if cell_id is None else [cell_id]
 
 
 def subscribe(listener: Callable[[], None]) -> None:
-    """Call `listener` whenever a session is made or changes; once, however often it subscribes."""
+    """Call `listener` whenever a session is created or changes.  Repeated subscriptions have no effect."""
     with _lock[0]:
         if listener not in _listeners:
             _listeners.append(listener)

@@ -23,8 +23,8 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
 from dpnb._core.history.log import RequestLog
 from dpnb._core.pricing.estimation import EstimateReader
-from dpnb._core.pricing.question import Keys
-from dpnb._core.pricing.questions import QueryPricer, only_of, refuse_after_final, refuse_shares_apart
+from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final, refuse_separate_shares
+from dpnb._core.pricing.query_state import Keys
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._core.tables import PrivateTables
@@ -57,15 +57,15 @@ INTERRUPTED = (
     "uses the same charge"
 )
 
-LEFT_OUT = (
+SOME_EXCLUDED = (
     "about the units that could still pay for it: each has its own budget, and some may be excluded; which and how "
     "many is private"
 )
 
-QUERIES_KEPT = 16
-"""Compiled queries kept for the log; few, since a query may have many group keys."""
+MAX_COMPILED = 16
+"""Number of compiled queries that the log keeps; few, since a query may have many group keys."""
 
-Asked = Callable[[Plan, AnyView], Callable[..., Answer]]
+ReleaseOf = Callable[[Plan, AnyView], Callable[..., Answer]]
 """Returns the `release` method of a query; passed to answers so that they can be refined."""
 
 
@@ -74,13 +74,13 @@ class ReleasePipeline(NotCopyable):
 
     Parameters
     ----------
-    questions : QueryPricer
+    pricer : QueryPricer
         Prices the queries of the session.
     source : NoiseSource
         Source of the noise.
     notice : str, optional
         A warning if answers are not real or not private.
-    asked : callable
+    release_of : callable
         Returns the `release` method of a query.
     changed : callable
         Called when something was charged or answered.
@@ -90,27 +90,27 @@ class ReleasePipeline(NotCopyable):
 
     def __init__(
         self,
-        questions: QueryPricer,
+        pricer: QueryPricer,
         source: NoiseSource,
         notice: str | None,
-        asked: Asked,
+        release_of: ReleaseOf,
         changed: Callable[[], None],
         individuals: IndividualAccounting | None = None,
     ) -> None:
-        self._questions, self._source, self.notice, self._individuals = questions, source, notice, individuals
-        self._asked, self.changed = asked, changed
-        self._everywhere = lru_cache(QUERIES_KEPT)(partial(_compiled, questions.tables))
-        self.log = RequestLog(questions.account, self.error_of)
+        self._pricer, self._source, self.notice, self._individuals = pricer, source, notice, individuals
+        self._release_of, self.changed = release_of, changed
+        self._compile_unfiltered = lru_cache(MAX_COMPILED)(partial(_compiled, pricer.tables))
+        self.log = RequestLog(pricer.account, self.error_of)
 
     @property
     def account(self) -> Accountant:
         """The accountant that charges the releases."""
-        return self._questions.account
+        return self._pricer.account
 
     @property
     def version(self) -> str:
         """Version of the tables."""
-        return self._questions.version
+        return self._pricer.version
 
     # --- releasing ----------------------------------------------------------------------------------------------
 
@@ -132,58 +132,55 @@ class ReleasePipeline(NotCopyable):
                 return self.answer_of(charge)
 
     def _make_ready(self, plan: Plan, view: AnyView, target: Target) -> None:
-        """Make sure, before anything is charged, that rows can be read; skipped if there is an answer already."""
+        """Check, before anything is charged, that rows can be read; skipped if the answer is already recorded."""
         known = self.find_request(plan, view, target)
         if known is None or (known.sigma is not None and known.measurement is None):
-            self._questions.tables.ready()
+            self._pricer.tables.ready()
 
     def _charge(self, plan: Plan, view: AnyView, target: Target, inside: str, combined: bool) -> Charge:
         """Find the request in the ledger, or admit and write its charge; durable when this returns."""
         text, request = plan.to_json(), target.to_json(view)
-        account, version = self._questions.account, self._questions.version
+        account, version = self._pricer.account, self._pricer.version
         key, ledger = self._key(text, request), account.ledger
         with ledger.transaction():
             known = ledger.by_request_key(key)
             if known is not None:
                 return known
             account.tree.refuse_ended(inside or account.root_node, version)
-            question = self._questions.question(plan, view, target.groups)
-            question, total, loss = self._questions.price(question, target, self._questions.rows(question))
-            if question.is_standalone and combined:
+            state = self._pricer.state(plan, view, target.groups)
+            state, total, loss = self._pricer.price(state, target, self._pricer.row_counts(state))
+            if state.is_standalone and combined:
                 raise BudgetExceeded(
-                    f"{question.words}: can be refined only while every unit certainly takes part; a further "
+                    f"{state.description}: can be refined only while every unit certainly takes part; a further "
                     "observation might exclude units and could not be combined with earlier ones; nothing was charged"
                 )
-            refinement = question.combined
+            refinement = state.combined
             if not loss.mu_squared and not refinement.observations:
-                raise RequestError(f"{question.words}: {target.words} measures nothing; give a larger target")
+                raise RequestError(f"{state.description}: {target.words} measures nothing; give a larger target")
             sigma = tau = None
             if loss.mu_squared:
-                refuse_after_final(question, target)
-                account.refuse_if_no_unit_left(question.words, version)
-                admit(account, question.words, loss, question.known)
-                sigma = sigma_for(question.aggregation.l2_sensitivity_squared, loss)
-                tau = (
-                    refinement.tau
-                    if refinement.observations
-                    else None
-                    if target.final
-                    else first_tau(sigma, target.alpha)
-                )
-            looks = self._questions.looks(plan) if refinement.observations else []
+                refuse_after_final(state, target)
+                account.refuse_if_no_unit_left(state.description, version)
+                admit(account, state.description, loss, state.known)
+                sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
+                if refinement.observations:
+                    tau = refinement.tau
+                elif not target.final:
+                    tau = first_tau(sigma, target.alpha)
+            charges = self._pricer.observations(plan) if refinement.observations else []
             return ledger.reserve(
-                key=key,
-                branch=account.root_node,
-                version=version,
-                question=query_key(plan),
+                request_key=key,
+                node=account.root_node,
+                table_version=version,
+                query_key=query_key(plan),
                 plan=text,
-                request=request,
-                target=max(total, question.known, key=lambda loss: loss.mu_squared),
+                arguments=request,
+                total_loss=max(total, state.known, key=lambda loss: loss.mu_squared),
                 loss=loss,
                 sigma=sigma,
                 tau=tau,
-                looks=tuple(look.id for look in looks),
-                cell=registry.current_cell(),
+                observations=tuple(charge.id for charge in charges),
+                cell_id=registry.current_cell(),
             )
 
     def _answer_charge(self, plan: Plan, target: Target, charge: Charge, sigma: float) -> Charge:
@@ -192,12 +189,12 @@ class ReleasePipeline(NotCopyable):
         A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
         be answered with other noise.  So the writing is guarded as the reading is.
         """
-        ledger = self._questions.account.ledger
+        ledger = self._pricer.account.ledger
 
         @isolated_numeric_settings()
         def answered() -> Charge:
-            tables = self._questions.tables
-            query = tables.compile(plan, only_of(tables.compile(plan), target.groups))
+            tables = self._pricer.tables
+            query = tables.compile(plan, cell_subset(tables.compile(plan), target.groups))
             measurement, keys = self._measured(query, charge, sigma)
             with at(Stage.WRITING):
                 return ledger.release(charge, measurement, keys)
@@ -205,13 +202,13 @@ class ReleasePipeline(NotCopyable):
         try:
             return run_guarded(answered, FAILED, interrupted=INTERRUPTED, told=LedgerError)
         except BaseException:
-            with suppress(LedgerError):  # if that cannot be written either, it stays a charge without an answer
+            with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
                 ledger.fail(charge)
             self.changed()
             raise
 
     def _measured(self, query: LinearQuery, charge: Charge, sigma: float) -> tuple[Measurement, Keys | None]:
-        tables, units = self._questions.tables.opened, self._individuals
+        tables, units = self._pricer.tables.opened, self._individuals
         if not isinstance(query.plan.aggregation, Discovery):
             with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
                 sums = tables.sums(query) if units is None else units.sums(charge, query)
@@ -221,19 +218,19 @@ class ReleasePipeline(NotCopyable):
             keys, counts = tables.groups(query) if units is None else units.groups(charge, query)
         groups = query.l2_sensitivity_squared  # each of which a unit changes by one
         with at(Stage.NOISE):
-            places, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
-        return released, tuple(keys[place] for place in places)
+            indices, released = named(counts, sigma=sigma, groups=groups, delta=charge.gdp.delta, source=self._source)
+        return released, tuple(keys[index] for index in indices)
 
-    def refused(self, question: str, error: DpnbError) -> None:
-        """Remember, for the panel, that a request was refused before anything was charged."""
-        self.log.note_refusal(question, error, registry.current_cell())
+    def refused(self, description: str, error: DpnbError) -> None:
+        """Record that a request was refused before anything was charged."""
+        self.log.note_refusal(description, error, registry.current_cell())
         self.changed()
 
     # --- answers ------------------------------------------------------------------------------------------------
 
     def unanswered(self, plan: Plan, view: AnyView) -> list[tuple[Charge, StoredRequest]]:
         """Requests for a query that were charged but not answered; repeating each answers it, free."""
-        account, version = self._questions.account, self._questions.version
+        account, version = self._pricer.account, self._pricer.version
         charges = account.ledger.unanswered(version, account.root_node, query_key(plan))
         requests = [(charge, request_of(charge)) for charge in charges if charge.plan == plan.to_json()]
         return [(charge, request) for charge, request in requests if request.view == view]
@@ -249,67 +246,65 @@ class ReleasePipeline(NotCopyable):
 
     def known(self, plan: Plan) -> GDP:
         """Total loss of a query: what its observations cost together."""
-        query = self._questions.tables.compile(plan)
-        return self._questions.refinement(query).known_loss(query.l2_sensitivity_squared)
+        query = self._pricer.tables.compile(plan)
+        return self._pricer.refinement(query).known_loss(query.l2_sensitivity_squared)
 
     def best(self, plan: Plan, view: AnyView) -> Answer | None:
         """All observations of a query, combined, at 95%; the latest one if none can be combined."""
-        query = self._questions.tables.compile(plan)
-        looks = self._questions.looks(plan) or self._questions.all_looks(plan)[-1:]
-        if not looks or isinstance(plan.aggregation, Discovery):
+        query = self._pricer.tables.compile(plan)
+        charges = self._pricer.observations(plan) or self._pricer.all_observations(plan)[-1:]
+        if not charges or isinstance(plan.aggregation, Discovery):
             return None
-        refinement = self._questions.refinement_of(query, looks)
+        refinement = self._pricer.combine(query, charges)
         known = refinement.known_loss(query.l2_sensitivity_squared)
         request = StoredRequest(Fraction(95, 100), view, False, ())
-        return self._shaped(query, request, looks, cost=(GDP(0), 0.0), known=known, time=looks[-1].time)
+        return self._shaped(query, request, charges, cost=(GDP(0), 0.0), known=known, time=charges[-1].time)
 
     def answer_of(self, charge: Charge) -> Answer:
         """The answer of a released row of the ledger."""
-        query = self._questions.tables.compile(plan_of(charge))
+        query = self._pricer.tables.compile(plan_of(charge))
         request = request_of(charge)
-        cost = charge.gdp, self._questions.account.budget_fraction(charge.id)
-        looks = self._questions.account.ledger.by_id(charge.observations)
-        return self._shaped(query, request, looks, cost=cost, known=charge.total_loss, time=charge.time)
+        cost = charge.gdp, self._pricer.account.cost_fraction(charge.id)
+        charges = self._pricer.account.ledger.by_id(charge.observations)
+        return self._shaped(query, request, charges, cost=cost, known=charge.total_loss, time=charge.time)
 
     def error_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> str:
         """The error of the answer of a released row of the ledger, in words.
 
         It does not depend on which rows of the table count, so queries that differ only in that are compiled once.
         """
-        looks = (
-            [charge]
-            if charge.observations == (charge.id,)
-            else self._questions.account.ledger.by_id(charge.observations)
+        charges = (
+            [charge] if charge.observations == (charge.id,) else self._pricer.account.ledger.by_id(charge.observations)
         )
-        return self._reading(self._everywhere(replace(plan, where=None).to_json()), request, looks).error
+        return self._reading(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges).error
 
     def _shaped(
         self,
         query: LinearQuery,
         request: StoredRequest,
-        looks: list[Charge],
+        charges: list[Charge],
         *,
         cost: tuple[GDP, float],
         known: GDP,
         time: str,
     ) -> Answer:
         plan, view = query.plan, request.view
-        reading = self._reading(query, request, looks)
+        reading = self._reading(query, request, charges)
         refinement = reading.refinement
         return Answer(
             description=describe_plan(plan, view),
             names=tuple(group.name for group in plan.group_by),
             keys=reading.keys,
             outputs=reading.outputs,
-            arrays=reading.cells,
+            arrays=reading.arrays,
             confidence=decimal_down(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
-            population=self._about(looks),
-            condition=reading.given,
-            worst_case=self._questions.account.individual,
-            measurement_ids=_sources(refinement, looks, view),
-            anytime_arrays=reading.anytime,
+            population=self._population(charges),
+            condition=reading.condition,
+            worst_case=self._pricer.account.individual,
+            measurement_ids=_sources(refinement, charges, view),
+            anytime_arrays=reading.anytime_arrays,
             is_refined=len(refinement.observations) > 1,
             plan=plan,
             view=view,
@@ -318,21 +313,21 @@ class ReleasePipeline(NotCopyable):
             total_loss=known,
             n_observations=len(refinement.observations),
             time=time,
-            origin=_Origin(self, query, request, looks),
+            origin=_Origin(self, query, request, charges),
         )
 
-    def _reading(self, query: LinearQuery, request: StoredRequest, looks: list[Charge]) -> EstimateReader:
+    def _reading(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
         if isinstance(query.plan.aggregation, Discovery):
-            keys = looks[0].group_keys or ()
-            refinement = CombinedObservations((Observation(looks[0].gdp, looks[0].measurement),), None, len(keys))  # type: ignore[arg-type]
+            keys = charges[0].group_keys or ()
+            refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
         else:
-            keys, refinement = query.keys or ((),), self._questions.refinement_of(query, looks)
-        return EstimateReader(query, request, refinement, keys, self._questions.tables.schema(query.plan.source))
+            keys, refinement = query.keys or ((),), self._pricer.combine(query, charges)
+        return EstimateReader(query, request, refinement, keys, self._pricer.tables.schema(query.plan.source))
 
-    def _about(self, looks: list[Charge]) -> str | None:
+    def _population(self, charges: list[Charge]) -> str | None:
         """The units that an answer is about, if that may not be all: a function of the ledger alone."""
-        first = self._questions.account.first_exclusion
-        return LEFT_OUT if first is not None and any(look.id >= first for look in looks) else None
+        first = self._pricer.account.first_exclusion
+        return SOME_EXCLUDED if first is not None and any(charge.id >= first for charge in charges) else None
 
 
 def _compiled(tables: PrivateTables, plan: str) -> LinearQuery:
@@ -346,18 +341,18 @@ class _Origin(NotCopyable):
     releases: ReleasePipeline
     query: LinearQuery
     request: StoredRequest
-    looks: list[Charge]
+    charges: list[Charge]
 
     def refine(self, answer: Answer, **target: Any) -> Answer:
-        return self.releases._asked(answer.plan, answer.view)(**target)
+        return self.releases._release_of(answer.plan, answer.view)(**target)
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()
-        refuse_shares_apart(view, self.releases._questions.refinement_of(self.query, self.looks))
+        refuse_separate_shares(view, self.releases._pricer.combine(self.query, self.charges))
         return self.releases._shaped(
             self.query,
             StoredRequest(self.request.confidence, view, self.request.simultaneous, self.request.groups),
-            self.looks,
+            self.charges,
             cost=(answer.cost, answer.cost_fraction),
             known=answer.total_loss,
             time=answer.time,
@@ -369,24 +364,24 @@ class _Origin(NotCopyable):
             self.releases._shaped(
                 self.query,
                 self.request,
-                self.looks[:number],
-                cost=(look.gdp, self.releases.account.budget_fraction(look.id)),
-                known=look.total_loss,
-                time=look.time,
+                self.charges[:number],
+                cost=(charge.gdp, self.releases.account.cost_fraction(charge.id)),
+                known=charge.total_loss,
+                time=charge.time,
             )
-            for number, look in enumerate(self.looks, start=1)
+            for number, charge in enumerate(self.charges, start=1)
         )
 
 
 def _sources(
-    refinement: CombinedObservations, looks: list[Charge], view: AnyView
+    refinement: CombinedObservations, charges: list[Charge], view: AnyView
 ) -> tuple[frozenset[tuple[int, int]], ...]:
     """For each group, the measurements that it is computed from; a share depends on those of all groups."""
     sources = tuple(
         frozenset(
             (charge.id, cell)
-            for charge, look in zip(looks, refinement.observations, strict=True)
-            if look.cells is None or cell in look.cells
+            for charge, observation in zip(charges, refinement.observations, strict=True)
+            if observation.cells is None or cell in observation.cells
         )
         for cell in range(refinement.count)
     )

@@ -23,9 +23,10 @@ class TableFileCheck:
     Parameters
     ----------
     ledger : Ledger
+        The list of charges.
     version : str
         Version of the tables.
-    now : callable
+    current_digest : callable
         Returns the current digest of the files; None if no files can be identified.
 
     Raises
@@ -34,10 +35,10 @@ class TableFileCheck:
         If the version was first used with other files, or the files have changed.
     """
 
-    def __init__(self, ledger: Ledger, version: str, now: Callable[[], str | None]) -> None:
-        self._version, self._now = version, now
-        self._kept = now()
-        if self._kept is None:
+    def __init__(self, ledger: Ledger, version: str, current_digest: Callable[[], str | None]) -> None:
+        self._version, self._current_digest = version, current_digest
+        self._digest = current_digest()
+        if self._digest is None:
             return
         key = digest(["table_files", version])
         with ledger.transaction():
@@ -45,28 +46,28 @@ class TableFileCheck:
             if row is None:
                 ledger.reserve(
                     kind=TABLE_FILES,
-                    key=key,
-                    branch=UNCOUNTED,
-                    version=version,
-                    question="",
+                    request_key=key,
+                    node=UNCOUNTED,
+                    table_version=version,
+                    query_key="",
                     loss=GDP(0),
-                    launch={"digest": self._kept},
+                    launch={"digest": self._digest},
                 )
         if row is not None:
             self._refuse((row.launch or {}).get("digest"))
 
     def refuse_changed(self) -> None:
-        """Refuse to go on if the files have changed since the session was made.
+        """Refuse to go on if the files have changed since the session was created.
 
         Raises
         ------
         InvalidValueError
         """
-        if self._kept is not None:
-            self._refuse(self._now())
+        if self._digest is not None:
+            self._refuse(self._current_digest())
 
     def _refuse(self, other: str | None) -> None:
-        if other != self._kept:
+        if other != self._digest:
             raise InvalidValueError(
                 f"version: must be changed after a file of the table was changed, replaced, copied or moved; "
                 f"this ledger first used {self._version!r} with other files; nothing was charged; create the session "

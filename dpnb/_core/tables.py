@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpnb._backends import TableBackend as Opened
-from dpnb._backends import opened
+from dpnb._backends import TableBackend, opened
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._compile import LinearQuery, linear_query
@@ -27,8 +26,8 @@ LIMITS = {
     "norm": "max_norm_per_unit",
 }
 
-MOST_COMPILED = 16
-"""Questions that are kept compiled: one release needs its own several times."""
+MAX_COMPILED = 16
+"""Number of compiled queries that are kept: one release uses its query several times."""
 
 
 class UnreadTables(NotCopyable):
@@ -37,8 +36,9 @@ class UnreadTables(NotCopyable):
     Parameters
     ----------
     tables : data frame, or mapping of str to data frame
+        The tables.
     notice : str, optional
-        Says loudly that they are not real.
+        A warning that they are not real.
     """
 
     __slots__ = ("notice", "several", "tables")
@@ -50,7 +50,7 @@ class UnreadTables(NotCopyable):
 
     @classmethod
     def with_tables(cls, tables: Any) -> UnreadTables:
-        """The tables, unless they are wrapped already."""
+        """Wrap tables, unless they are wrapped already."""
         return tables if isinstance(tables, cls) else cls(tables)
 
     def __repr__(self) -> str:
@@ -63,13 +63,14 @@ class PrivateTables(NotCopyable):
     Parameters
     ----------
     schemas : dict of str to dict
-        By table; the name is empty for the only one.
+        The columns of each table; the name of a single table is empty.
     units : dict of str to PrivacyUnit
+        The privacy unit of each table.
 
     Attributes
     ----------
     clips_units : bool
-        Whether a unit may add a fraction of what its rows say, as under ``on_exhausted="clip"``.
+        Whether the contribution of a unit may be scaled down, as under ``on_exhausted="clip"``.
     """
 
     clips_units = False
@@ -77,27 +78,29 @@ class PrivateTables(NotCopyable):
     def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit]) -> None:
         self.schemas = schemas
         self.units = units
-        self._opened: Opened | None = None
+        self._opened: TableBackend | None = None
         self._files: TableFileCheck | None = None
         self._compiled: dict[tuple[str, tuple[int, ...] | None, bool], LinearQuery] = {}
 
     @classmethod
     def declared(cls, schema: object, *, several: bool, privacy_unit: object, **limits: object) -> PrivateTables:
-        """What the curator declares, checked.
+        """The tables as declared by the curator.
 
         Parameters
         ----------
         schema : mapping
-            Of columns, or for several tables of tables to mappings of columns.
+            The columns by name; for several tables, a mapping from table names to such mappings.
         several : bool
+            Whether there are several tables.
         privacy_unit : str, optional
+            The column that identifies the privacy unit of a row.
         **limits
-            As `privacy_unit_from`; each one value, or for several tables a mapping by table.
+            The limits of `privacy_unit_from`, each a value, or for several tables a mapping by table name.
 
         Raises
         ------
         SchemaError
-            Something breaks a rule.
+            If an argument is invalid.
         """
         if not several:
             checked = schema_from(schema)
@@ -105,7 +108,7 @@ class PrivateTables(NotCopyable):
         if (
             not isinstance(schema, Mapping)
             or not schema
-            or not all(isinstance(one, Mapping) for one in schema.values())
+            or not all(isinstance(columns, Mapping) for columns in schema.values())
         ):
             raise SchemaError("schema: must map each table's name to its columns; got another structure")
         if privacy_unit is None:
@@ -115,19 +118,19 @@ class PrivateTables(NotCopyable):
             if not isinstance(name, str) or not name or not encodable(name):
                 raise SchemaError(f"schema: a table's name must be a non-empty str; got {name!r}")
             schemas[name] = schema_from(columns)
-            own = {limit: _of_table(value, name, LIMITS[limit], schema) for limit, value in limits.items()}
-            units[name] = privacy_unit_from(privacy_unit, schemas[name], **own)
+            of_table = {limit: _of_table(value, name, LIMITS[limit], schema) for limit, value in limits.items()}
+            units[name] = privacy_unit_from(privacy_unit, schemas[name], **of_table)
         return cls(schemas, units)
 
     def read(self, unread: UnreadTables) -> None:
-        """Take in the tables, once; see `dpnb._backends.opened` for which there may be, and what it raises.
+        """Read the tables, once; see `dpnb._backends.opened` for the supported types and the exceptions.
 
-        Its errors are raised from here, without the frames that were reading rows.
+        Exceptions are raised without the stack frames that were reading rows.
         """
         with work(Stage.READING):
             self._opened = run_guarded(lambda: self._read(unread), READING_FAILED, told=DpnbError)
 
-    def _read(self, unread: UnreadTables) -> Opened:
+    def _read(self, unread: UnreadTables) -> TableBackend:
         if set(unread.tables) != set(self.schemas):
             raise SchemaError(
                 f"tables: must be those of the schema, {', '.join(map(repr, self.schemas))}; "
@@ -135,55 +138,55 @@ class PrivateTables(NotCopyable):
             )
         return opened(unread.tables, self.schemas, self.units)
 
-    def noted(self, ledger: Ledger, version: str) -> None:
-        """Note in the ledger which files this version of the tables is in, or refuse others; see `TableFileCheck`."""
+    def check_files(self, ledger: Ledger, version: str) -> None:
+        """Record the files of this version of the tables in the ledger, or refuse other files; see `TableFileCheck`."""
         self._files = TableFileCheck(ledger, version, self.opened.files)
 
     def ready(self) -> None:
-        """Make sure, before anything is charged, that rows can be read and that their files are unchanged.
+        """Check, before anything is charged, that rows can be read and that their files are unchanged.
 
         Raises
         ------
         InvalidValueError
-            A file has changed under an old version.
+            If a file has changed under an old version.
         """
         self.opened.settle()
         if self._files is not None:
             self._files.refuse_changed()
 
     def schema(self, source: TableSource) -> Schema:
-        """Columns of a table or join."""
+        """The columns of a table or join."""
         return schema_of(source, self.schemas)
 
     def unit(self, source: TableSource) -> PrivacyUnit:
-        """What bounds a unit there."""
+        """The privacy unit of a table or join."""
         return unit_of(source, self.units)
 
-    def compile(self, plan: Plan, only: tuple[int, ...] | None = None) -> LinearQuery:
-        """The linear query of a plan, of all of its cells or of some.
+    def compile(self, plan: Plan, subset: tuple[int, ...] | None = None) -> LinearQuery:
+        """The linear query of a plan, for all of its cells or a subset of them.
 
         Raises
         ------
         PlanError
-            Nothing bounds it, or it cannot be asked where the rows are.
+            If its sensitivity is not bounded, or the table's engine cannot run it.
         """
-        written = plan.to_json(), only, self.clips_units
-        query = self._compiled.get(written)
+        key = plan.to_json(), subset, self.clips_units
+        query = self._compiled.get(key)
         if query is None:
             query = linear_query(
-                plan, self.schema(plan.source), self.unit(plan.source), only, divisible=self.clips_units
+                plan, self.schema(plan.source), self.unit(plan.source), subset, divisible=self.clips_units
             )
             if self._opened is not None:
                 self._opened.refuse(query)
-            if len(self._compiled) >= MOST_COMPILED:
+            if len(self._compiled) >= MAX_COMPILED:
                 self._compiled.clear()
-            self._compiled[written] = query
+            self._compiled[key] = query
         return query
 
     @property
-    def opened(self) -> Opened:
-        """The rows, wherever they are: a private value."""
-        if self._opened is None:  # a session has read them
+    def opened(self) -> TableBackend:
+        """The backend that reads the rows.  Private."""
+        if self._opened is None:  # a session reads them first
             raise TypeError("tables")
         return self._opened
 

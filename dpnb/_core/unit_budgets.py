@@ -15,7 +15,7 @@ A discovery's delta is charged to every unit equally: it bounds what u alone cou
 
 While the worst cases of all queries together are within the budget, every unit certainly takes part, which is public,
 and the observations of a query are combined.  Later observations may include fewer units, or parts of them, so they are
-not combined (`QueryPricer.looks`): a weighted mean of sums over different units would estimate neither.
+not combined (`QueryPricer.observations`): a weighted mean of sums over different units would estimate neither.
 
 A query is charged in the ledger, at its worst case, before any row is read.  What each unit pays follows from the row
 of the ledger, so a crash in between changes nothing: replay charges the units again, in the order of the rows, whether
@@ -37,7 +37,7 @@ from dpnb._backends.memory.memory_table import MemoryUnitBudgets
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.pricing.questions import only_of
+from dpnb._core.pricing.pricer import cell_subset
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import CountActiveUnits, Discovery
@@ -49,8 +49,8 @@ from dpnb.ledger import Charge, ProcessLock
 from dpnb.progress import Stage, at, work
 
 Accounting = Literal["worst-case", "individual"]
-Participation = Literal["in full", "in part", "left out", "untouched", "worst case", "free"]
-"""How a unit took part in a row of the ledger: ``untouched`` if it adds nothing, ``worst case`` if every unit was
+Participation = Literal["in full", "in part", "excluded", "not affected", "worst case", "free"]
+"""How a unit took part in a row of the ledger: ``not affected`` if it adds nothing, ``worst case`` if every unit was
 charged equally because the table had another version, ``free`` if no unit was charged."""
 
 
@@ -81,10 +81,10 @@ class UnitChargeRecord:
 
 @dataclass(frozen=True, repr=False)
 class _State(NotCopyable):
-    """The unit budgets after the rows of the ledger up to `seen`; one value, so that an interrupt cannot split it."""
+    """The unit budgets after the rows up to `last_id`; one value, so that an interrupt cannot split it."""
 
     unit_budgets: UnitBudgets
-    seen: int = 0
+    last_id: int = 0
 
 
 class IndividualAccounting(NotCopyable):
@@ -128,17 +128,18 @@ class IndividualAccounting(NotCopyable):
             Number of the unit in the prepared tables.
         """
         unit_budgets = self._fresh().unit_budgets
-        if not isinstance(unit_budgets, MemoryUnitBudgets):  # a statement has read the tables from files
+        if not isinstance(unit_budgets, MemoryUnitBudgets):  # a statement reads the tables from files
             raise TypeError(type(unit_budgets).__name__)
         state, rows = _State(replace(unit_budgets, watched=unit)), []
         for charge in self._account.ledger.charges():
             before = state.unit_budgets.spent_by(unit)  # type: ignore[attr-defined]
-            state, _, touching = self._after(state, charge, None)
+            state, _, is_measured = self._after(state, charge, None)
             if not self._account.includes(charge.node):
-                continue  # no request
+                continue  # not a request
             after: Any = state.unit_budgets
-            spent, asked = after.spent_by(unit), after.asked_of_watched if touching else 0.0
-            rows.append(UnitChargeRecord(charge, asked, spent - before, spent, _took(touching, asked, spent - before)))
+            spent, full_cost = after.spent_by(unit), after.asked_of_watched if is_measured else 0.0
+            participation = _participation(is_measured, full_cost, spent - before)
+            rows.append(UnitChargeRecord(charge, full_cost, spent - before, spent, participation))
         return rows
 
     # --- one row after the other --------------------------------------------------------------------------------
@@ -147,9 +148,9 @@ class IndividualAccounting(NotCopyable):
         with self.lock.checked():
             state = self._state
             with at(Stage.REPLAYING):
-                if state is None or state.seen >= charge.id:  # first in this kernel, or a row left unanswered
+                if state is None or state.last_id >= charge.id:  # first in this kernel, or a row left unanswered
                     state = self._fresh()
-                for earlier in self._account.ledger.charges(after=state.seen):
+                for earlier in self._account.ledger.charges(after=state.last_id):
                     if earlier.id < charge.id:
                         state, _, _ = self._after(state, earlier, None)
             with at(Stage.GROUPS if isinstance(query.plan.aggregation, Discovery) else Stage.UNITS):
@@ -158,27 +159,25 @@ class IndividualAccounting(NotCopyable):
             return answered
 
     def _fresh(self) -> _State:
-        start = self._account.promise.initial_filter
-        if not isinstance(start, WorstCaseFilter):  # a session has seen to it
-            raise TypeError(type(start).__name__)
-        return _State(self._tables.opened.unit_budgets(start.unit_budget, self._mode))
+        filter_ = self._account.guarantee.initial_filter
+        if not isinstance(filter_, WorstCaseFilter):  # it is one under individual accounting
+            raise TypeError(type(filter_).__name__)
+        return _State(self._tables.opened.unit_budgets(filter_.unit_budget, self._mode))
 
     def _after(
         self, state: _State, charge: Charge, query: LinearQuery | None
     ) -> tuple[_State, Sums | Groups | None, bool]:
         """The unit budgets after a row, its exact sums or groups, and whether it was measured at all."""
         if not charge.loss or not self._account.includes(charge.node):
-            return replace(state, seen=charge.id), None, False
-        worst, surely = self._account.worst_case(charge.id)
+            return replace(state, last_id=charge.id), None, False
+        worst, certainly = self._account.worst_case(charge.id)
         if charge.table_version == self._version and charge.sigma is not None:
             try:
-                asked = self._compiled(charge) if query is None else query
-                whole = isinstance(
-                    asked.plan.aggregation, CountActiveUnits | Discovery
-                )  # of which nobody can be a part
-                in_part = self._mode == "clip" and not whole
-                terms = UnitChargeTerms(charge.sigma, asked.l2_sensitivity_squared, surely, in_part)
-                answered, unit_budgets = state.unit_budgets.after_query(asked, terms)
+                compiled = self._compiled(charge) if query is None else query
+                divisible = not isinstance(compiled.plan.aggregation, CountActiveUnits | Discovery)
+                in_part = self._mode == "clip" and divisible
+                terms = UnitChargeTerms(charge.sigma, compiled.l2_sensitivity_squared, certainly, in_part)
+                answered, unit_budgets = state.unit_budgets.after_query(compiled, terms)
                 return _State(unit_budgets, charge.id), answered, True
             except Exception:
                 if query is not None:
@@ -190,17 +189,17 @@ class IndividualAccounting(NotCopyable):
     def _compiled(self, charge: Charge) -> LinearQuery:
         plan = plan_of(charge)
         query = self._tables.compile(plan)
-        only = only_of(query, request_of(charge).groups)
-        return query if only is None else self._tables.compile(plan, only)
+        subset = cell_subset(query, request_of(charge).groups)
+        return query if subset is None else self._tables.compile(plan, subset)
 
 
-def _took(touching: bool, asked: float, paid: Fraction) -> Participation:
+def _participation(is_measured: bool, full_cost: float, paid: Fraction) -> Participation:
     """How a unit took part, from its full cost and its charge, both of which are rounded up."""
-    if not touching:
+    if not is_measured:
         return "worst case" if paid else "free"
-    if not asked:
-        return "untouched"
-    return "in full" if paid >= asked else "in part" if paid else "left out"
+    if not full_cost:
+        return "not affected"
+    return "in full" if paid >= full_cost else "in part" if paid else "excluded"
 
 
 def checked_accounting(accounting: object, on_exhausted: object) -> OnExhausted | None:

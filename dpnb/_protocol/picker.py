@@ -118,7 +118,7 @@ class PickerState(Record, frozen=True):
     version : int
         Version of the state; the browser displays no other.
     phase : str
-        "choosing", or "answered" once the answer has taken the slider's place.
+        "choosing", or "answered" once the answer is shown instead of the slider.
     query : str
         The query in words.
     notice : str or None
@@ -126,7 +126,7 @@ class PickerState(Record, frozen=True):
     session : str
         Name of the session.
     current : str or None
-        How well the answer is known already; None before the first release.
+        The current precision of the answer; None before the first release.
     answer : RenderedAnswer or None
         The current answer.
     refusal : PickerRefusal or None
@@ -139,7 +139,7 @@ class PickerState(Record, frozen=True):
     start : int
         Index of the option that is selected at first.
     facts : list of str
-        What holds for every option.
+        Facts that apply to every option.
     code_hint : str or None
         How to get the answer again in code, in words.
     """

@@ -102,7 +102,7 @@ class Part(Record, frozen=True):
     ----------
     name : str
     value : float
-        What it has spent, relative to the part that has spent most.
+        What it has spent, relative to the part with the largest loss.
     text : str
         What it has spent in words, for example "mu=0.2".
     """
@@ -182,7 +182,7 @@ class LogEntry(Record, frozen=True):
         In words, for example "mu 0.05".
     mu : float
         The cost as a number, to sort by.
-    budget_fraction : str
+    cost_fraction : str
         The cost as a fraction of the whole budget, in words.
     error : str or None
         Half-width of the interval in words; None without an answer, or if there is no single half-width.
@@ -197,7 +197,7 @@ class LogEntry(Record, frozen=True):
     query: str
     cost: str
     mu: float
-    budget_fraction: str
+    cost_fraction: str
     error: str | None
     time: str
     status: str
@@ -297,7 +297,7 @@ class Session(Record, frozen=True):
         Empty as soon as something was released.
     timeline : Timeline
     n_requests : int
-        Number of requests in the ledger; `log` may hold only the newest of them.
+        Number of requests in the ledger; `log` may contain only the newest of them.
     log : list of LogEntry
         Newest first.
     cell_costs : list of CellCost

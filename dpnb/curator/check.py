@@ -128,13 +128,13 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
         at, unit = ("schema", name) if name else ("schema",), declared.units[name]
         columns = []
         for column, kind in declared.schemas[name].items():
-            place = stated.locate(*at, column)
+            location = stated.locate(*at, column)
             summary = summarize_column(frame, column, kind) if column in whole[name] else None
             columns.append(CheckedColumn(column, kind, summary))
             if summary is None:
-                advice.append(about_absent(place, column, [*frame.columns]))
+                advice.append(about_absent(location, column, [*frame.columns]))
             else:
-                advice += about_column(place, frame, column, kind, summary)
+                advice += about_column(location, frame, column, kind, summary)
         if unit.column is not None and unit.column not in whole[name]:
             advice.append(about_absent(stated.locate("privacy_unit"), unit.column, [*frame.columns]))
         checked.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))

@@ -35,7 +35,7 @@ class CheckAdvice:
 
     Parameters
     ----------
-    place : str
+    location : str
         File and line of the declaration.
     text : str
         The advice.
@@ -43,76 +43,79 @@ class CheckAdvice:
         Whether something should be fixed; False for information only.
     """
 
-    place: str
+    location: str
     text: str
     to_fix: bool
 
 
-def about_absent(place: str, name: str, columns: Sequence[object]) -> CheckAdvice:
+def about_absent(location: str, name: str, columns: Sequence[object]) -> CheckAdvice:
     """Advice about a declared column that is missing from the table, or occurs more than once."""
     if list(columns).count(name) > 1:
-        return CheckAdvice(place, f"column {name!r}: is in the table more than once; rename the others", to_fix=True)
+        return CheckAdvice(location, f"column {name!r}: is in the table more than once; rename the others", to_fix=True)
     names = {one.strip().casefold(): one for one in columns if isinstance(one, str)}
     near = get_close_matches(name.strip().casefold(), names, 1)
     hint = f"; did you mean {names[near[0]]!r}? Spell it as in the table" if near else "; correct the name"
-    return CheckAdvice(place, f"column {name!r}: is declared but not in the table{hint}", to_fix=True)
+    return CheckAdvice(location, f"column {name!r}: is declared but not in the table{hint}", to_fix=True)
 
 
-def about_column(place: str, frame: Any, name: str, column: ColumnType, found: ColumnSummary) -> list[CheckAdvice]:
+def about_column(location: str, frame: Any, name: str, column: ColumnType, summary: ColumnSummary) -> list[CheckAdvice]:
     """Advice about a column that is in the table."""
-    if not found.present:
-        problem = "the table has no rows" if not found.rows else f"all of its {found.rows:,} values are missing"
-        return [CheckAdvice(place, f"column {name!r}: {problem}; is it the right file?", to_fix=True)]
+    if not summary.present:
+        problem = "the table has no rows" if not summary.rows else f"all of its {summary.rows:,} values are missing"
+        return [CheckAdvice(location, f"column {name!r}: {problem}; is it the right file?", to_fix=True)]
     if isinstance(column, Categories):
-        advice = _categories(frame, name, column, found)
+        advice = _categories(frame, name, column, summary)
     else:
-        advice = [*_unusable(column, found), *_outside(column, found), *_as_text(column, found)]
-    return [CheckAdvice(place, f"column {name!r}: {text}", to_fix) for text, to_fix in advice]
+        advice = [*_unusable(column, summary), *_outside(column, summary), *_as_text(column, summary)]
+    return [CheckAdvice(location, f"column {name!r}: {text}", to_fix) for text, to_fix in advice]
 
 
-def about_units(stated: Declaration, name: str, unit: PrivacyUnit, found: UnitSummary) -> list[CheckAdvice]:
+def about_units(stated: Declaration, name: str, unit: PrivacyUnit, summary: UnitSummary) -> list[CheckAdvice]:
     """Advice about rows that do not count because of their unit."""
     of = f" of table {name!r}" if name else ""
     advice = []
-    if found.rows_without_unit:
+    if summary.rows_without_unit:
         text = (
-            f"privacy_unit {unit.column!r}: is missing in {_share(found.rows_without_unit, found.rows)} rows{of}, "
+            f"privacy_unit {unit.column!r}: is missing in {_share(summary.rows_without_unit, summary.rows)} rows{of}, "
             "which do not count; fill it in, or remove these rows"
         )
-        advice.append(CheckAdvice(stated.locate("privacy_unit"), text, found.rows_without_unit > MANY * found.rows))
-    if found.beyond:
+        to_fix = summary.rows_without_unit > MANY * summary.rows
+        advice.append(CheckAdvice(stated.locate("privacy_unit"), text, to_fix))
+    if summary.beyond:
         text = (
-            f"max_rows_per_unit: {_share(found.beyond, found.rows)} rows{of} exceed {unit.max_rows:,} per unit and do "
-            "not count; a larger limit counts more of them and makes every answer noisier"
+            f"max_rows_per_unit: {_share(summary.beyond, summary.rows)} rows{of} exceed {unit.max_rows:,} per unit and "
+            "do not count; a larger limit counts more of them and makes every answer noisier"
         )
         advice.append(CheckAdvice(stated.locate("max_rows_per_unit", name), text, to_fix=False))
     return advice
 
 
-def _unusable(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]:
-    if not found.unusable:
+def _unusable(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, bool]]:
+    if not summary.unusable:
         return []
     what = {Bounded: "finite numbers", Dates: "dates"}.get(type(column), "texts")
-    problem = f"{_share(found.unusable, found.present)} values are not {what} and do not count: {_examples(found)}"
-    if isinstance(column, Dates) and found.kind == "texts":
+    problem = (
+        f"{_share(summary.unusable, summary.present)} values are not {what} and do not count: {_examples(summary)}"
+    )
+    if isinstance(column, Dates) and summary.kind == "texts":
         fix = "write them as 1974-11-01 or 1974-11-01T08:30, for example with pandas.to_datetime(column, format=...)"
-    elif found.kind is not None and not found.counts and not matches(column, found.kind):
-        fix = remedy(column, found.kind)
+    elif summary.kind is not None and not summary.counts and not matches(column, summary.kind):
+        fix = remedy(column, summary.kind)
     else:
         fix = f"convert them to {what} in the table, or leave them missing"
-    return [(f"{problem}; {fix}", found.unusable > MANY * found.present)]
+    return [(f"{problem}; {fix}", summary.unusable > MANY * summary.present)]
 
 
-def _outside(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]:
-    if not isinstance(column, Bounded | Dates) or found.outside <= MANY * found.present:
+def _outside(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, bool]]:
+    if not isinstance(column, Bounded | Dates) or summary.outside <= MANY * summary.present:
         return []
-    become = "do not count" if found.dropped else "count as the nearer bound"
+    become = "do not count" if summary.dropped else "count as the nearer bound"
     return [
         (
-            f"{_share(found.outside, found.present)} values are outside {describe_bounds_of_column(column)} "
-            f"({found.below:,} below, {found.above:,} above) and {become}; if the bounds are wrong (another scale, "
+            f"{_share(summary.outside, summary.present)} values are outside {describe_bounds_of_column(column)} "
+            f"({summary.below:,} below, {summary.above:,} above) and {become}; if the bounds are wrong (another scale, "
             "a placeholder like 9999), correct them from public knowledge, not from these rows",
-            found.outside > MANY_OUTSIDE * found.present,
+            summary.outside > MANY_OUTSIDE * summary.present,
         )
     ]
 
@@ -124,8 +127,8 @@ def describe_bounds_of_column(column: Bounded | Dates) -> str:
     return f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
 
 
-def _as_text(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]:
-    if not isinstance(column, Bounded) or found.unusable or found.kind != "texts":
+def _as_text(column: ColumnType, summary: ColumnSummary) -> list[tuple[str, bool]]:
+    if not isinstance(column, Bounded) or summary.unusable or summary.kind != "texts":
         return []
     return [
         (
@@ -139,22 +142,24 @@ def _as_text(column: ColumnType, found: ColumnSummary) -> list[tuple[str, bool]]
 # --- categories ------------------------------------------------------------------------------------------------------
 
 
-def _categories(frame: Any, name: str, column: Categories, found: ColumnSummary) -> list[tuple[str, bool]]:
+def _categories(frame: Any, name: str, column: Categories, summary: ColumnSummary) -> list[tuple[str, bool]]:
     advice = []
-    if found.unusable:
-        undeclared = f"{_share(found.unusable, found.present)} values match none of the categories: {_examples(found)}"
-        other = _better(frame, name, column, found)
-        fix = other or _hint(column, found)
-        advice.append((f"{undeclared}; {fix}", other is not None or found.unusable > MANY * found.present))
-    if found.absent and found.counts:
-        missing = ", ".join(map(_toml, found.absent[:SHOWN])) + (", ..." if len(found.absent) > SHOWN else "")
+    if summary.unusable:
+        undeclared = (
+            f"{_share(summary.unusable, summary.present)} values match none of the categories: {_examples(summary)}"
+        )
+        other = _better(frame, name, column, summary)
+        fix = other or _hint(column, summary)
+        advice.append((f"{undeclared}; {fix}", other is not None or summary.unusable > MANY * summary.present))
+    if summary.absent and summary.counts:
+        missing = ", ".join(map(_toml, summary.absent[:SHOWN])) + (", ..." if len(summary.absent) > SHOWN else "")
         advice.append((f"no row has {missing}; check the spelling, unless that is expected", False))
     return advice
 
 
-def _better(frame: Any, name: str, column: Categories, found: ColumnSummary) -> str | None:
+def _better(frame: Any, name: str, column: Categories, summary: ColumnSummary) -> str | None:
     """Advice to declare the categories as values of another type, if more values would then count."""
-    best, fix = found.counts, None
+    best, fix = summary.counts, None
     for words, keys in _as_other_types(column.values):
         try:
             count = values_that_count(frame, name, Categories(keys))
@@ -163,7 +168,7 @@ def _better(frame: Any, name: str, column: Categories, found: ColumnSummary) -> 
         if count > best:
             listed = ", ".join(map(_toml, keys[:SHOWN])) + (", ..." if len(keys) > SHOWN else "")
             best = count
-            fix = f"write the categories as {words}, values = [{listed}]: then {_share(count, found.present)} count"
+            fix = f"write the categories as {words}, values = [{listed}]: then {_share(count, summary.present)} count"
     return fix
 
 
@@ -188,15 +193,15 @@ def _as_other_types(keys: Sequence[Key]) -> list[tuple[StorageType, tuple[Key, .
     return choices
 
 
-def _hint(column: Categories, found: ColumnSummary) -> str:
+def _hint(column: Categories, summary: ColumnSummary) -> str:
     """What to do about values that match no category under any type."""
     declared = {str(key).strip().casefold(): key for key in column.values}
-    for text, _ in found.examples:
+    for text, _ in summary.examples:
         near = get_close_matches(text.strip("'\"").strip().casefold(), declared, 1, 0.8)
         if near:
             return f"{text} is not {_toml(declared[near[0]])}: use one spelling"
-    if found.kind is not None and not found.counts and not matches(column, found.kind):
-        return remedy(column, found.kind)
+    if summary.kind is not None and not summary.counts and not matches(column, summary.kind):
+        return remedy(column, summary.kind)
     return "declare them if they are publicly known to occur; otherwise leave them undeclared"
 
 
@@ -211,5 +216,5 @@ def _share(some: int, of: int) -> str:
     return f"{some:,} of {of:,}"
 
 
-def _examples(found: ColumnSummary) -> str:
-    return ", ".join(f"{text} ({count:,})" for text, count in found.examples)
+def _examples(summary: ColumnSummary) -> str:
+    return ", ".join(f"{text} ({count:,})" for text, count in summary.examples)

@@ -15,7 +15,7 @@ from dpnb.render.tables import table_text
 WIDTH = 100
 
 ALONE = (
-    "COMPUTED FROM THE ROWS, without noise: for the curator alone. Do not give it to the analyst, and keep it out of "
+    "COMPUTED FROM THE ROWS, without noise: for the curator alone. Do not show it to the analyst, and keep it out of "
     "notebooks, logs and shared folders."
 )
 PUBLIC = (
@@ -36,7 +36,7 @@ def check_text(check: Check) -> str:
         if chosen:
             lines += [
                 f"{title}:",
-                *(line for one in chosen for line in _wrapped(f"{one.place}: {one.text}", "- ", "  ")),
+                *(line for one in chosen for line in _wrapped(f"{one.location}: {one.text}", "- ", "  ")),
                 "",
             ]
     end = "Nothing has to be fixed." if check.fine else PUBLIC

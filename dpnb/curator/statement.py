@@ -42,15 +42,15 @@ class StatementEntry:
     ----------
     id : int
         Id of the row of the ledger.
-    time, question : str
+    time, query : str
         When the query was charged, and the query in words.
     version : str
         Version of the table that the query used.
-    asked : Fraction
-        What taking part in full would have cost, as mu squared, rounded up; 0 if it is unknown or nothing.
+    full_cost : Fraction
+        The cost of taking part in full, as mu squared, rounded up; 0 if it is unknown or zero.
     paid : Fraction
-        What was charged, as mu squared, rounded up; so it may exceed `asked` in the last digits.
-    took : Participation
+        What was charged, as mu squared, rounded up; so it may exceed `full_cost` in the last digits.
+    participation : Participation
         How the unit took part.
     answered : bool
         Whether there is an answer; a charge without an answer still counts.
@@ -60,11 +60,11 @@ class StatementEntry:
 
     id: int
     time: str
-    question: str
+    query: str
     version: str
-    asked: Fraction
+    full_cost: Fraction
     paid: Fraction
-    took: Participation
+    participation: Participation
     answered: bool
     delta: Fraction
 
@@ -75,7 +75,7 @@ class Statement:
 
     Parameters
     ----------
-    who : str
+    unit : str
         The unit, as the table names it.
     ledger, version : str
         Path of the ledger, and version of the table.
@@ -87,28 +87,28 @@ class Statement:
         What happens to a unit that cannot pay.
     budget : Fraction
         The budget of each unit, as mu squared.
-    lines : tuple of StatementEntry
+    entries : tuple of StatementEntry
         The queries, in the order of the ledger.
     """
 
-    who: str
+    unit: str
     ledger: str
     version: str
     metadata: LedgerMetadata
     account: Accountant
     on_exhausted: OnExhausted
     budget: Fraction
-    lines: tuple[StatementEntry, ...]
+    entries: tuple[StatementEntry, ...]
 
     @property
     def spent(self) -> Fraction:
         """The total charge, as mu squared, rounded up."""
-        return sum((line.paid for line in self.lines), Fraction(0))
+        return sum((entry.paid for entry in self.entries), Fraction(0))
 
     @property
     def excluded_since(self) -> int | None:
         """The query since which the unit is permanently excluded, under ``"drop"``; None if it is not."""
-        excluded = (line.id for line in self.lines if line.took == "left out")
+        excluded = (entry.id for entry in self.entries if entry.participation == "excluded")
         return next(excluded, None) if self.on_exhausted == "drop" else None
 
     @property
@@ -167,9 +167,9 @@ def statement(
         tables_.read(UnreadTables(frames))
         number = _number(unit, unit_type, frames, tables_)
         paid = IndividualAccounting(tables_, account, version, mode).paid_by(number)
-        budget = account.promise.initial_filter.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
-        lines = tuple(map(_line, paid))
-        return Statement(_who(unit, tables_), copied.path, version, metadata, account, mode, budget, lines)
+        budget = account.guarantee.initial_filter.unit_budget  # type: ignore[union-attr]  # individual, so it is a worst case
+        entries = tuple(map(_entry, paid))
+        return Statement(_unit(unit, tables_), copied.path, version, metadata, account, mode, budget, entries)
     finally:
         copied.close()
 
@@ -211,28 +211,28 @@ def _number(unit: str, unit_type: UnitType | None, frames: Mapping[str, Any], ta
     return matches[0]
 
 
-def _who(unit: str, tables: PrivateTables) -> str:
+def _unit(unit: str, tables: PrivateTables) -> str:
     column = next(iter(tables.units.values())).column
     return f"row {unit} of the file" if column is None else f"{column} {unit}"
 
 
-def _line(paid: UnitChargeRecord) -> StatementEntry:
+def _entry(paid: UnitChargeRecord) -> StatementEntry:
     charge = paid.charge
     if charge.launch is not None or charge.result is not None:
-        words = launch_text.of(charge)
+        query = launch_text.of(charge)
     else:
-        words = describe_plan(plan_of(charge), request_of(charge).view)
+        query = describe_plan(plan_of(charge), request_of(charge).view)
     # The charge of a unit is rounded up, possibly beyond the worst case, which is also a bound and a rounder number.
     worst = gdp_of(charge.loss)
-    asked = Fraction(paid.full_cost) if worst is None else min(Fraction(paid.full_cost), worst.mu_squared)
+    full_cost = Fraction(paid.full_cost) if worst is None else min(Fraction(paid.full_cost), worst.mu_squared)
     return StatementEntry(
         id=charge.id,
         time=charge.time,
-        question=words,
+        query=query,
         version=charge.table_version,
-        asked=asked,
+        full_cost=full_cost,
         paid=paid.paid,
-        took=paid.participation,
+        participation=paid.participation,
         answered=charge.status == "released",
         delta=charge.loss.delta,
     )

@@ -32,81 +32,83 @@ EXHAUSTED: dict[OnExhausted, str] = {
 }
 
 
-def statement_text(made: Statement) -> str:
+def statement_text(statement: Statement) -> str:
     """The whole statement.
 
     In text written by analysts, such as names of groups, characters that move a terminal's cursor are escaped.
     """
-    loud = [] if made.metadata.notice is None else [f"!!! {made.metadata.notice} !!!", ""]
-    title = [f"Statement for {made.who}", ALONE, ""]
-    facts = facts_text([(name, printable(text)) for name, text in _facts(made)], BEGIN, WIDTH - BEGIN)
-    lines = [*loud, *title, *facts, "", *_table(made), "", *_notes(made), *([""] if loud else []), *loud[:1]]
+    notice = [] if statement.metadata.notice is None else [f"!!! {statement.metadata.notice} !!!", ""]
+    title = [f"Statement for {statement.unit}", ALONE, ""]
+    facts = facts_text([(name, printable(text)) for name, text in _facts(statement)], BEGIN, WIDTH - BEGIN)
+    end = ["", notice[0]] if notice else []
+    lines = [*notice, *title, *facts, "", *_table(statement), "", *_notes(statement), *end]
     return "\n".join(map(printable, lines))
 
 
-def _facts(made: Statement) -> list[tuple[str, str]]:
-    promise, unit = made.account.promise, made.metadata.tables.words
-    versions = {line.version for line in made.lines}
-    never = "" if made.version in versions or not versions else ", of which the ledger has no query"
+def _facts(statement: Statement) -> list[tuple[str, str]]:
+    guarantee, unit = statement.account.guarantee, statement.metadata.tables.words
+    versions = {entry.version for entry in statement.entries}
+    never = "" if statement.version in versions or not versions else ", of which the ledger has no query"
     return [
-        ("session", f"{made.metadata.name}; {len(made.lines)} rows in the ledger {made.ledger}"),
-        ("table", f"version {made.version!r}{never}"),
-        ("guarantee", describe_guarantee(promise, unit)),
+        ("session", f"{statement.metadata.name}; {len(statement.entries)} rows in the ledger {statement.ledger}"),
+        ("table", f"version {statement.version!r}{never}"),
+        ("guarantee", describe_guarantee(guarantee, unit)),
         (
             "accounting",
             "Each unit has the whole budget and is charged only for what a query could reveal about it. "
-            + EXHAUSTED[made.on_exhausted],
+            + EXHAUSTED[statement.on_exhausted],
         ),
-        ("spent", _spent(made)),
-        ("left", _left(made)),
+        ("spent", _spent(statement)),
+        ("left", _left(statement)),
     ]
 
 
-def _spent(made: Statement) -> str:
-    share = f"{format_percent_up(decimal_up(made.spent / made.budget))} of the budget"
-    name, spent = _amount(made, made.spent, up=True)
-    _, budget = _amount(made, made.budget, up=False)
-    if made.spent > made.budget:
+def _spent(statement: Statement) -> str:
+    share = f"{format_percent_up(decimal_up(statement.spent / statement.budget))} of the budget"
+    name, spent = _amount(statement, statement.spent, up=True)
+    _, budget = _amount(statement, statement.budget, up=False)
+    if statement.spent > statement.budget:
         return (
             f"{name} {display_up(spent)}, more than the budget of {display_down(budget)}: {share}. Queries of other "
             "versions of the table are counted at the worst case, since this person's rows there are unknown."
         )
-    if made.budget - made.spent <= ROUNDING_TOLERANCE * made.budget:
+    if statement.budget - statement.spent <= ROUNDING_TOLERANCE * statement.budget:
         return f"{name} {display_up(spent)}, all of it"
     return f"{of_budget(name, spent, budget)}: {share}"
 
 
-def _left(made: Statement) -> str:
-    if made.excluded_since is not None:
-        return f"nothing that can be used: excluded permanently since query {made.excluded_since}"
-    if made.left <= ROUNDING_TOLERANCE * made.budget:
+def _left(statement: Statement) -> str:
+    if statement.excluded_since is not None:
+        return f"nothing that can be used: excluded permanently since query {statement.excluded_since}"
+    if statement.left <= ROUNDING_TOLERANCE * statement.budget:
         return "nothing"
-    name, left = _amount(made, made.left, up=False)
-    return f"{name} {display_down(left)}: {format_percent_down(decimal_down(made.left / made.budget))} of the budget"
+    name, left = _amount(statement, statement.left, up=False)
+    fraction = format_percent_down(decimal_down(statement.left / statement.budget))
+    return f"{name} {display_down(left)}: {fraction} of the budget"
 
 
-def _amount(made: Statement, mu_squared: Fraction, *, up: bool) -> tuple[str, float]:
+def _amount(statement: Statement, mu_squared: Fraction, *, up: bool) -> tuple[str, float]:
     """A total in the measure of the filter, with the name of the measure."""
-    if made.account.promise.filter_name == "zcdp":
+    if statement.account.guarantee.filter_name == "zcdp":
         return "rho", (decimal_up if up else decimal_down)(mu_squared / 2)
     return "mu", (decimal_sqrt_up if up else decimal_sqrt_down)(mu_squared)
 
 
-def _table(made: Statement) -> list[str]:
-    if not made.lines:
+def _table(statement: Statement) -> list[str]:
+    if not statement.entries:
         return ["There are no queries yet."]
     head = ("no.", "time (UTC)", "in full", "charged", "share", "this person", "query")
     rows = [
         (
-            str(line.id),
-            line.time[:TIME].replace("T", " "),
-            _mu(line.asked) if line.took not in ("worst case", "free") else "-",
-            _mu(line.asked if line.took == "in full" else line.paid),
-            format_percent_up(decimal_up(line.paid / made.budget)),
-            _became(line, made),
-            printable(line.question),
+            str(entry.id),
+            entry.time[:TIME].replace("T", " "),
+            _mu(entry.full_cost) if entry.participation not in ("worst case", "free") else "-",
+            _mu(entry.full_cost if entry.participation == "in full" else entry.paid),
+            format_percent_up(decimal_up(entry.paid / statement.budget)),
+            _participation(entry, statement),
+            printable(entry.query),
         )
-        for line in made.lines
+        for entry in statement.entries
     ]
     return table_text([head, *rows], left=(1, 5, 6))
 
@@ -115,27 +117,27 @@ def _mu(mu_squared: Fraction) -> str:
     return display_up(decimal_sqrt_up(mu_squared)) if mu_squared else "0"
 
 
-def _became(line: StatementEntry, made: Statement) -> str:
+def _participation(entry: StatementEntry, statement: Statement) -> str:
     """How the person took part, in words."""
     words = {
         "in full": "took part",
         "in part": "scaled down to the remaining budget",
-        "left out": "excluded: not enough left",
-        "untouched": "not affected",
-        "worst case": f"charged the worst case of version {line.version!r}",
+        "excluded": "excluded: not enough left",
+        "not affected": "not affected",
+        "worst case": f"charged the worst case of version {entry.version!r}",
         "free": "free for every unit",
-    }[line.took]
-    if line.took == "left out" and made.excluded_since not in (None, line.id):
-        words = f"excluded since query {made.excluded_since}"
-    return words if line.answered else f"{words}; never answered"
+    }[entry.participation]
+    if entry.participation == "excluded" and statement.excluded_since not in (None, entry.id):
+        words = f"excluded since query {statement.excluded_since}"
+    return words if entry.answered else f"{words}; never answered"
 
 
-def _notes(made: Statement) -> list[str]:
+def _notes(statement: Statement) -> list[str]:
     notes = [
         "In full: the cost for this person of taking part in full; charged: the actual cost. Both are a mu, rounded "
         "up; the squares of mu add up, and so do the shares of the budget.",
         "Correct if the file is the table that the session was given, with values of the same types.",
     ]
-    if any(line.delta for line in made.lines):
+    if any(entry.delta for entry in statement.entries):
         notes.append("Discovering groups also has a delta, which every unit is charged equally and is not listed here.")
     return [line for note in notes for line in textwrap.wrap(note, WIDTH)]

@@ -32,7 +32,7 @@ def read_tables(named: Mapping[str, str], argument: str) -> dict[str, Any]:
     return {name: _read(path, argument) for name, path in named.items()}
 
 
-def files_of(given: Sequence[str], schemas: Mapping[str, object], argument: str) -> dict[str, str]:
+def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: str) -> dict[str, str]:
     """The file of each declared table, from arguments ``FILE`` for a single table, ``NAME=FILE`` for several.
 
     Raises
@@ -41,12 +41,12 @@ def files_of(given: Sequence[str], schemas: Mapping[str, object], argument: str)
         If a table has no file or several, or a name is not that of a table.
     """
     if list(schemas) == [""]:
-        if len(given) != 1:
-            raise SchemaError(f"{argument}: there is one table; got {len(given)} files; give one FILE")
-        return {"": given[0]}
+        if len(arguments) != 1:
+            raise SchemaError(f"{argument}: there is one table; got {len(arguments)} files; give one FILE")
+        return {"": arguments[0]}
     known = ", ".join(schemas)
     files: dict[str, str] = {}
-    for text in given:
+    for text in arguments:
         name, equals, path = text.partition("=")
         if not equals or name not in schemas or name in files:
             raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {text!r}")

@@ -30,7 +30,7 @@ from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Schema, pl
 RowIndices = NDArray[np.bool_]
 
 MAX_EXAMPLES = 3
-"""How many examples of values that do not count are kept, the most frequent ones."""
+"""Number of examples of values that do not count: the most frequent ones."""
 
 SEEN = 1000
 """How many values are examined for their type, if all of them count."""
@@ -118,7 +118,7 @@ def summarize_column(table: Any, name: str, column: ColumnType) -> ColumnSummary
         As `prepare_all`.
     """
     with isolated_numeric_settings():
-        prepared = prepare(table, {name: column}, PrivacyUnit())  # each row a unit, so that the order is kept
+        prepared = prepare(table, {name: column}, PrivacyUnit())  # each row is a unit, which preserves the order
         values = columns_of(table, "", [name])[name]
         counts, missing = _counting(prepared, name), by_value(_missing, values)
         below, above = _outside(values, column)
@@ -160,13 +160,13 @@ def summarize_units(
         As `prepare_all`.
     """
     unbounded = {name: msgspec.structs.replace(unit, max_rows=None) for name, unit in units.items()}
-    known, kept = (prepare_all(tables, schemas, bound) for bound in (unbounded, units))
+    unlimited, limited = (prepare_all(tables, schemas, bound) for bound in (unbounded, units))
     return {
         name: UnitSummary(
             rows=len(table),
-            units=len(np.unique(known[name].units)),
-            rows_without_unit=len(table) - known[name].rows,
-            beyond=known[name].rows - kept[name].rows,
+            units=len(np.unique(unlimited[name].units)),
+            rows_without_unit=len(table) - unlimited[name].rows,
+            beyond=unlimited[name].rows - limited[name].rows,
         )
         for name, table in tables.items()
     }
@@ -229,7 +229,7 @@ def _kind_of_value(value: Any) -> StorageType | None:
 
 
 def _frequent(values: list[Any]) -> tuple[tuple[str, int], ...]:
-    """The most frequent values as Python writes them, so that none moves a terminal's cursor."""
+    """The most frequent values as Python writes them, so that none of them moves a terminal's cursor."""
     return tuple(Counter(map(_written, values)).most_common(MAX_EXAMPLES))
 
 

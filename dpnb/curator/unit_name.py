@@ -20,19 +20,19 @@ UnitType = Literal["text", "number", "time"]
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 
 
-def names_unit(said: str, unit_type: UnitType | None = None) -> Callable[[Any], bool]:
+def names_unit(name: str, unit_type: UnitType | None = None) -> Callable[[Any], bool]:
     """A predicate: whether a value of the privacy unit's column is the one that was typed.
 
     Parameters
     ----------
-    said : str
+    name : str
         The typed name, which may be a text, a number, a date or a point in time.
     unit_type : str, optional
         The type, if it is ambiguous.
     """
-    number = _number(said) if unit_type in (None, "number") else None
-    moment = _moment(said) if unit_type in (None, "time") else None
-    text = said if unit_type in (None, "text") else None
+    number = _number(name) if unit_type in (None, "number") else None
+    moment = _moment(name) if unit_type in (None, "time") else None
+    text = name if unit_type in (None, "text") else None
 
     def named(value: Any) -> bool:
         try:
@@ -49,16 +49,16 @@ def names_unit(said: str, unit_type: UnitType | None = None) -> Callable[[Any], 
     return named
 
 
-def _number(said: str) -> int | float | None:
-    if not NUMBER.fullmatch(said):
+def _number(name: str) -> int | float | None:
+    if not NUMBER.fullmatch(name):
         return None
-    number = Decimal(said)
+    number = Decimal(name)
     # Large integers are not representable as doubles.
-    return int(number) if number == number.to_integral_value() else float(said)
+    return int(number) if number == number.to_integral_value() else float(name)
 
 
-def _moment(said: str) -> str | None:
+def _moment(name: str) -> str | None:
     try:
-        return time_name(datetime.fromisoformat(said))
+        return time_name(datetime.fromisoformat(name))
     except ValueError:
         return None

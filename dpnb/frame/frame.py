@@ -168,7 +168,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         PlanError
             The budget has no ``discovery_delta``, or a column has no discrete values.
         """
-        return self._view.question(
+        return self._view.query(
             Discovery(self._view.discovery(discovery_delta)), PlainView(), groups_of(self._view, by)
         )
 
@@ -179,11 +179,11 @@ class Frame(UnsupportedOperations, Generic[Q]):
 
         pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
         """
-        return self._view.question(*aggregation_for("count", None))
+        return self._view.query(*aggregation_for("count", None))
 
     def count_units(self) -> Q:
         """Number of privacy units with at least one row."""
-        return self._view.question(*aggregation_for("units", None))
+        return self._view.query(*aggregation_for("units", None))
 
     def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Q:
         """Several aggregations in one charge.
@@ -202,7 +202,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         PlanError
             A column or weight does not have this form.
         """
-        return self._view.question(*aggregated(self._view, others, columns, weights))
+        return self._view.query(*aggregated(self._view, others, columns, weights))
 
     def regress(self, outcome: Any, *, on: Any) -> Q:
         """Least squares of one column on others, from noisy second moments.
@@ -221,7 +221,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         """
         columns = [outcome, *(on if isinstance(on, list) else [on])]
         nodes = [node_of(self._view, column, "regress") for column in columns]
-        return self._view.question(*regression_of(nodes, self._view))
+        return self._view.query(*regression_of(nodes, self._view))
 
     def fit(
         self,

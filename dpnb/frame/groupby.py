@@ -61,7 +61,7 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
         return self._question(*aggregated(self._view, others, columns, weights))
 
     def _question(self, aggregation: Measured, view: AnyView) -> Q:
-        return self._view.question(aggregation, view, self._by, self._keys)
+        return self._view.query(aggregation, view, self._by, self._keys)
 
     def _said(self) -> str:
         return f"groups of {', '.join(repr(group.name) for group in self._by)}"

@@ -55,7 +55,7 @@ class Series(ColumnExpr, Generic[Q]):
         by: tuple[GroupLevel, ...] = (),
         keys: tuple[tuple[Key, ...], ...] | None = None,
     ) -> Q:
-        return self._view.question(aggregation, view or PlainView(), by, keys)  # type: ignore[no-any-return]
+        return self._view.query(aggregation, view or PlainView(), by, keys)  # type: ignore[no-any-return]
 
     def _number(self) -> Expression:
         return as_number(self._node, self._view.schema)

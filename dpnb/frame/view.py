@@ -37,7 +37,7 @@ class TableView(NotCopyable, Generic[Q]):
         Schemas of all tables of the session, by name.
     unit : str or None
         The column that identifies the privacy unit of a row.
-    ask : callable
+    make_query : callable
         Turns a plan and a view into a query; supplied by the session.
     discovery : callable
         Turns the analyst's ``discovery_delta=`` into the plan's text; supplied by the session.
@@ -54,7 +54,7 @@ class TableView(NotCopyable, Generic[Q]):
     source: TableSource
     schemas: dict[str, Schema]
     unit: str | None
-    ask: Callable[[Plan, AnyView], Q]
+    make_query: Callable[[Plan, AnyView], Q]
     discovery: Callable[[object], str]
     fit: Callable[..., Any] = _no_session
     assigned: Mapping[str, Expression] | None = None
@@ -114,7 +114,7 @@ class TableView(NotCopyable, Generic[Q]):
         """The plan of a measurement of these rows, not yet checked."""
         return Plan(aggregation, self.where, by, keys, self.limits, self.source)
 
-    def question(
+    def query(
         self,
         aggregation: Measured,
         view: AnyView,
@@ -130,7 +130,7 @@ class TableView(NotCopyable, Generic[Q]):
         """
         plan = self.plan(aggregation, by, keys)
         check_plan(plan, self.schema)
-        return self.ask(plan, view)
+        return self.make_query(plan, view)
 
     def joined(self, other: TableView[Q], on: object, how: str, suffixes: tuple[str, str]) -> TableView[Q]:
         """The join with another table of the session on the privacy unit; see `Frame.merge`.

@@ -208,10 +208,10 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             self._refuse(request.kind, name, request.loss)
             number = account.ledger.reserve(
                 kind=LAUNCH,
-                key=digest(["launch", account.root_node, version, name]),
-                branch=account.root_node,
-                version=version,
-                question=name,
+                request_key=digest(["launch", account.root_node, version, name]),
+                node=account.root_node,
+                table_version=version,
+                query_key=name,
                 loss=request.loss,
                 launch={
                     "mechanism": CODES[request.kind],
@@ -219,7 +219,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                     "arguments": request.stored,
                     "resolved": request.about,
                 },
-                cell=registry.current_cell(),
+                cell_id=registry.current_cell(),
             ).id
         return account.tree.sync()[number]  # only after the commit: a launch that was rolled back must not be kept
 
@@ -245,7 +245,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             return Explanation(title, [*before, *facts], self._core.notice)
         if is_known:
             return Explanation(title, [("cost", "nothing: it was launched before, and is reused."), *facts])
-        after = self._account.filter.step(self._account.promise.to_filter_loss(loss))
+        after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
         left = f"{format_percent_down(after.headroom)} of the budget would remain"
         return Explanation(
             title, [("cost", f"{format_cost_up(loss)}, in full at launch; {left}. Nothing was charged yet."), *facts]

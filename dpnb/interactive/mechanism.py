@@ -91,13 +91,13 @@ class SessionMechanism(NotCopyable, ABC):
             if not self._account.tree.sync()[launch.id].is_closed:
                 ledger.reserve(
                     kind=CLOSE,
-                    key=digest(["close", launch.id]),
-                    branch=launch.node,
-                    version=self._core.version,
-                    question=launch.name,
+                    request_key=digest(["close", launch.id]),
+                    node=launch.node,
+                    table_version=self._core.version,
+                    query_key=launch.name,
                     loss=GDP(0),
                     launch={"closes": launch.id, "name": launch.name, "mechanism": CODES[launch.kind]},
-                    cell=registry.current_cell(),
+                    cell_id=registry.current_cell(),
                 )
 
     def to_dict(self) -> dict[str, Any]:

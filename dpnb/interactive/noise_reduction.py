@@ -209,7 +209,7 @@ def noise_reduction_request(
     if start is None and known is not None:
         start = known.details["resolved"].get("initial_mu_squared")
     if start is None:
-        remaining = account.promise.remaining(account.filter, INITIAL_SHARE)
+        remaining = account.guarantee.remaining(account.filter, INITIAL_SHARE)
         if not remaining.mu_squared:
             raise BudgetExceeded("noise_reduction: no budget remains; nothing was charged")
         start = to_text(exact(decimal_sqrt_down(remaining.mu_squared)) ** 2)

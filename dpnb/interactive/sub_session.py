@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from dpnb._core.accountant.accountant import Accountant, parameters_of
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.parameters import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._core.options import checked_amount, checked_budget
@@ -99,8 +100,12 @@ def sub_session_request(
         SUB_SESSION,
         name,
         {way if way == "share" else "budget": amount, "filter": kind},
-        loss_of_sub_session(account.promise, guarantee),
-        {"budget": part.to_json(), "filter": kind, "parameters": parameters_of(guarantee, core.questions.public.units)},
+        loss_of_sub_session(account.guarantee, guarantee),
+        {
+            "budget": part.to_json(),
+            "filter": kind,
+            "parameters": computed_parameters(guarantee, core.pricer.public.units),
+        },
         [
             ("guarantee", f"{guarantee.words}, with its own filter, odometers and log"),
             ("unused budget", f"{NO_REFUND} To be charged step by step instead, query here, or in a partition."),
@@ -151,7 +156,7 @@ def budget_argument(account: Accountant, way: str, amount: Any) -> Budget:
     share = checked_amount(amount, "share")
     if share > 1:
         raise InvalidValueError(f"share: must be at most 1, the whole remaining budget; got {shown(amount)}")
-    remaining = account.promise.remaining(account.filter, exact(share))
+    remaining = account.guarantee.remaining(account.filter, exact(share))
     if not remaining.mu_squared:
         raise BudgetExceeded("delegate: no budget remains; nothing was charged")
     return Budget.from_mu_squared(remaining.mu_squared)
@@ -165,7 +170,7 @@ def filter_of_sub_session(account: Accountant, budget: Budget, filter_: str | No
     RequestError
         No theorem converts the requested filter's guarantee into this filter's kind of loss.
     """
-    own = account.promise.filter_name
+    own = account.guarantee.filter_name
     name = filter_ if filter_ is not None else own if budget.epsilon is not None else "gdp"
     if name not in ACCEPTED_FILTERS[own]:
         raise RequestError(

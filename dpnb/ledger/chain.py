@@ -21,7 +21,7 @@ class ChainHead(NamedTuple):
     hash: str
 
 
-def chain_start(path: str, promise: Mapping[str, str], settings: Mapping[str, str]) -> ChainHead:
+def chain_start(path: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> ChainHead:
     """The start of the chain.
 
     Raises
@@ -29,10 +29,10 @@ def chain_start(path: str, promise: Mapping[str, str], settings: Mapping[str, st
     LedgerError
         If the metadata or the parameters contain anything other than texts.
     """
-    for texts in (promise, settings):
+    for texts in (metadata, parameters):
         if not all(isinstance(text, str) for item in texts.items() for text in item):
             _altered(path, "the metadata is not what was written")
-    return ChainHead(0, row.digest([promise, settings]))
+    return ChainHead(0, row.digest([metadata, parameters]))
 
 
 def verify_chain(file: SqliteFile, since: ChainHead) -> ChainHead:

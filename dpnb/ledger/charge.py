@@ -36,7 +36,7 @@ RESERVED_FOR_LATER = ("actor", "request_id", "request_digest", "charged_mu_squar
 """Always NULL so far: who made the request, its id, and what the filter is charged if that is not the loss.  A charge
 that is not read would be spent twice, so a value in one of these columns is refused."""
 
-ENTRY_COLUMNS = f"id, kind, node, table_version, loss, COALESCE({', '.join(RESERVED_FOR_LATER)}), cell_id, details"
+SUMMARY_COLUMNS = f"id, kind, node, table_version, loss, COALESCE({', '.join(RESERVED_FOR_LATER)}), cell_id, details"
 
 COLUMNS = (*RESERVED_COLUMNS, "hash", "status", "result", "result_hash")
 
@@ -44,7 +44,7 @@ MAY_BE_EMPTY = {*RESERVED_FOR_LATER, "sigma", "tau", "cell_id", "details", "resu
 _reserved = itemgetter(*RESERVED_COLUMNS)
 _texts = itemgetter(*(i for i, name in enumerate(COLUMNS) if name != "id" and name not in MAY_BE_EMPTY))
 _texts_or_empty = itemgetter(*(i for i, name in enumerate(COLUMNS) if name in MAY_BE_EMPTY))
-STATES = ("reserved", "released", "failed")
+STATUSES = ("reserved", "released", "failed")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 TABLE = """
@@ -155,8 +155,8 @@ class ChargeSummary(NamedTuple):
     launch: Mapping[str, Any] | None
 
 
-def entry_of(stored: tuple[Any, ...]) -> ChargeSummary:
-    """The summary of a row, from its `ENTRY_COLUMNS`; equal strings are interned.
+def summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
+    """The summary of a row, from its `SUMMARY_COLUMNS`; equal strings are interned.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def row_values(values: tuple[Any, ...]) -> dict[str, Any] | None:
         return None
     if not {*map(type, _texts_or_empty(values))} <= {str, type(None)}:
         return None
-    return stored if stored["status"] in STATES and TIME.fullmatch(stored["time"]) else None
+    return stored if stored["status"] in STATUSES and TIME.fullmatch(stored["time"]) else None
 
 
 def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: str = "") -> None:
@@ -244,7 +244,7 @@ def charge_of(stored: Mapping[str, Any]) -> Charge:
             query_key=stored["query_key"],
             plan=stored["plan"],
             arguments=stored["arguments"],
-            total_loss=_target_of(stored["total_mu_squared"]),
+            total_loss=_total_loss_of(stored["total_mu_squared"]),
             loss=_loss_of(stored["loss"]),
             sigma=None if stored["sigma"] is None else float.fromhex(stored["sigma"]),
             tau=None if stored["tau"] is None else float.fromhex(stored["tau"]),
@@ -264,7 +264,7 @@ def _loss_of(text: str) -> Loss:
 
 
 @lru_cache(maxsize=1024)
-def _target_of(text: str) -> GDP:
+def _total_loss_of(text: str) -> GDP:
     return GDP.from_mu_squared(from_text(text))
 
 

@@ -16,7 +16,7 @@ from dpnb.errors import LedgerError
 from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, entry_of, result_hash
+from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, charge_of, result_hash, summary_of
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.mechanisms.measurement import Measurement
 
@@ -40,9 +40,9 @@ class Ledger(NotCopyable):
     ----------
     path : str or path
         The file, created if it does not exist.  ``":memory:"`` keeps the ledger in memory only.
-    promise : mapping of str to str
+    metadata : mapping of str to str
         The metadata: table, privacy unit, budget and filter; a file created with other metadata is refused.
-    settings : mapping of str to str, optional
+    parameters : mapping of str to str, optional
         The parameters of a new file; an existing file keeps its own.
 
     Raises
@@ -57,14 +57,14 @@ class Ledger(NotCopyable):
     """The last verified row of the chain; None while the file is being created."""
 
     def __init__(
-        self, path: str | os.PathLike[str], promise: Mapping[str, str], settings: Mapping[str, str] | None = None
+        self, path: str | os.PathLike[str], metadata: Mapping[str, str], parameters: Mapping[str, str] | None = None
     ) -> None:
         self._use(SqliteFile(path, TABLES, FORMAT))
         try:
             if self._file.is_new():
-                self._create(promise, settings or {})
+                self._create(metadata, parameters or {})
             self._followed = chain.chain_start(self.path, self.metadata, self.parameters)
-            self._check_promise(promise)
+            self._refuse_other_metadata(metadata)
             self._verify()
         except BaseException:
             self.close()
@@ -105,32 +105,32 @@ class Ledger(NotCopyable):
 
     def _use(self, file: SqliteFile) -> None:
         self._file, self.path, self.lock = file, file.path, file.lock
-        self._entries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
+        self._summaries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
         self._reserved: ChainHead | None = None  # the end of the chain once the transaction is committed
 
     # --- opening -----------------------------------------------------------------------------------------------
 
-    def _create(self, promise: Mapping[str, str], settings: Mapping[str, str]) -> None:
+    def _create(self, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:
         with self.transaction():
             if not self._file.create():
                 return
-            for item in sorted(promise.items()):
+            for item in sorted(metadata.items()):
                 self._file.run("INSERT INTO metadata VALUES (?, ?)", *item)
-            for item in sorted(settings.items()):
+            for item in sorted(parameters.items()):
                 self._file.run("INSERT INTO parameters VALUES (?, ?)", *item)
             self._file.run(
                 "INSERT INTO head VALUES (0, ?)", chain.chain_start(self.path, self.metadata, self.parameters).hash
             )
 
-    def _check_promise(self, promise: Mapping[str, str]) -> None:
+    def _refuse_other_metadata(self, metadata: Mapping[str, str]) -> None:
         stored = self.metadata
-        for name in sorted({*stored, *promise}):
-            if stored.get(name) != promise.get(name):
+        for name in sorted({*stored, *metadata}):
+            if stored.get(name) != metadata.get(name):
                 raise LedgerError(
-                    f"ledger {self.path!r}: was made for another {name}; it has {stored.get(name)}, the session has "
-                    f"{promise.get(name)}; the guarantee of a ledger cannot change: use the {name} of the ledger, or "
+                    f"ledger {self.path!r}: was created for another {name}; it has {stored.get(name)}, the session has "
+                    f"{metadata.get(name)}; the guarantee of a ledger cannot change: use the {name} of the ledger, or "
                     "give this session another ledger= (its budget is then spent in addition)"
                 )
 
@@ -164,10 +164,10 @@ class Ledger(NotCopyable):
         ledger.
         """
         with self.lock.checked():
-            clause, arguments = self._written(len(self._entries))
-            rows = self._file.run(f"SELECT {row.ENTRY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
-            self._entries += [entry_of(values) for values in rows]
-            return self._entries[after:]
+            clause, arguments = self._written(len(self._summaries))
+            rows = self._file.run(f"SELECT {row.SUMMARY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
+            self._summaries += [summary_of(values) for values in rows]
+            return self._summaries[after:]
 
     def charges(self, after: int = 0) -> list[Charge]:
         """The committed rows with an id larger than `after`, in order."""
@@ -186,25 +186,25 @@ class Ledger(NotCopyable):
         rows = self._select("WHERE request_key = ?", key)
         return rows[0] if rows else None
 
-    def observations(self, version: str, branch: str, question: str) -> list[Charge]:
+    def observations(self, table_version: str, node: str, query_key: str) -> list[Charge]:
         """Rows with a released measurement of a query, in order."""
         return self._select(
             "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL "
             "ORDER BY id",
-            *(version, branch, question),
+            *(table_version, node, query_key),
         )
 
-    def unanswered(self, version: str, branch: str, question: str) -> list[Charge]:
+    def unanswered(self, table_version: str, node: str, query_key: str) -> list[Charge]:
         """Rows that were charged for a measurement of a query but have none, in order."""
         return self._select(
             "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NULL "
             "ORDER BY id",
-            *(version, branch, question),
+            *(table_version, node, query_key),
         )
 
-    def of_node(self, branch: str, after: int = 0) -> list[Charge]:
+    def of_node(self, node: str, after: int = 0) -> list[Charge]:
         """Rows of one node with an id larger than `after`, in order."""
-        return self._select("WHERE node = ? AND id > ? ORDER BY id", branch, after)
+        return self._select("WHERE node = ? AND id > ? ORDER BY id", node, after)
 
     def by_id(self, ids: tuple[int, ...]) -> list[Charge]:
         """The rows with these ids, in order."""
@@ -237,25 +237,25 @@ class Ledger(NotCopyable):
         self,
         *,
         kind: str = row.RELEASE,
-        key: str,
-        version: str,
-        question: str,
+        request_key: str,
+        table_version: str,
+        query_key: str,
         loss: Loss,
-        branch: str = "",
+        node: str = "",
         plan: str = "",
-        request: str = "",
-        target: GDP = GDP(0),  # noqa: B008  (frozen)
+        arguments: str = "",
+        total_loss: GDP = GDP(0),  # noqa: B008  (frozen)
         sigma: float | None = None,
         tau: float | None = None,
-        looks: tuple[int, ...] = (),
-        cell: str | None = None,
+        observations: tuple[int, ...] = (),
+        cell_id: str | None = None,
         launch: Mapping[str, Any] | None = None,
-        said: Mapping[str, Any] | None = None,
+        result: Mapping[str, Any] | None = None,
     ) -> Charge:
         """Write a charge; call inside `transaction`, after the filter has admitted the loss.
 
-        With ``sigma=None`` nothing will be measured, and the row is released at once, with the result `said`; otherwise
-        its own id is added to `looks`.
+        With ``sigma=None`` nothing will be measured, and the row is released at once, with `result`; otherwise its own
+        id is added to `observations`.
         """
         ((last, previous),) = self._file.run("SELECT id, hash FROM head")
         number = last + 1
@@ -264,24 +264,24 @@ class Ledger(NotCopyable):
             "id": number,
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "kind": kind,
-            "request_key": key,
-            "node": branch,
+            "request_key": request_key,
+            "node": node,
             **dict.fromkeys(row.RESERVED_FOR_LATER),
-            "table_version": version,
-            "query_key": question,
+            "table_version": table_version,
+            "query_key": query_key,
             "plan": plan,
-            "arguments": request,
-            "total_mu_squared": to_text(target.mu_squared),
+            "arguments": arguments,
+            "total_mu_squared": to_text(total_loss.mu_squared),
             "loss": json.dumps(loss.to_json()),
             "sigma": None if sigma is None else sigma.hex(),
             "tau": None if tau is None else tau.hex(),
-            "observations": json.dumps(looks if sigma is None else [*looks, number]),
-            "cell_id": cell,
+            "observations": json.dumps(observations if sigma is None else [*observations, number]),
+            "cell_id": cell_id,
             "details": None if launch is None else json.dumps(launch),
         }
         stored["hash"] = chained_hash(previous, stored)
         stored["status"] = "released" if sigma is None else "reserved"
-        stored["result"] = None if said is None else json.dumps(said)
+        stored["result"] = None if result is None else json.dumps(result)
         stored["result_hash"] = result_hash(stored["hash"], stored["status"], stored["result"])
         self._file.run(_INSERT, *(stored[name] for name in row.COLUMNS))
         self._file.run("UPDATE head SET id = ?, hash = ?", number, stored["hash"])

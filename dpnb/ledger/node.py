@@ -33,7 +33,7 @@ def is_node(text: str) -> bool:
     return _NODE.fullmatch(text) is not None
 
 
-def parent_launch(branch: str) -> tuple[int, str] | None:
+def parent_launch(node: str) -> tuple[int, str] | None:
     """The row that launched a node, and the part's key as it is written there; None for the root."""
-    number, _, part = branch.partition(" ")
+    number, _, part = node.partition(" ")
     return (int(number), part) if number else None

@@ -29,7 +29,7 @@ def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.
         if session.id == session_id:
             requests = session._core.releases.log
             total = requests.count
-            lines = requests.named(requests.ids[start : start + max_rows])
+            lines = requests.by_id(requests.ids[start : start + max_rows])
             return total, [snapshot.log_entry(line) for line in lines]
     return 0, []
 

@@ -223,8 +223,8 @@ class History(Displayed):
     def to_pandas(self) -> pd.DataFrame:
         """One row for each number after each observation, with the cost of the observation and the total loss.
 
-        Columns ``time``, ``cost_mu``, ``cost_fraction``, ``known_mu`` (mu of the total loss), ``looked_at`` (whether
-        the observation included the group) and those of an answer.
+        Columns ``time``, ``cost_mu``, ``cost_fraction``, ``total_mu`` (mu of the total loss), ``is_observed``
+        (whether the observation included the group) and those of an answer.
         """
         import pandas as pd  # imported when first used
 
@@ -234,10 +234,10 @@ class History(Displayed):
                 "time": answer.time,
                 "cost_mu": answer.cost.mu,
                 "cost_fraction": answer.cost_fraction,
-                "known_mu": answer.total_loss.mu,
-                "looked_at": np.repeat(inside, answer.arrays.value.shape[1]),
+                "total_mu": answer.total_loss.mu,
+                "is_observed": np.repeat(inside, answer.arrays.value.shape[1]),
             }
             table = answer.to_pandas()
             tables.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
-        whole = pd.concat(tables, keys=range(1, len(tables) + 1), names=["look"])
+        whole = pd.concat(tables, keys=range(1, len(tables) + 1), names=["observation"])
         return whole.droplevel(1) if self.answers[0].is_scalar else whole

@@ -1,10 +1,11 @@
-"""The object that an analyst holds.
+"""Sessions: a private table with a privacy budget.
 
-``base``         the verbs of a session, a sub-session and a part
-``session``      the arguments that a curator declares, and the session made from them
-``declaration``  a session declared in a TOML file; ``toml_lines`` finds the line of a key
+``base``         the methods that a session, a sub-session and a part share
+``session``      the session of a curator's table
+``declaration``  a session declared in a TOML file
+``toml_lines``   the line numbers of the keys in a TOML file
 ``rehearsal``    mock data drawn from the schema
-``snapshot``     a session as one JSON-safe value, from which text, HTML, gauges and panel are rendered
+``snapshot``     the state of a session, from which text, HTML, gauges and panel are rendered
 """
 
 from dpnb._core.query import Query

@@ -50,7 +50,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     def __init__(self, core: SessionCore) -> None:
         super().__init__(core, MechanismRegistry(core, SubSession, PartSession))
 
-    # --- what it is ---------------------------------------------------------------------------------------------
+    # --- properties ---------------------------------------------------------------------------------------------
 
     @property
     def id(self) -> str:
@@ -80,12 +80,12 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     @property
     def public_size(self) -> int | None:
         """The public number of privacy units; None if it was not declared."""
-        return self._core.questions.public.units
+        return self._core.pricer.public.units
 
     @property
     def public_rows(self) -> Mapping[str, int]:
         """The public numbers of rows by table name; the name of a single table is empty."""
-        return self._core.questions.public.rows
+        return self._core.pricer.public.rows
 
     # --- queries ------------------------------------------------------------------------------------------------
 
@@ -144,12 +144,14 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         """
         if not self._core.account.individual:
             raise RequestError(
-                "active: requires accounting='individual'; under accounting='worst-case' every unit takes part in "
-                "every query; use .frame.count_units() to count them"
+                "count_active_units: requires accounting='individual'; under accounting='worst-case' every unit takes "
+                "part in every query; use .frame.count_units() to count them"
             )
         given: object = label
         if not isinstance(given, str) or not given or not encodable(given):
-            raise RequestError(f"active: the label must be a non-empty str that names the moment; got {label!r}")
+            raise RequestError(
+                f"count_active_units: the label must be a non-empty str that names the moment; got {label!r}"
+            )
         return self._core.query(Plan(CountActiveUnits(given), source=self._core.rows(table)), PlainView())
 
     def _discovery(self, delta: object) -> str:
@@ -204,7 +206,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     @property
     def guarantee(self) -> str:
         """The privacy guarantee in words."""
-        return self._core.promise
+        return self._core.guarantee
 
     def log(self) -> pd.DataFrame:
         """All requests in this ledger, oldest first; free.
@@ -212,9 +214,10 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         Returns
         -------
         DataFrame
-            One row for each row of the ledger: the query in words; the mu, delta and share of the budget that were
-            charged (under individual accounting, the charge of a unit that the query affects in full); the error of the
-            answer in words; status; time; and the id of the notebook cell that made the request.
+            One row for each row of the ledger, with the columns ``query`` (in words); ``mu``, ``delta`` and
+            ``cost_fraction``, the charge and its fraction of the budget (under individual accounting, of a unit that
+            the query affects in full); ``error``, that of the answer in words; ``status``; ``time``; and ``cell_id``,
+            the id of the notebook cell that made the request.
         """
         return self._core.releases.log.to_pandas()
 
@@ -225,7 +228,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     @safe_repr
     def __repr__(self) -> str:
-        if not self._is_made:
+        if not self._is_initialized:
             return f"<{type(self).__name__}, not opened>"
         notice = f"{self.notice}\n" if self.notice else ""
         left = self._core.account.last_headroom
@@ -234,16 +237,16 @@ class BaseSession(Launches["SubSession", "PartSession"]):
 
     def __str__(self) -> str:
         """The state as the ledger has it now: gauges, filters, odometers, mechanisms."""
-        return sessions.render_text(snapshot.snapshot(self)) if self._is_made else repr(self)
+        return sessions.render_text(snapshot.snapshot(self)) if self._is_initialized else repr(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self) if cycle else text_or_error(self))
 
     def _repr_html_(self) -> str | None:
-        return sessions.render_html(snapshot.snapshot(self)) if self._is_made else None
+        return sessions.render_html(snapshot.snapshot(self)) if self._is_initialized else None
 
     @property
-    def _is_made(self) -> bool:
+    def _is_initialized(self) -> bool:
         """Whether `__init__` finished: a debugger may also show a session whose arguments were refused."""
         return "_core" in vars(self)
 
@@ -280,7 +283,7 @@ class ChildSession(BaseSession):
 
     @property
     def state(self) -> MechanismState:
-        """``open``, ``closed``, or ``elsewhere`` for a part of another version of the table."""
+        """``open``, ``closed``, or ``unavailable`` for a part of another version of the table."""
         return self._mechanism.state
 
     def close(self) -> None:
@@ -298,12 +301,12 @@ class SubSession(ChildSession):
 
     Parameters
     ----------
-    kept : SubSessionMechanism
-        The mechanism as the parent session holds it.
+    mechanism : SubSessionMechanism
+        The interactive mechanism of the parent session.
     """
 
-    def __init__(self, kept: SubSessionMechanism) -> None:
-        super().__init__(kept, kept.inner)
+    def __init__(self, mechanism: SubSessionMechanism) -> None:
+        super().__init__(mechanism, mechanism.inner)
         self._core.on_change(lambda: registry.note_use(self))
         registry.note_use(self)
 

@@ -189,15 +189,15 @@ class Session(BaseSession):
             seed = checked_seed(not_private_test_seed)
             source, notice = NotPrivateSeededSource(seed), NOT_PRIVATE
         path = ledger_path(ledger, name)
-        about = LedgerMetadata(name, tables, notice, exhausted).to_dict()
+        metadata = LedgerMetadata(name, tables, notice, exhausted).to_dict()
         individual = exhausted is not None
         with work(Stage.READING):
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)
             with at(Stage.LEDGER):
-                account = Accountant.open(path, budget, about, filter, size, individual=individual)
-                tables.noted(account.ledger, version)
+                account = Accountant.open(path, budget, metadata, filter, size, individual=individual)
+                tables.check_files(account.ledger, version)
         core = SessionCore(
             id=_identity(path, id(self)),
             name=name,
@@ -228,24 +228,24 @@ class Session(BaseSession):
         unknown = arguments.keys() - SessionOptions.__annotations__.keys()
         if unknown:
             raise TypeError(f"{cls.__name__}.rehearse() got an unexpected keyword argument {min(unknown)!r}")
-        given: dict[str, Any] = {**arguments, "ledger": MEMORY}
-        schema = given.get("schema")
+        options: dict[str, Any] = {**arguments, "ledger": MEMORY}
+        schema = options.get("schema")
         several = isinstance(schema, Mapping) and any(isinstance(part, Mapping) for part in schema.values())
         del table
         declared = PrivateTables.declared(
             schema,
             several=several,
-            privacy_unit=given.get("privacy_unit"),
-            rows=given.get("max_rows_per_unit"),
-            groups=given.get("max_groups_per_unit"),
-            rows_per_group=given.get("max_rows_per_group"),
-            norm=given.get("max_norm_per_unit"),
+            privacy_unit=options.get("privacy_unit"),
+            rows=options.get("max_rows_per_unit"),
+            groups=options.get("max_groups_per_unit"),
+            rows_per_group=options.get("max_rows_per_group"),
+            norm=options.get("max_norm_per_unit"),
         )
-        size = checked_size(given.get("public_size"))
-        rows = checked_rows(given.get("public_rows"), declared.units, size)
+        size = checked_size(options.get("public_size"))
+        rows = checked_rows(options.get("public_rows"), declared.units, size)
         mock = rehearsal.mock_tables(declared.schemas, declared.units, size, rows)
         unread = UnreadTables(mock if several else mock[""], MOCK_DATA)
-        return cls(unread, **given)
+        return cls(unread, **options)
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], table: Any = None, *, rehearse: bool = False) -> Session:

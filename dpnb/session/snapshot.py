@@ -1,7 +1,7 @@
 """A snapshot of a session, from which text, static HTML, live gauges and panel are rendered.
 
-It is made from schema, plan, budget and ledger.  Nothing in it is computed from rows except what was released: that
-there is an answer, and how wide its intervals are.
+It is computed from schema, plan, budget and ledger.  Nothing in it is computed from rows except released values: the
+existence of an answer and the width of its intervals.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.comparison import OF_EPSILONS, FilterComparison, FilterState
+from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison, FilterState
 from dpnb._core.core import SessionCore
 from dpnb._core.explain import next_steps
 from dpnb._core.history.log import CellCost, LogEntry, RequestLog
@@ -52,8 +52,8 @@ ODOMETERS = {
 }
 
 
-class Observed(Protocol):
-    """What a snapshot needs of a session, a sub-session or a part."""
+class HasCore(Protocol):
+    """The part of a session, a sub-session or a part of a table that a snapshot uses."""
 
     @property
     def _core(self) -> SessionCore: ...
@@ -62,28 +62,28 @@ class Observed(Protocol):
     def _mechanisms(self) -> Any: ...
 
 
-def snapshot(session: Observed) -> protocol.Session:
+def snapshot(session: HasCore) -> protocol.Session:
     """The state of a session, a sub-session or a part.
 
     Raises
     ------
     DpnbError
-        The ledger cannot be read; see `unreadable_snapshot`.
+        If the ledger cannot be read; see `unreadable_snapshot`.
     """
     core = session._core
     account, log = core.account, core.releases.log
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
-    left = participation.remaining_description(account) or f"{format_percent_down(filter_.headroom)} left"
-    who, spent = participation.participation_description(account), describe_spent(filter_, account.budget)
+    remaining = participation.remaining_description(account) or f"{format_percent_down(filter_.headroom)} left"
+    participants, spent = participation.participation_description(account), describe_spent(filter_, account.budget)
     paused = account.paused
-    label, theorem = FILTERS[account.promise.filter_name]
+    label, theorem = FILTERS[account.guarantee.filter_name]
     headroom = protocol.Gauge(
         id="headroom",
         label=participation.WORST_CASE if account.individual else "Headroom",
         kind="remaining",
         value=filter_.headroom,
-        text=left,
-        description=who
+        text=remaining,
+        description=participants
         or (
             f"The {label} filter has {format_percent_down(filter_.headroom)} of the budget left and refuses any query "
             f"that exceeds it. {theorem}."
@@ -95,14 +95,14 @@ def snapshot(session: Observed) -> protocol.Session:
         privacy_unit=core.tables.words,
         notice=core.notice,
         notice_explanation=_notice_explanation(core.notice),
-        guarantee=core.promise,
-        headlines=_headlines(left, spent, comparison, odometer),
-        filter=account.promise.filter_name,
+        guarantee=core.guarantee,
+        headlines=_headlines(remaining, spent, comparison, odometer),
+        filter=account.guarantee.filter_name,
         gauges=[headroom, _odometer_gauge(odometer, account, core.statement_prefix)],
-        filters=[_filter(standing, comparison) for standing in comparison.standings.values()],
+        filters=[_filter(state, comparison) for state in comparison.states.values()],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
         odometers_paused=paused,
-        participation=who,
+        participation=participants,
         mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
         spent=spent,
         ledger=_ledger_name(core.account.ledger.path),
@@ -110,8 +110,10 @@ def snapshot(session: Observed) -> protocol.Session:
         timeline=_timeline(account, log, comparison),
         n_requests=log.count,
         log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
-        cell_costs=[_cell(cell, cost, log, core.name) for cell, cost in log.cells().items() if cost.loss != GDP(0)],
-        refusals=[_refusal(**asdict(refusal)) for refusal in list(log.refusals)],
+        cell_costs=[
+            _cell(cell_id, cost, log, core.name) for cell_id, cost in log.cells().items() if cost.loss != GDP(0)
+        ],
+        refusals=[protocol.Refusal(**asdict(refusal)) for refusal in list(log.refusals)],
     )
 
 
@@ -119,40 +121,36 @@ def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> pro
     return protocol.Mechanism(state=state, parts=[protocol.Part(**part) for part in parts], **fields)
 
 
-def _refusal(*, question: str, cell: str | None, **fields: Any) -> protocol.Refusal:
-    return protocol.Refusal(query=question, cell_id=cell, **fields)
-
-
-def _filter(standing: FilterState, comparison: FilterComparison) -> protocol.Filter:
+def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter:
     """One filter: its remaining budget, and how many queries like the last one it would still admit."""
-    label, source = FILTERS[standing.promise.filter_name]
-    enforced = standing.promise.filter_name == comparison.enforced
-    if standing.refused_at is not None:
-        words = f"would have refused query {standing.refused_at}"
+    label, source = FILTERS[state.guarantee.filter_name]
+    enforced = state.guarantee.filter_name == comparison.enforced
+    if state.refused_at is not None:
+        words = f"would have refused query {state.refused_at}"
         value, text, description = 0.0, words, f"{source}. It {words}."
     else:
-        value, text = standing.filter.headroom, _remaining(standing, comparison)
-        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {standing.promise.words}."
+        value, text = state.filter.headroom, _remaining(state, comparison)
+        description = f"{source}. It {'enforces' if enforced else 'could enforce'} {state.guarantee.words}."
     return protocol.Filter(
-        id=standing.promise.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
+        id=state.guarantee.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
 
 
-def _remaining(standing: FilterState, comparison: FilterComparison) -> str:
+def _remaining(state: FilterState, comparison: FilterComparison) -> str:
     """The remaining budget of a filter, in words."""
-    each = standing.filter if isinstance(standing.filter, WorstCaseFilter) else None
+    each = state.filter if isinstance(state.filter, WorstCaseFilter) else None
     if each is not None and each.is_exhausted:
         return "exhausted in the worst case; queries can continue"
-    text = f"{format_percent_down(standing.filter.headroom)} left{' in the worst case' if each else ''}"
-    if comparison.last is None:
+    text = f"{format_percent_down(state.filter.headroom)} left{' in the worst case' if each else ''}"
+    if comparison.last_loss is None:
         return text
     more = "more like the last for every unit" if each else "more like the last"
-    return f"{text}; {standing.times(comparison.last):,} {more}"
+    return f"{text}; {state.max_repetitions(comparison.last_loss):,} {more}"
 
 
 def _odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> protocol.Gauge:
     """The odometer that can be read now, on a gauge that is full when the whole budget is spent."""
-    full = odometer.bound_at(account.promise.mu0_squared) if isinstance(odometer, MixtureOdometer) else math.inf
+    full = odometer.bound_at(account.guarantee.mu0_squared) if isinstance(odometer, MixtureOdometer) else math.inf
     used = 1 - account.filter.headroom
     return protocol.Gauge(
         id="mixture" if isinstance(odometer, MixtureOdometer) else "accumulator",
@@ -182,7 +180,7 @@ def _bound(odometer: Odometer) -> str:
     return f"loss so far at most {bound}" if odometer.kind == "time-uniform" else f"{odometer.measure} {bound}"
 
 
-def unreadable_snapshot(session: Observed, error: DpnbError) -> protocol.Session:
+def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
     """The snapshot of a session whose ledger cannot be read: it says so, and has no figures."""
     core = session._core
     return protocol.Session(
@@ -191,9 +189,9 @@ def unreadable_snapshot(session: Observed, error: DpnbError) -> protocol.Session
         privacy_unit=core.tables.words,
         notice=f"UNKNOWN: {error}",
         notice_explanation=explanation_for(error).id,
-        guarantee=core.promise,
+        guarantee=core.guarantee,
         headlines=[protocol.Headline(id="remaining", text="unknown")],
-        filter=core.account.promise.filter_name,
+        filter=core.account.guarantee.filter_name,
         gauges=[],
         filters=[],
         odometers=[],
@@ -220,10 +218,10 @@ def _ledger_name(path: str) -> str:
     return "memory" if path == MEMORY else Path(path).name
 
 
-def describe_spent(filter_: AnyFilter, promised: Budget) -> str:
+def describe_spent(filter_: AnyFilter, total: Budget) -> str:
     """The loss spent and the budget, in the filter's own measure, rounded conservatively but never past the budget."""
     words = _spent(filter_)
-    if not promised.discovery_delta:
+    if not total.discovery_delta:
         return words
     return f"{words}, and " + of_budget("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
 
@@ -255,25 +253,25 @@ def log_entry(one: LogEntry) -> protocol.LogEntry:
     """One request of the log."""
     return protocol.LogEntry(
         id=one.id,
-        query=one.question,
+        query=one.query,
         cost=one.cost,
         mu=one.mu,
-        budget_fraction=one.share_words,
+        cost_fraction=format_percent_up(one.cost_fraction),
         error=one.error,
         time=one.time,
         status=one.status,
-        cell_id=one.cell,
+        cell_id=one.cell_id,
     )
 
 
-def _cell(cell: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellCost:
-    """What one cell of a notebook was charged."""
-    queries = list(dict.fromkeys(one.question for one in log.named(cost.ids[-QUERIES_NAMED:])))
-    words = "; ".join(queries) + ("; and others" if len(cost.ids) > QUERIES_NAMED else "")
-    share = f"{format_percent_up(cost.share)} of the budget of {name}"
-    text = share if cost.loss is None else format_cost_up(cost.loss)
-    description = f"The queries of this cell cost {text}, {share}: {words}."
-    return protocol.CellCost(cell_id=cell, text=text, description=description)
+def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellCost:
+    """What the queries of one notebook cell were charged."""
+    queries = "; ".join(dict.fromkeys(one.query for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
+    others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
+    fraction = f"{format_percent_up(cost.cost_fraction)} of the budget of {name}"
+    text = fraction if cost.loss is None else format_cost_up(cost.loss)
+    description = f"The queries of this cell cost {text}, {fraction}: {queries}{others}."
+    return protocol.CellCost(cell_id=cell_id, text=text, description=description)
 
 
 def _notice_explanation(notice: str | None) -> str | None:
@@ -281,11 +279,11 @@ def _notice_explanation(notice: str | None) -> str | None:
     return None if notice is None else "rehearsal" if notice == MOCK_DATA else "not-private"
 
 
-def _headlines(left: str, spent: str, comparison: FilterComparison, odometer: Odometer) -> list[protocol.Headline]:
+def _headlines(remaining: str, spent: str, comparison: FilterComparison, odometer: Odometer) -> list[protocol.Headline]:
     """The texts that the status bar can show; the user chooses one."""
-    words = {"remaining": left, "spent": spent, "odometer": _bound(odometer)}
-    if comparison.last is not None:
-        times = comparison.standings[comparison.enforced].times(comparison.last)
+    words = {"remaining": remaining, "spent": spent, "odometer": _bound(odometer)}
+    if comparison.last_loss is not None:
+        times = comparison.states[comparison.enforced].max_repetitions(comparison.last_loss)
         words["max_repetitions"] = f"{times:,} more like the last"
     return [protocol.Headline(id=name, text=text) for name, text in words.items()]
 
@@ -298,9 +296,9 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     names = [
         name
         for name, odometer in comparison.odometers.items()
-        if odometer.kind == "time-uniform" and (name not in OF_EPSILONS or name == own)
+        if odometer.kind == "time-uniform" and (name not in EPSILON_ODOMETERS or name == own)
     ]
-    entries = {one.id: one for one in log.named(point.id for point in points if point.id)}
+    entries = {one.id: one for one in log.by_id(point.id for point in points if point.id)}
     budget = account.budget
     limit_text = ""
     if budget.epsilon is not None:
@@ -309,7 +307,7 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
         )
     limit = None if budget.epsilon is None or budget.delta is None else decimal_up(budget.epsilon)
     return Timeline(
-        budget=BudgetAxis(label="Share of the budget spent", text=f"guarantee: {account.promise.words}"),
+        budget=BudgetAxis(label="Share of the budget spent", text=f"guarantee: {account.guarantee.words}"),
         odometers=OdometerAxis(label="Odometers, time-uniform: loss so far at most", limit=limit, text=limit_text),
         curves=[Curve(id=name, label=ODOMETERS[name]) for name in names],
         points=[
@@ -317,14 +315,14 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
                 id=point.id,
                 spent=point.spent,
                 bounds=[point.bounds.get(name) for name in names],
-                text=_moment(entries.get(point.id)),
+                text=_point_description(entries.get(point.id)),
             )
             for point in points
         ],
     )
 
 
-def _moment(one: LogEntry | None) -> str:
+def _point_description(one: LogEntry | None) -> str:
     if one is None:
         return "before the first query"
-    return f"{one.id}. {one.question}: {one.cost}{'' if one.status == 'released' else f', {one.status}'}"
+    return f"{one.id}. {one.query}: {one.cost}{'' if one.status == 'released' else f', {one.status}'}"

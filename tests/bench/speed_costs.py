@@ -77,10 +77,10 @@ def _charged(asker: Any, number: int) -> Any:
     """What a session does between the question and the rows: find, admit, write, count."""
     account, loss = asker._core.account, _loss(number)
     with account.ledger.transaction():
-        account.ledger.find(f"key {number}")
+        account.ledger.by_request_key(f"key {number}")
         admit(account, "a question", loss, GDP(0))
-        row = {"key": f"charge {number}", "version": "other", "question": f"question {number}", "plan": "x" * 300}
-        charge = account.ledger.reserve(**row, loss=loss, target=loss, sigma=10.0, tau=1.0)
+        row = {"request_key": f"charge {number}", "table_version": "other", "query_key": f"query {number}"}
+        charge = account.ledger.reserve(**row, plan="x" * 300, loss=loss, total_loss=loss, sigma=10.0, tau=1.0)
     account.sync()
     return charge
 

@@ -114,13 +114,13 @@ def paid_by_hand(rows: list[Row], mode: str, before: Fraction = Fraction(0)) -> 
         asked = question.cost(rows)
         left = max(MU0**2 - spent, Fraction(0))
         if not asked:
-            paid, took = Fraction(0), "untouched"
+            paid, took = Fraction(0), "not affected"
         elif asked <= left and not out:
             paid, took = asked, "in full"
         elif mode == "clip" and left:
             paid, took = left, "in part"
         else:
-            paid, took, out = Fraction(0), "left out", mode == "drop"
+            paid, took, out = Fraction(0), "excluded", mode == "drop"
         spent += paid
         lines.append((asked, paid, took))
     return lines

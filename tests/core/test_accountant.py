@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory import memory_table
-from dpnb._core.accountant import accountant as account_module
+from dpnb._core.accountant import parameters
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
 from dpnb.accounting.filters import GDPFilter
@@ -50,7 +50,7 @@ def test_a_later_kernel_finds_the_same_filter_and_odometer(path: Path) -> None:
 
 def test_the_figures_of_a_ledger_are_those_it_was_made_with(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = open_session(path).odometer
-    monkeypatch.setattr(account_module, "ODOMETER_DELTA", Fraction(1, 10))
+    monkeypatch.setattr(parameters, "ODOMETER_DELTA", Fraction(1, 10))
     assert open_session(path).odometer == made
     assert open_session(path.with_name("new.dpnb")).odometer != made
 
@@ -80,16 +80,16 @@ def charge(account: Accountant, key: str, loss: GDP) -> None:
     with account.ledger.transaction():
         admit(account, "question", loss, GDP(0))
         account.ledger.reserve(
-            key=key,
-            version="1",
-            question="",
+            request_key=key,
+            table_version="1",
+            query_key="",
             plan="",
-            request="",
-            target=loss,
+            arguments="",
+            total_loss=loss,
             loss=loss,
             sigma=1.0,
             tau=None,
-            looks=(),
+            observations=(),
         )
 
 

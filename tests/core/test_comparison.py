@@ -19,7 +19,7 @@ MUS = st.sampled_from(["0", "0.01", "0.05", "0.1", "1/3", "0.7", "3"])
 
 def fresh(name: str, *, individual: bool = False) -> FilterComparison:
     own = make_guarantee(name, Budget(epsilon=8, delta=1e-6), individual=individual)
-    return FilterComparison.before_anything(own, MixtureOdometer(Fraction(1, 10), Fraction(1, 10**6)), 1000)
+    return FilterComparison.initial(own, MixtureOdometer(Fraction(1, 10), Fraction(1, 10**6)), 1000)
 
 
 def one_by_one(comparison: FilterComparison, losses: list[GDP], first: int = 1) -> FilterComparison:
@@ -40,21 +40,21 @@ def test_a_run_is_counted_as_its_rows_one_after_the_other(
     start = one_by_one(fresh(name, individual=individual), [GDP(mu) for mu in before])
     losses = [GDP(mu) for mu in mus]
     rows = list(enumerate(losses, start=len(before) + 1))
-    assert start.after_run(ChargeBatch(rows)) == one_by_one(start, losses, len(before) + 1)
+    assert start.after_batch(ChargeBatch(rows)) == one_by_one(start, losses, len(before) + 1)
 
 
 def test_filter_that_refuses_within_a_run_stays_at_the_row_that_it_refused() -> None:
     start = fresh("gdp")
     losses = [GDP("0.1")] * 20_000
-    told = start.after_run(ChargeBatch(list(enumerate(losses, start=1)))).standings
+    told = start.after_batch(ChargeBatch(list(enumerate(losses, start=1)))).states
     assert {name for name, standing in told.items() if standing.refused_at} == set(FILTERS)
     for standing in told.values():
-        fits = standing.promise.initial_filter.max_repetitions(standing.promise.to_filter_loss(losses[0]))
+        fits = standing.guarantee.initial_filter.max_repetitions(standing.guarantee.to_filter_loss(losses[0]))
         assert standing.refused_at == fits + 1
 
 
 def test_odometer_that_could_not_count_an_earlier_row_stays_away() -> None:
     start = one_by_one(fresh("gdp"), [ZCDP("0.01")])  # type: ignore[list-item]  # of a sub-session
-    after = start.after_run(ChargeBatch([(2, GDP("0.1"))]))
+    after = start.after_batch(ChargeBatch([(2, GDP("0.1"))]))
     assert "gdp-accumulator" not in after.odometers
     assert after == start.after(2, GDP("0.1"))

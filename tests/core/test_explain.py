@@ -37,7 +37,7 @@ def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path,
     assert session.odometer.statement() in text
     assert "fixed beforehand" in text
     assert snapshot.snapshot(session).spent in text
-    times = session._core.account.comparison.standings[filter_].times(session._core.account.comparison.last)
+    times = session._core.account.comparison.states[filter_].max_repetitions(session._core.account.comparison.last_loss)
     assert f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one (mu 0.04)" in text
 
 

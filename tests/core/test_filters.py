@@ -213,7 +213,7 @@ def test_nothing_is_left_to_take_a_share_of(make: Make) -> None:
 
 def test_ledger_of_one_filter_serves_no_other(make: Make) -> None:
     make(filter="zcdp")
-    with pytest.raises(LedgerError, match="was made for another filter; it has zcdp, the session has gdp"):
+    with pytest.raises(LedgerError, match="was created for another filter; it has zcdp, the session has gdp"):
         make()
 
 
@@ -315,7 +315,7 @@ def test_odometers_are_tuned_to_the_promise_by_rules_that_never_change(make: Mak
     # The ledger keeps mu0 squared, not these figures: another rule would be one chosen after the first answers.
     session = make()
     odometers = session._core.account.comparison.odometers
-    mu0_squared = session._core.account.promise.mu0_squared
+    mu0_squared = session._core.account.guarantee.mu0_squared
     assert odometers["mixture"] == session.odometer == MixtureOdometer.tuned(mu0_squared, BUDGET.delta)
     assert odometers["filter"] == FilterOdometer.tuned(mu0_squared, BUDGET.delta)
     assert odometers["stitched"] == StitchedOdometer(mu0_squared / 100, BUDGET.delta)

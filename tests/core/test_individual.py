@@ -46,7 +46,7 @@ def standing(session: dpnb.Session) -> Any:
     individuals = session._core.individuals
     assert individuals is not None
     state = individuals._state or individuals._fresh()
-    for charge in session.ledger.charges(after=state.seen):
+    for charge in session.ledger.charges(after=state.last_id):
         state, _, _ = individuals._after(state, charge, None)
     return state.unit_budgets.units  # type: ignore[attr-defined]
 
@@ -198,7 +198,7 @@ def test_who_was_skipped_returns_for_a_cheaper_question_and_who_was_dropped_does
 
 def _weight(session: dpnb.Session, name: str) -> int:
     """Of a row in a count."""
-    return session._core.questions.tables.compile(QUESTIONS[name].ask(session).plan).features[0].weight
+    return session._core.pricer.tables.compile(QUESTIONS[name].ask(session).plan).features[0].weight
 
 
 def test_a_part_pays_for_what_was_asked_of_everybody_although_the_session_pays_only_for_the_largest_part() -> None:
@@ -610,7 +610,7 @@ def test_an_interrupt_while_rows_are_taken_in_counts_no_version_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(accountant, "timed", interrupted)
+        patch.setattr(accountant, "step_odometer", interrupted)
         with pytest.raises(KeyboardInterrupt):
             _ = new.headroom
     ask(new, "count", "0.1")

@@ -48,9 +48,9 @@ def test_log_has_a_row_for_each_request_with_what_was_charged(made: Made) -> Non
     session.frame["x"].sum().release(mu=0.5)
     session.frame["x"].sum().release(mu=0.4)
     log = session.log()
-    assert list(log["question"]) == ["sum of x"] * 3
+    assert list(log["query"]) == ["sum of x"] * 3
     assert list(log["mu"]) == pytest.approx([0.3, 0.4, 0.0])
-    assert log["share"].sum() == pytest.approx(1 - session.headroom)
+    assert log["cost_fraction"].sum() == pytest.approx(1 - session.headroom)
     assert list(log["status"]) == ["released"] * 3
 
 
@@ -82,7 +82,7 @@ def test_cell_that_asked_is_remembered_by_the_ledger(made: Made, cell: Callable)
     session.ledger.close()
     cell(None)
     again = made()
-    assert list(again.log()["cell"]) == ["first"]
+    assert list(again.log()["cell_id"]) == ["first"]
     assert cells(again) == {"first": "mu 0.3"}
 
 
@@ -93,7 +93,7 @@ def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -
     session.frame["x"].sum().release(mu=0.4)
     cell("second")
     session.frame.count().release(mu=0.3)
-    assert list(session.log()["cell"]) == ["second", "first"]
+    assert list(session.log()["cell_id"]) == ["second", "first"]
     assert cells(session) == {"second": "mu 0.3", "first": "mu 0.4"}
     session.frame["x"].sum().release(mu=0.4)
     assert cells(session) == {"second": "mu 0.5"}, "nothing is left of the first cell"
@@ -106,7 +106,7 @@ def test_costs_of_cells_make_up_what_was_spent(made: Made, cell: Callable) -> No
         session.frame[session.frame["x"] > number / 2].count().release(mu=0.1)
     costs = session._core.releases.log.cells().values()
     assert sum(cost.loss.mu_squared for cost in costs) == session.spent.mu_squared
-    assert sum(cost.share for cost in costs) == pytest.approx(1 - session.headroom)
+    assert sum(cost.cost_fraction for cost in costs) == pytest.approx(1 - session.headroom)
 
 
 def test_description_of_a_cell_names_its_questions_and_its_share(made: Made, cell: Callable) -> None:
@@ -143,7 +143,7 @@ def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.
 def test_log_of_a_session_without_requests_is_empty_and_has_its_columns(made: Made) -> None:
     log = made().log()
     assert len(log) == 0
-    assert list(log.columns) == ["question", "mu", "delta", "share", "error", "status", "time", "cell"]
+    assert list(log.columns) == ["query", "mu", "delta", "cost_fraction", "error", "status", "time", "cell_id"]
 
 
 def test_whole_log_is_read_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +197,6 @@ def test_a_question_that_is_refused_by_now_stays_in_the_log(made: Made, monkeypa
         earlier.setattr(compiling, "refuse_unsound", lambda *_: None)
         (made().frame["x"] * 1e150).sum().release(mu=0.3)
     session = made()
-    assert list(session.log()["question"]) == ["sum of x * 1e+150"]
+    assert list(session.log()["query"]) == ["sum of x * 1e+150"]
     assert session.log()["error"].isna().all()
     assert snapshot.snapshot(session)

@@ -89,7 +89,7 @@ def test_one_row_each_makes_the_number_of_units_that_of_rows() -> None:
     eight = opened(public_rows=MEN * YEARS)
     limited = eight.frame.bound_contributions(max_rows_per_unit=1)["wage"].mean()
     assert "public_size=545" in repr(limited.preview(within=3))
-    with pytest.raises(ErrorEstimateUnavailable, match="assumed that the tighter limits leave out no row"):
+    with pytest.raises(ErrorEstimateUnavailable, match="assumed that the tighter limits exclude no row"):
         eight.frame.bound_contributions(max_rows_per_unit=2)["wage"].mean().preview(within=3)
 
 

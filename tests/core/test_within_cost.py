@@ -140,8 +140,7 @@ class Outcome:
     def __init__(self, query: Query, answer: Answer, known: GDP, within: Any) -> None:
         core: Any = query.runner
         compiled = core.tables.compile(query.plan)
-        questions = core.questions
-        refinement: CombinedObservations = questions.question(query.plan, query.view, ()).refinement
+        refinement: CombinedObservations = core.pricer.state(query.plan, query.view, ()).refinement
         earlier = CombinedObservations(refinement.observations[:-1], refinement.tau, refinement.count)
         sums = core.tables.opened.sums(compiled).reshape(compiled.cells, -1).astype(float)
         schema = core.tables.schema(query.plan.source)
@@ -250,7 +249,7 @@ def equal_groups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def unclear_counts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every released count serves."""
-    monkeypatch.setattr(public_knowledge, "CLEAR_COUNT_RATIO", 0.0)
+    monkeypatch.setattr(public_knowledge, "PRECISE_COUNT_RATIO", 0.0)
     monkeypatch.setattr(public_knowledge, "USABLE_COUNT_RATIO", 0.0)
     return ["mean", "mean in the middle", "means of equal groups", "means of unequal groups"]
 

@@ -18,7 +18,7 @@ import pytest
 import dpnb
 from dpnb._compile import LinearQuery, grid
 from dpnb._compile.features import BRANCHING, CountFeature, TreeFeature, UnitFeature
-from dpnb._core.pricing.questions import only_of
+from dpnb._core.pricing.pricer import cell_subset
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.measurements import CountActiveUnits
@@ -272,9 +272,9 @@ class Oracle:
 
 def measured(session: dpnb.Session, charge: Charge, asked: Asked) -> LinearQuery:
     """The compiled question of a row of the ledger."""
-    tables, plan = session._core.questions.tables, asked.ask(session).plan
+    tables, plan = session._core.pricer.tables, asked.ask(session).plan
     whole = tables.compile(plan)
-    only = only_of(whole, StoredRequest.from_json(charge.arguments).groups)
+    only = cell_subset(whole, StoredRequest.from_json(charge.arguments).groups)
     return whole if only is None else tables.compile(plan, only)
 
 

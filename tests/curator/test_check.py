@@ -40,7 +40,7 @@ def checked(folder: Path, columns: str, table: Any, unit: str = "") -> Check:
 
 
 def said(made: Check, *, to_fix: bool) -> str:
-    return "\n".join(f"{one.place}: {one.text}" for one in made.advice if one.to_fix is to_fix)
+    return "\n".join(f"{one.location}: {one.text}" for one in made.advice if one.to_fix is to_fix)
 
 
 # --- the fault: confident zeros --------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_it_writes_nothing_and_says_whom_it_is_for(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stderr == ""
     assert done.stdout.count("COMPUTED FROM THE ROWS") == 2
-    assert "Do not give it to the analyst" in done.stdout
+    assert "Do not show it to the analyst" in done.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 

@@ -39,10 +39,10 @@ def test_figures_are_those_of_a_recomputation(mode: str, tmp_path: Path) -> None
     seen = set()
     for person in TABLE["person"].unique():
         got, expected = made(ledger, file, unit=person), paid_by_hand(of(person), mode)
-        assert [line.took for line in got.lines] == [took for _, _, took in expected], person
-        for line, (asked, paid, took) in zip(got.lines, expected, strict=True):
-            assert line.asked == near(asked)
-            assert line.paid == near(paid)
+        assert [entry.participation for entry in got.entries] == [took for _, _, took in expected], person
+        for entry, (asked, paid, took) in zip(got.entries, expected, strict=True):
+            assert entry.full_cost == near(asked)
+            assert entry.paid == near(paid)
             seen.add(took)
         spent = sum(paid for _, paid, _ in expected)
         assert got.spent == near(spent)
@@ -51,7 +51,7 @@ def test_figures_are_those_of_a_recomputation(mode: str, tmp_path: Path) -> None
             assert got.left == near(MU0**2 - spent)
         else:
             assert got.left == 0
-    assert seen == {"in full", "untouched", "left out"} | ({"in part"} if mode == "clip" else set())
+    assert seen == {"in full", "not affected", "excluded"} | ({"in part"} if mode == "clip" else set())
 
 
 def test_what_is_counted_is_never_less_than_the_noise_allows_to_tell(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_is_counted_is_never_less_than_the_noise_allows_to_tell(tmp_path: P
     first = session.ledger.charges()[0]
     assert first.sigma is not None
     # Of a count each row is one step: exactly what two rows add, by the noise that the ledger says was drawn.
-    assert made(ledger, file, unit="p0").lines[0].paid >= Fraction(4) / Fraction(first.sigma) ** 2
+    assert made(ledger, file, unit="p0").entries[0].paid >= Fraction(4) / Fraction(first.sigma) ** 2
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -73,8 +73,8 @@ def test_questions_of_another_version_are_charged_at_their_worst(mode: str, tmp_
         made(ledger, file, unit="p0")
     got = made(ledger, file, unit="p0", version="2")
     expected = paid_by_hand(of("p0"), mode, before=Fraction(39, 100) ** 2)
-    assert [line.took for line in got.lines] == ["worst case", *(took for _, _, took in expected)]
-    assert [line.paid for line in got.lines] == near(Fraction(39, 100) ** 2, *(paid for _, paid, _ in expected))
+    assert [entry.participation for entry in got.entries] == ["worst case", *(took for _, _, took in expected)]
+    assert [entry.paid for entry in got.entries] == near(Fraction(39, 100) ** 2, *(paid for _, paid, _ in expected))
     assert "charged the worst case of version '1'" in statement_text(got)
     with pytest.raises(StatementError, match="'p3' is not"):
         made(ledger, file, unit="p3", version="2")
@@ -100,8 +100,8 @@ def test_it_says_for_whom_what_was_promised_and_what_became_of_each_question(tmp
     assert text.startswith("Statement for person p2\nFor this person alone: do not show it to the analyst.\n")
     assert "one person (at most 2 rows)" in text
     assert "NOT PRIVATE" not in text
-    for line, words in zip(made(ledger, file, unit="p2").lines, session.log()["question"], strict=True):
-        assert line.question == words
+    for entry, words in zip(made(ledger, file, unit="p2").entries, session.log()["query"], strict=True):
+        assert entry.query == words
         assert words in text
     assert "took part" in text
     assert "not affected" in text
@@ -124,10 +124,10 @@ def test_parts_of_a_partition_and_launches_are_lines_too(tmp_path: Path) -> None
     for town in parts:
         parts[town].frame.count().release(mu="0.1")
     got = made(ledger, file, unit="p1")
-    assert [(line.took, line.question) for line in got.lines] == [
+    assert [(entry.participation, entry.query) for entry in got.entries] == [
         ("free", "launch of the partition 'by town'"),
-        ("in full", session.log()["question"].iloc[1]),
-        ("untouched", session.log()["question"].iloc[2]),
+        ("in full", session.log()["query"].iloc[1]),
+        ("not affected", session.log()["query"].iloc[2]),
     ]
     assert got.spent == near(Fraction(1, 400))
 
@@ -156,7 +156,7 @@ def test_the_order_of_columns_and_rows_and_other_columns_change_nothing(tmp_path
     other = tmp_path / "other.csv"
     crowded.sample(frac=1, random_state=1)[["town", "visits", "person"]].assign(note="x").to_csv(other, index=False)
     for person in TABLE["person"].unique():
-        assert made(ledger, file, unit=person).lines == made(ledger, other, unit=person).lines
+        assert made(ledger, file, unit=person).entries == made(ledger, other, unit=person).entries
 
 
 def test_nothing_is_written_whether_a_session_uses_the_ledger_or_not(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_nothing_is_written_whether_a_session_uses_the_ledger_or_not(tmp_path: P
     session.ledger.close()
     closed = contents(tmp_path)
     assert set(closed) == {"clinic.dpnb", "table.csv"}
-    assert len(made(ledger, file).lines) == len(rows)
+    assert len(made(ledger, file).entries) == len(rows)
     assert contents(tmp_path) == closed
 
 
@@ -186,7 +186,7 @@ def test_a_ledger_that_a_killed_kernel_left_can_be_read(tmp_path: Path) -> None:
     tests = str(Path(__file__).resolve().parent.parent)
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=tests, check=False, timeout=LIMIT)
     assert (tmp_path / "clinic.dpnb-journal").exists()
-    assert len(made(ledger, file).lines) == 1
+    assert len(made(ledger, file).entries) == 1
 
 
 def test_a_question_that_was_never_answered_is_charged_and_said_to_be(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_a_question_that_was_never_answered_is_charged_and_said_to_be(tmp_path: 
     with session.ledger.transaction():
         first = session.ledger.charges()[0]
         session.ledger.reserve(
-            key="crash", version="1", question="q", plan=first.plan, request=first.arguments, loss=first.loss,
-            sigma=first.sigma,
+            request_key="crash", table_version="1", query_key="q", plan=first.plan, arguments=first.arguments,
+            loss=first.loss, sigma=first.sigma,
         )  # fmt: skip
     got = made(ledger, file)
-    assert [line.took for line in got.lines] == ["in full", "in full"]
+    assert [entry.participation for entry in got.entries] == ["in full", "in full"]
     assert "took part; never answered" in statement_text(got)
 
 
@@ -213,7 +213,7 @@ def test_what_an_analyst_wrote_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert "all is well" in text
     assert "\\x1b[1Aby town" in text
     assert "\x1b" not in str(session)
-    assert not session.log()["question"].str.contains("\x1b").any()
+    assert not session.log()["query"].str.contains("\x1b").any()
 
 
 def test_what_a_promise_says_loudly_cannot_move_the_cursor_either(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_rows_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
     for place, visits in enumerate(TABLE["visits"]):
         got = made(ledger, file, unit=str(place))
         assert got.spent == near(Fraction(int(visits) ** 2, 10**4))
-        assert got.who == f"row {place} of the file"
+        assert got.unit == f"row {place} of the file"
     for unit in (str(len(TABLE)), "-1", "p0", "1.0", ""):
         with pytest.raises(StatementError, match=f"from 0 to {len(TABLE) - 1}"):
             made(ledger, file, unit=unit)
@@ -340,7 +340,7 @@ def test_several_tables_are_named_on_the_command_line(tmp_path: Path) -> None:
     files = [f"{name}={tmp_path / name}.csv" for name in ("visits", "stays")]
     for given in (files, files[::-1]):
         got = made(tmp_path / "clinic.dpnb", *given, unit="p9")
-        assert [line.took for line in got.lines] == ["in full", "untouched"]
+        assert [entry.participation for entry in got.entries] == ["in full", "not affected"]
         assert got.spent == near(Fraction(9, 400 * 100))
     for wrong in (files[:1], [files[0], files[0]], ["x=y.csv", *files], [f"{tmp_path}/visits.csv"]):
         with pytest.raises(SchemaError, match=r"--table: must be"):

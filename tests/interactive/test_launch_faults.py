@@ -180,8 +180,8 @@ def test_a_noise_reduction_without_anything_left_is_not_launched(tmp_path: Path)
 def test_a_branch_of_a_launch_that_is_not_there_is_a_fault_of_the_ledger(tmp_path: Path) -> None:
     session = opened(tmp_path)
     with session.ledger.transaction():
-        session.ledger.reserve(key="stray", branch="7", version="1", question="", loss=GDP("0.1"))
-    with pytest.raises(dpnb.errors.LedgerError, match="launch 7, which is not there"):
+        session.ledger.reserve(request_key="stray", node="7", table_version="1", query_key="", loss=GDP("0.1"))
+    with pytest.raises(dpnb.errors.LedgerError, match="launch 7, which is missing"):
         _ = session.spent
 
 

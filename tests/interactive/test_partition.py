@@ -46,7 +46,7 @@ def test_asking_every_part_costs_what_asking_one_costs(tmp_path: Path) -> None:
         count(part, "0.3")
         assert session.spent == GDP("0.3")
         assert part.spent == GDP("0.3")
-    assert list(session.log()["share"]) == [0.0, 0.09, 0.0, 0.0]
+    assert list(session.log()["cost_fraction"]) == [0.0, 0.09, 0.0, 0.0]
 
 
 def test_parts_choose_their_own_budgets_and_interleave_with_the_session(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_comparison_says_what_other_filters_make_of_parts(tmp_path: Path) -> Non
     sites = session.partition("site")
     for part in sites.values():
         count(part, "0.3")
-    standings = session._core.account.comparison.standings
+    standings = session._core.account.comparison.states
     assert standings["zcdp"].filter.spent.parts[0] == Fraction("0.045")
     assert standings["rogers"].refused_at == 2
     assert session._core.account.comparison.odometers["mixture"].v == Fraction("0.09")

@@ -43,7 +43,7 @@ def test_costs_its_epsilon_as_pure_dp_converted_for_the_filter(tmp_path: Path, f
     session = opened(tmp_path, budget=dpnb.Budget(8, 1e-6), filter=filter_)
     scan = session.above_threshold(0, name="scan", epsilon="0.5")
     assert scan.cost == PureDP("0.5")
-    assert session.spent == session._core.account.promise.initial_filter.step(PureDP("0.5")).spent
+    assert session.spent == session._core.account.guarantee.initial_filter.step(PureDP("0.5")).spent
     if filter_ == "gdp":
         assert session.spent == GDP(mu_from_pure(PureDP("0.5").epsilon))
 

@@ -16,26 +16,26 @@ from dpnb.errors import LedgerError
 from dpnb.ledger import Charge, Ledger
 from dpnb.mechanisms.measurement import Measurement
 
-PROMISE = {"name": "clinic", "budget": "mu 1"}
+METADATA = {"name": "clinic", "budget": "mu 1"}
 NOISY = Measurement((12, -7, 2**80), -3, 1.25)
 
 
-def opened(path: Path | str, promise: dict[str, str] = PROMISE, **settings: str) -> closing[Ledger]:
-    return closing(Ledger(path, promise, settings))
+def opened(path: Path | str, metadata: dict[str, str] = METADATA, **parameters: str) -> closing[Ledger]:
+    return closing(Ledger(path, metadata, parameters))
 
 
 def reserve(ledger: Ledger, key: str, **changes: Any) -> Charge:
     columns: dict[str, Any] = {
-        "key": key,
-        "version": "1",
-        "question": "visits",
+        "request_key": key,
+        "table_version": "1",
+        "query_key": "visits",
         "plan": '{"question": 1}',
-        "request": '{"mu": "1/10"}',
-        "target": GDP(0.1),
+        "arguments": '{"mu": "1/10"}',
+        "total_loss": GDP(0.1),
         "loss": GDP(0.1),
         "sigma": 1.25,
         "tau": 0.5,
-        "looks": (),
+        "observations": (),
     }
     with ledger.transaction():
         return ledger.reserve(**{**columns, **changes})
@@ -45,10 +45,10 @@ def filled(path: Path) -> list[Charge]:
     """A closed ledger with a row of each state."""
     with opened(path, gamma="0x1p-3") as ledger:
         ledger.release(reserve(ledger, "a"), NOISY)
-        ledger.release(reserve(ledger, "b", question="towns", plan='{"question": 2}'), NOISY)
+        ledger.release(reserve(ledger, "b", query_key="towns", plan='{"question": 2}'), NOISY)
         reserve(ledger, "c")
         ledger.fail(reserve(ledger, "d"))
-        reserve(ledger, "e", loss=GDP(0), sigma=None, tau=None, looks=(1, 2))
+        reserve(ledger, "e", loss=GDP(0), sigma=None, tau=None, observations=(1, 2))
         return ledger.charges()
 
 

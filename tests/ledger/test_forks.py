@@ -154,7 +154,7 @@ def after_a_fork(path: Path, act: Callable[[Ledger], object]) -> int:
         ledger._file.run("PRAGMA cache_size = 2")  # so that some are in the file already
         with ledger.transaction():
             for number in range(rows):
-                ledger.reserve(key=str(number), version="1", question="q", loss=GDP(1))
+                ledger.reserve(request_key=str(number), table_version="1", query_key="q", loss=GDP(1))
             assert outcome(lambda: act(ledger)) == ANSWERED
     try:
         with opened(path) as ledger:

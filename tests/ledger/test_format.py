@@ -42,7 +42,7 @@ from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import COLUMNS, KINDS, RESERVED_FOR_LATER, chained_hash, result_hash
 from dpnb.ledger.ledger import FORMAT
-from ledger.rows import PROMISE, filled, opened, refused_unchanged, reserve, tamper
+from ledger.rows import METADATA, filled, opened, refused_unchanged, reserve, tamper
 
 STORED: dict[str, Any] = json.loads((Path(__file__).parent / f"format_{FORMAT}.json").read_text())
 X, Y = Column("x"), Column("y")
@@ -186,7 +186,7 @@ def test_a_ledger_of_an_older_format_is_refused(path: Path, older: int) -> None:
     tamper(path, f"PRAGMA user_version = {older}")
     match = f"must be a dpnb ledger of format {FORMAT}; it is one of format {older}, written by a development version"
     with refused_unchanged(path.parent, f"{match}; start a new ledger"):
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)
     with pytest.raises(LedgerError, match=match):
         Ledger.read_only_copy(path)
 
@@ -219,7 +219,7 @@ def test_what_only_a_later_version_can_have_written_is_refused(path: Path, colum
         assert len(ledger.charges()) == 5
     of_later(path, column, value)
     with refused_unchanged(path.parent, "row 5 must be one that this version of dpnb understands"):
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)
     with pytest.raises(LedgerError, match="use the version that wrote it"):
         Ledger.read_only_copy(path)
 

@@ -62,14 +62,14 @@ def test_nothing_is_rounded_on_its_way_through_the_file(
             charge = reserve(
                 ledger,
                 "a",
-                version=version,
+                table_version=version,
                 plan=plan,
-                request=request,
-                target=target,
+                arguments=request,
+                total_loss=target,
                 loss=loss,
                 sigma=sigma,
                 tau=tau,
-                looks=looks,
+                observations=looks,
             )
             ledger.release(charge, Measurement(values, -20, sigma))
         with opened(path) as ledger:
@@ -132,16 +132,16 @@ def test_a_transaction_that_is_left_by_an_exception_never_was(path: Path, troubl
         with ledger.transaction():
             last = ledger.charges()[-1]
             ledger.reserve(
-                key="lost",
-                version="1",
-                question="",
+                request_key="lost",
+                table_version="1",
+                query_key="",
                 plan="",
-                request="",
-                target=last.total_loss,
+                arguments="",
+                total_loss=last.total_loss,
                 loss=last.loss,
                 sigma=1.0,
                 tau=None,
-                looks=(),
+                observations=(),
             )
             raise trouble
 
@@ -186,16 +186,16 @@ def test_losses_add_up_exactly_after_a_thousand_rows(path: Path) -> None:
     with opened(path) as ledger, ledger.transaction():
         for number in range(1000):
             ledger.reserve(
-                key=str(number),
-                version="1",
-                question="",
+                request_key=str(number),
+                table_version="1",
+                query_key="",
                 plan="",
-                request="",
-                target=GDP(0.1),
+                arguments="",
+                total_loss=GDP(0.1),
                 loss=GDP(0.1),
                 sigma=1.0,
                 tau=None,
-                looks=(),
+                observations=(),
             )
     with opened(path) as ledger:
         assert sum(charge.loss.mu_squared for charge in ledger.charges()) == Fraction(10)
@@ -281,8 +281,8 @@ def test_a_file_that_another_kernel_holds_is_refused_after_a_while(path: Path, m
 
 def test_entries_say_of_each_row_what_counts_and_are_read_once(path: Path) -> None:
     with opened(path) as ledger, opened(path) as other:
-        reserve(ledger, "a", cell="first")
-        reserve(other, "b", branch="3", loss=GDP("0.2"), kind="launch", launch={"mechanism": "partition"})
+        reserve(ledger, "a", cell_id="first")
+        reserve(other, "b", node="3", loss=GDP("0.2"), kind="launch", launch={"mechanism": "partition"})
         charges, entries = ledger.charges(), ledger.summaries()
         for charge, entry in zip(charges, entries, strict=True):
             assert all(getattr(charge, name) == value for name, value in entry._asdict().items())
@@ -295,7 +295,7 @@ def test_entry_of_a_row_that_may_yet_be_undone_is_not_told(path: Path) -> None:
     with opened(path) as ledger:
         reserve(ledger, "a")
         with suppress(ZeroDivisionError), ledger.transaction():
-            ledger.reserve(key="b", version="1", question="visits", loss=GDP("0.2"))
+            ledger.reserve(request_key="b", table_version="1", query_key="visits", loss=GDP("0.2"))
             assert [entry.id for entry in ledger.summaries()] == [1]
             raise ZeroDivisionError
         reserve(ledger, "c", loss=GDP("0.3"))

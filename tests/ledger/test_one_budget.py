@@ -20,7 +20,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, chain, sqlite_file
 from kernels import Kernel, kernels
-from ledger.rows import PROMISE, filled, opened, reserve, tamper
+from ledger.rows import METADATA, filled, opened, reserve, tamper
 
 BUDGET = 5
 """Charges that are allowed."""
@@ -43,7 +43,7 @@ def spender(pipe: Connection, path: Path, name: str, prepare: Callable[[], None]
     """Open a ledger; on a word, charge as long as the budget lasts; say how often."""
     prepare()
     try:
-        ledger = Ledger(path, PROMISE)
+        ledger = Ledger(path, METADATA)
     except LedgerError:
         pipe.send("refused")
         return
@@ -64,7 +64,7 @@ def spend(ledger: Ledger, name: str) -> int:
             with ledger.transaction():
                 if ledger.count >= BUDGET:
                     break
-                ledger.reserve(key=f"{name} {ledger.count}", version="1", question="q", loss=GDP(1))
+                ledger.reserve(request_key=f"{name} {ledger.count}", table_version="1", query_key="q", loss=GDP(1))
             charged += 1
     return charged
 
@@ -142,7 +142,7 @@ def test_a_file_with_two_names_is_refused_at_opening_and_at_each_charge(path: Pa
     with opened(path) as ledger:
         reserve(ledger, "a")
         other = linked(path)
-        for act in (lambda: reserve(ledger, "b"), lambda: Ledger(path, PROMISE), lambda: Ledger(other, PROMISE)):
+        for act in (lambda: reserve(ledger, "b"), lambda: Ledger(path, METADATA), lambda: Ledger(other, METADATA)):
             with pytest.raises(LedgerError, match="must have one name; it has 2"):
                 act()
         other.unlink()
@@ -156,7 +156,7 @@ def test_a_file_that_is_replaced_during_a_charge_is_not_answered_from(path: Path
 
         def charge() -> None:
             with ledger.transaction():
-                ledger.reserve(key="b", version="1", question="q", loss=GDP(1))
+                ledger.reserve(request_key="b", table_version="1", query_key="q", loss=GDP(1))
                 path.rename(path.with_name("away"))
 
         with pytest.raises(LedgerError, match="moved, deleted or replaced"):
@@ -209,7 +209,7 @@ def test_a_file_without_tables_is_not_a_new_ledger(path: Path) -> None:
     make_header_alone(path)
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="a file without tables"):
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)
     assert path.read_bytes() == before
 
 
@@ -301,11 +301,11 @@ def test_rows_that_others_forge_are_refused_before_the_next_charge(path: Path) -
 
 def die_in_the_middle(pipe: Connection, path: Path) -> None:
     """End without a word while some pages of a transaction are in the file."""
-    ledger = Ledger(path, PROMISE)
+    ledger = Ledger(path, METADATA)
     ledger._file.run("PRAGMA cache_size = 2")
     with ledger.transaction():
         for number in range(300):
-            ledger.reserve(key=f"lost {number}", version="1", question="q", loss=GDP(1))
+            ledger.reserve(request_key=f"lost {number}", table_version="1", query_key="q", loss=GDP(1))
         os._exit(1)
 
 
@@ -330,4 +330,4 @@ def test_without_its_journal_a_charge_that_was_cut_short_is_noticed(path: Path) 
     cut_short(path)
     without_what_lies_beside_it(path)
     with pytest.raises(LedgerError):
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)

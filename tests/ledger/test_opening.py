@@ -18,7 +18,7 @@ import pytest
 
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, read_only_copy, sqlite_file
-from ledger.rows import NOISY, PROMISE, filled, opened, refused_unchanged, reserve, tamper
+from ledger.rows import METADATA, NOISY, filled, opened, refused_unchanged, reserve, tamper
 from threads import joined
 from waiting import LIMIT
 
@@ -51,7 +51,7 @@ def test_a_relative_path_is_kept_when_the_working_directory_changes(
 
 
 def test_a_closed_ledger_is_one_file_and_serves_no_more(path: Path) -> None:
-    ledger = Ledger(path, PROMISE)
+    ledger = Ledger(path, METADATA)
     reserve(ledger, "a")
     ledger.close()
     ledger.close()
@@ -61,7 +61,7 @@ def test_a_closed_ledger_is_one_file_and_serves_no_more(path: Path) -> None:
 
 
 def test_a_ledger_that_nobody_uses_closes_itself(path: Path) -> None:
-    ledger = Ledger(path, PROMISE)
+    ledger = Ledger(path, METADATA)
     reserve(ledger, "a")
     del ledger
     gc.collect()
@@ -122,14 +122,14 @@ NO_LEDGERS = {
 def test_a_file_that_is_no_ledger_is_refused_and_not_touched(path: Path, make: Any, match: str) -> None:
     make(path)
     with refused_unchanged(path.parent, match):
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)
 
 
 @pytest.mark.parametrize("place", ["missing/clinic.dpnb", "file/clinic.dpnb"])
 def test_a_place_that_holds_no_files_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
     with refused_unchanged(tmp_path, "folder you can write to"):
-        Ledger(tmp_path / place, PROMISE)
+        Ledger(tmp_path / place, METADATA)
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def test_a_ledger_that_cannot_be_written_is_refused_before_any_question(folder: 
     folder.chmod(0o555 if frozen != "the file" else 0o777)
     before = path.read_bytes()
     with without_rights(), pytest.raises(LedgerError, match="folder you can write to"):
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)
     assert path.read_bytes() == before
 
 
@@ -172,7 +172,7 @@ def test_a_ledger_that_cannot_be_written_is_refused_before_any_question(folder: 
 def test_a_new_ledger_in_a_folder_that_cannot_be_written_is_refused(folder: Path) -> None:
     folder.chmod(0o555)
     with without_rights(), pytest.raises(LedgerError, match="folder you can write to"):
-        Ledger(folder / "clinic.dpnb", PROMISE)
+        Ledger(folder / "clinic.dpnb", METADATA)
 
 
 def moved(path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_copy_holds_what_is_there_now_and_cannot_be_written(path: Path) -> Non
         with closing(Ledger.read_only_copy(path)) as copy:
             reserve(ledger, "b")
             assert [charge.request_key for charge in copy.charges()] == ["a"]
-            assert copy.metadata == PROMISE
+            assert copy.metadata == METADATA
             with pytest.raises(LedgerError, match="readonly"):
                 reserve(copy, "c")
         assert [charge.request_key for charge in ledger.charges()] == ["a", "b"]

@@ -8,7 +8,7 @@ import pytest
 
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import COLUMNS
-from ledger.rows import PROMISE, filled, opened, refused_unchanged, tamper
+from ledger.rows import METADATA, filled, opened, refused_unchanged, tamper
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from ledger.rows import PROMISE, filled, opened, refused_unchanged, tamper
         ({"name": "ward", "budget": "mu 1"}, "another name; it has clinic, the session has ward"),
         ({"name": "clinic", "budget": "mu 2"}, "another budget; it has mu 1, the session has mu 2"),
         ({"name": "clinic"}, "another budget; it has mu 1, the session has None"),
-        ({**PROMISE, "unit": "person"}, "another unit; it has None, the session has person"),
+        ({**METADATA, "unit": "person"}, "another unit; it has None, the session has person"),
         ({}, "another budget"),
     ],
 )
@@ -71,15 +71,15 @@ def test_an_altered_ledger_is_refused(path: Path, statement: str) -> None:
     filled(path)
     tamper(path, statement)
     with refused_unchanged(path.parent, "ledger"):
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)
 
 
 @pytest.mark.parametrize(
     ("statement", "promise"),
     [
         ("UPDATE metadata SET value = 'mu 100' WHERE key = 'budget'", {"name": "clinic", "budget": "mu 100"}),
-        ("UPDATE parameters SET value = '0x1p-4'", PROMISE),
-        ("DELETE FROM head", PROMISE),
+        ("UPDATE parameters SET value = '0x1p-4'", METADATA),
+        ("DELETE FROM head", METADATA),
     ],
 )
 @pytest.mark.parametrize("rows", [0, 5])

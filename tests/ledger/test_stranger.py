@@ -15,7 +15,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, LedgerError, UnsupportedError
 from dpnb.ledger import Ledger, connection, sqlite_file
 from dpnb.ledger.connection import StepLimit, harden
-from ledger.rows import PROMISE, filled, opened, refused_unchanged
+from ledger.rows import METADATA, filled, opened, refused_unchanged
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS name, x AS value FROM n"
 ESCAPE = "\x1b[2J\x1b[1;1H"
@@ -51,7 +51,7 @@ def test_a_ledger_with_anything_but_our_tables_is_refused_before_it_is_read(
 ) -> None:
     filled(path)
     change(path, *statements)
-    for act in (lambda: Ledger(path, PROMISE), lambda: Ledger.read_only_copy(path)):
+    for act in (lambda: Ledger(path, METADATA), lambda: Ledger.read_only_copy(path)):
         with refused_unchanged(path.parent, "exactly the tables and indices that dpnb creates"):
             act()
 
@@ -61,7 +61,7 @@ def test_a_trigger_would_undo_charges_if_it_were_not_looked_for(path: Path, monk
     change(path, *CHANGES["a trigger"])
     monkeypatch.setattr(sqlite_file.SqliteFile, "_check_layout", lambda self: None)
     with opened(path) as ledger, ledger.transaction():
-        ledger.reserve(key="a", version="1", question="q", loss=GDP(1))
+        ledger.reserve(request_key="a", table_version="1", query_key="q", loss=GDP(1))
         assert ledger.by_request_key("a") is None
 
 
@@ -131,7 +131,7 @@ def test_without_a_limit_it_would_not_end(path: Path) -> None:
 def test_reading_a_whole_ledger_takes_a_small_part_of_the_limit(path: Path) -> None:
     with opened(path) as ledger, ledger.transaction():
         for number in range(5000):
-            ledger.reserve(key=str(number), version="1", question="q", loss=GDP(0))
+            ledger.reserve(request_key=str(number), table_version="1", query_key="q", loss=GDP(0))
     steps = 0
 
     def count() -> bool:
@@ -154,7 +154,7 @@ def with_malformed_schema(path: Path) -> None:
 
 
 def with_foreign_promise(path: Path) -> None:
-    opened(path, {**PROMISE, "budget": ESCAPE, ESCAPE: "x"}).__exit__()
+    opened(path, {**METADATA, "budget": ESCAPE, ESCAPE: "x"}).__exit__()
 
 
 @pytest.mark.parametrize("make", [with_malformed_schema, with_foreign_promise])
@@ -163,7 +163,7 @@ def test_text_of_a_ledger_is_escaped_in_errors(
 ) -> None:
     make(path)
     with pytest.raises(LedgerError) as refused:
-        Ledger(path, PROMISE)
+        Ledger(path, METADATA)
     assert "\\x1b" in str(refused.value)
     assert str(refused.value).isprintable()
     assert ESCAPE in refused.value.args[0]  # the control: without the escapes it would be there

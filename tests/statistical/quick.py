@@ -42,5 +42,5 @@ def quick_sessions() -> Iterator[None]:
         patch.setattr(PrivateTables, "compile", compile_once)
         patch.setattr(ReleasePipeline, "answer_of", lambda _, charge: charge)
         patch.setattr(RequestLog, "note_request", lambda *_: None)
-        patch.setattr(FilterComparison, "before_anything", cache(FilterComparison.before_anything))
+        patch.setattr(FilterComparison, "initial", cache(FilterComparison.initial))
         yield

@@ -225,7 +225,7 @@ def test_control_an_answer_that_tells_whether_anybody_took_part_is_caught(
         return found
 
     monkeypatch.setattr(UnitAdmission, "active", noted)
-    monkeypatch.setattr(releases.ReleasePipeline, "_about", lambda *_: None if all(last) else "nobody is left")
+    monkeypatch.setattr(releases.ReleasePipeline, "_population", lambda *_: None if all(last) else "nobody is left")
     seen = [_watched(TABLES[name], tmp_path / "it.dpnb", "skip") for name in ("nobody is exhausted", "everybody is")]
     assert seen[0] != seen[1]
 
@@ -440,7 +440,7 @@ def wide(rows: list[tuple[Any, ...]], mode: str, limits: dict[str, Any]) -> dpnb
 def own_vectors(session: dpnb.Session, name: str, radius: float) -> dict[int, Any]:
     """By unit: its vector, its norm to the last bit, and what is left of it within a radius."""
     plan = WIDE_QUESTIONS[name](session).plan
-    tables = session._core.questions.tables
+    tables = session._core.pricer.tables
     rows = tables.opened.rows(plan.source)
     names = dict(enumerate(rows.names.tolist()))
     vectors = per_unit_vectors(tables.compile(plan), rows, tables.schema(plan.source))

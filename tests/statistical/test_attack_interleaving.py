@@ -299,7 +299,7 @@ def _largest_of_what_is_interleaved(patch: pytest.MonkeyPatch) -> None:
 def _only_the_last_answer_counts(patch: pytest.MonkeyPatch) -> None:
     stepped = accountant.step_filter
     patch.setattr(accountant, "step_filter", lambda filter_, *rest: stepped(filter_.with_budget(filter_.budget), *rest))
-    patch.setattr(Accountant, "filter", property(lambda self: self.promise.initial_filter))
+    patch.setattr(Accountant, "filter", property(lambda self: self.guarantee.initial_filter))
 
 
 @pytest.mark.parametrize(

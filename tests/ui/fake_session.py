@@ -107,7 +107,7 @@ class Budget:
         """Release something, after which this share is left."""
         self.left = left
         self.spent.append(1 - left)
-        cost = {"cost": f"mu {1 - left:.3f}", "mu": 1 - left, "budget_fraction": f"{1 - left:.1%}", "error": "± 1"}
+        cost = {"cost": f"mu {1 - left:.3f}", "mu": 1 - left, "cost_fraction": f"{1 - left:.1%}", "error": "± 1"}
         where = {"time": "2026-11-21T01:20:00Z", "status": "released", "cell_id": None}
         self.releases = [{"id": len(self.releases) + 1, "query": question, **cost, **where}, *self.releases]
         panel.publish()

@@ -135,7 +135,7 @@ def test_exported_log_holds_every_request(cockpit: Lab) -> None:
         "for i in range(60):\n    hie[hie['mdvis'] > i / 7].count().release(mu=0.001)",
     )
     cockpit.run(CELL["spare"])
-    expected = cockpit.value("[(int(i), r.question, r.status) for i, r in session.log().iterrows()]")
+    expected = cockpit.value("[(int(i), r.query, r.status) for i, r in session.log().iterrows()]")
     with cockpit.page.expect_download() as download:
         cockpit.panel.locator(".dpnb-log-export").first.click()
     assert download.value.suggested_filename == "rand-hie-log.csv"

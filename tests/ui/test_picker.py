@@ -201,7 +201,7 @@ def test_refused_release_says_why_and_the_picker_goes_on(cockpit: Lab) -> None:
     shown.get_by_role("button", name="Release").click()
     refusal = shown.locator(".dpnb-picker-refusal")
     expect(refusal).to_contain_text("the largest that fits is")
-    expect(refusal).to_contain_text(f"asked for mu={wanted!r}")
+    expect(refusal).to_contain_text(f"requested mu={wanted!r}")
     assert budget(shown) < wanted, "the slider ends at what is left now"
     expect(shown.get_by_role("button", name="Release")).to_be_enabled()
     shown.locator("[data-preset=glance]").click()

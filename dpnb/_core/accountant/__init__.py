@@ -1,10 +1,11 @@
-"""What a ledger's charges add up to: filter and odometers, rebuilt from the rows and kept in step with them.
+"""The filter and the odometers of a session, rebuilt from the rows of the ledger.
 
-``accountant``     the guarantee, the filter and the odometers of a ledger
-``state``          how they stand after some rows
-``admission``      whether the filter admits a charge, and the refusal if not
-``tree``           what was launched in a ledger, and how its nodes are connected
-``comparison``     the same history through every filter and odometer
-``timeline``       how they stood after each of the rows, for a picture
-``participation``  who takes part under individual accounting, as far as that is public
+``accountant``     the guarantee, the filter and the odometers of a session
+``parameters``     their computed parameters, as stored in the ledger
+``state``          their state after some rows of the ledger
+``admission``      whether the filter admits a charge, and the error if it does not
+``tree``           the launches of a ledger, and how its nodes are connected
+``comparison``     the state of every filter and odometer after the same history
+``timeline``       their states after each row, for a plot
+``participation``  which units take part under individual accounting, as far as that is public
 """

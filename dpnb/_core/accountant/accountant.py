@@ -8,12 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison, partition_cost, step_filter
-from dpnb._core.accountant.state import AccountantState, timed
+from dpnb._core.accountant.parameters import computed_parameters, stored_parameters
+from dpnb._core.accountant.state import AccountantState, step_odometer
 from dpnb._core.accountant.timeline import Timeline
 from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import decimal_sqrt_down, from_text, to_text
+from dpnb.accounting.exact import decimal_sqrt_down
 from dpnb.accounting.filters import RogersFilter
 from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarantee
 from dpnb.accounting.individual import WorstCaseFilter
@@ -23,11 +24,8 @@ from dpnb.accounting.parallel import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, refuse_unreadable
 
-NAMED = 3
-"""Mechanisms that are named before "and more"."""
-
-ODOMETER_DELTA = Fraction(1, 10**6)
-"""Chance that an odometer's statement is wrong, for a budget that names no delta."""
+MAX_NAMED = 3
+"""Number of open mechanisms that are named before "and more"."""
 
 
 class Accountant:
@@ -39,17 +37,17 @@ class Accountant:
         The list of charges.
     tree : BudgetTree
         The launches of the ledger.
-    trunk : str
-        The node whose losses are counted here, with those that reach it through partitions.
-    promise : PrivacyGuarantee
+    root_node : str
+        The node whose losses are counted here, including those that reach it through partitions.
+    guarantee : PrivacyGuarantee
         The guarantee.
     odometer : MixtureOdometer
         The odometer in its initial state.
     public_size : int, optional
         Public number of units, for the odometer that needs a bound.
-    around : Accountant, optional
+    parent : Accountant, optional
         For a part, the accountant of the session that pays.
-    place : PartRef, optional
+    part : PartRef, optional
         For a part, its position in that session.
     """
 
@@ -57,22 +55,22 @@ class Accountant:
         self,
         ledger: Ledger,
         tree: BudgetTree,
-        trunk: str,
-        promise: PrivacyGuarantee,
+        root_node: str,
+        guarantee: PrivacyGuarantee,
         odometer: MixtureOdometer,
         public_size: int | None = None,
-        around: Accountant | None = None,
-        place: PartRef | None = None,
+        parent: Accountant | None = None,
+        part: PartRef | None = None,
     ) -> None:
-        self.ledger, self.tree, self.root_node, self.promise = ledger, tree, trunk, promise
-        self._around, self._place = around, place
-        self._start, self._public_size = odometer, public_size
-        self._paid: dict[int, float] = {}
-        self._worst: dict[int, Fraction] = {}  # under individual accounting, as mu squared
-        self._state = AccountantState(promise.initial_filter, odometer)
-        self._comparison = FilterComparison.before_anything(promise, odometer, public_size)
+        self.ledger, self.tree, self.root_node, self.guarantee = ledger, tree, root_node, guarantee
+        self._parent, self._part = parent, part
+        self._initial_odometer, self._public_size = odometer, public_size
+        self._cost_fractions: dict[int, float] = {}
+        self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
+        self._state = AccountantState(guarantee.initial_filter, odometer)
+        self._comparison = FilterComparison.initial(guarantee, odometer, public_size)
         self._timeline = Timeline()
-        self._timeline.note(self._comparison)
+        self._timeline.add(self._comparison)
         self.sync()
 
     @classmethod
@@ -80,7 +78,7 @@ class Accountant:
         cls,
         path: str,
         budget: Budget,
-        about: Mapping[str, str],
+        metadata: Mapping[str, str],
         filter_: str = "gdp",
         public_size: int | None = None,
         *,
@@ -94,8 +92,8 @@ class Accountant:
             Path of the ledger.
         budget : Budget
             The total privacy budget.
-        about : mapping of str to str
-            The rest of the metadata: table, privacy unit and schema.
+        metadata : mapping of str to str
+            The other metadata: table, privacy unit and schema.
         filter_ : str
             Name of the filter that enforces the budget.
         public_size : int, optional
@@ -110,51 +108,50 @@ class Accountant:
         LedgerError
             If the file was created with other metadata, is not a ledger, or cannot be used.
         """
-        made = make_guarantee(filter_, budget, individual=individual)
-        pledge = {**about, "budget": json.dumps(budget.to_json()), "filter": filter_}
-        ledger = Ledger(path, pledge, parameters_of(made, public_size))
+        guarantee = make_guarantee(filter_, budget, individual=individual)
+        metadata = {**metadata, "budget": json.dumps(budget.to_json()), "filter": filter_}
+        ledger = Ledger(path, metadata, computed_parameters(guarantee, public_size))
         try:
-            return cls(ledger, BudgetTree(ledger), ROOT, *_restored(ledger.parameters, made))
+            return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee))
         except BaseException:
             ledger.close()
             raise
 
     @classmethod
     def from_ledger(cls, ledger: Ledger) -> Accountant:
-        """The accountant of the session that a ledger was created for, from the ledger alone, which is trusted.
+        """The accountant of the session that a ledger was created for, from the ledger alone.
 
         Raises
         ------
         LedgerError
             If the metadata or the parameters cannot be read.
         """
-        pledge = ledger.metadata
-        with refuse_unreadable("the promise"):
-            budget = Budget.from_json(json.loads(pledge["budget"]))
-            made = make_guarantee(pledge["filter"], budget, individual="on_exhausted" in pledge)
-        return cls(ledger, BudgetTree(ledger), ROOT, *_restored(ledger.parameters, made))
+        metadata = ledger.metadata
+        with refuse_unreadable("the metadata"):
+            budget = Budget.from_json(json.loads(metadata["budget"]))
+            guarantee = make_guarantee(metadata["filter"], budget, individual="on_exhausted" in metadata)
+        return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee))
 
     def for_sub_session(self, launch: Launch) -> Accountant:
-        """The account of a sub-session that was launched in this ledger."""
+        """The accountant of a sub-session that was launched in this ledger."""
         with refuse_unreadable(f"row {launch.id}"):
             resolved = launch.details["resolved"]
-            made = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
+            guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
             parameters = resolved["parameters"]
-        restored = _restored(parameters, made)
-        return Accountant(self.ledger, self.tree, node_of(launch.id), *restored)
+        return Accountant(self.ledger, self.tree, node_of(launch.id), *stored_parameters(parameters, guarantee))
 
     def for_part(self, launch: Launch, key: tuple[Key, ...]) -> Accountant:
-        """The account of a part of a partition that was launched here."""
-        branch = node_of(launch.id, key)
-        path = self.tree.path(branch, self.root_node) or ()
+        """The accountant of a part of a partition that was launched here."""
+        node = node_of(launch.id, key)
+        (part, *_) = self.tree.path(node, self.root_node) or ()
         return Accountant(
-            self.ledger, self.tree, branch, self.promise, self._start, self._public_size, around=self, place=path[0]
+            self.ledger, self.tree, node, self.guarantee, self._initial_odometer, self._public_size, self, part
         )
 
     @property
     def budget(self) -> Budget:
         """The total privacy budget."""
-        return self.promise.budget
+        return self.guarantee.budget
 
     @property
     def filter(self) -> AnyFilter:
@@ -165,18 +162,18 @@ class Accountant:
         """
         with self.ledger.lock.checked():
             own = self.sync().filter
-            if self._around is None or self._place is None or isinstance(own, RogersFilter):
+            if self._parent is None or self._part is None or isinstance(own, RogersFilter):
                 return own
-            outside = self._around.filter
-            budget = own.spent + (outside.budget - outside.spent)
-            if self.first_exclusion is None:  # else also what the largest part would pay for may leave somebody out
-                free = self._around.sync().parts.free_loss(self._place, len(own.spent.parts))
+            outer = self._parent.filter
+            budget = own.spent + (outer.budget - outer.spent)
+            if self.first_exclusion is None:  # otherwise even a query that costs the session nothing may exclude units
+                free = self._parent.sync().parts.free_loss(self._part, len(own.spent.parts))
                 budget = own.spent.with_parts(free) + budget
             return own.with_budget(budget).step(own.spent)
 
     @property
     def odometer(self) -> Odometer:
-        """The odometer that can be read now: the mixture odometer, or an accumulator while that one pauses."""
+        """The odometer that can be read now: the mixture odometer, or an accumulator while it is paused."""
         with self.ledger.lock.checked():
             state = self.sync()
             if state.odometer is not None and not self.tree.open_launches(self.root_node):
@@ -187,24 +184,24 @@ class Accountant:
     def paused(self) -> str | None:
         """Why the time-uniform odometers cannot be read now, in words; None if they can.
 
-        They are proved for mechanisms that are run one after another (Whitehouse et al. 2023, Theorem 3).  What holds
-        for interleaved ones is the accumulator (Haney et al. 2023, Theorems 4.9 and 4.11).  Once all are closed the
-        history is one of finished mechanisms again: what was interleaved were Gaussian releases, each with a loss that
-        was fixed before it, which are non-interactive; sub-sessions, whose releases are of that kind too and lose no
-        more than was counted for them at launch; and above-threshold scans, each of which is a post-processing of one
-        non-interactive release of randomised response at its launch (Vadhan and Wang 2021), and post-processing keeps
-        the bound.
+        They are proved for mechanisms that run one after another (Whitehouse et al. 2023, Theorem 3); for interleaved
+        mechanisms only the accumulator is valid (Haney et al. 2023, Theorems 4.9 and 4.11).  Once all mechanisms are
+        closed, the history consists of completed mechanisms again.  The interleaved ones were Gaussian releases, each
+        with a loss that was fixed before it, which are non-interactive; sub-sessions, whose releases are of the same
+        kind and lose at most what was counted for them at launch; and above-threshold scans, each of which is a
+        post-processing of one non-interactive release of randomised response at its launch (Vadhan and Wang 2021), and
+        post-processing preserves the bound.
 
-        What a sub-session or a part shows is about its own answers alone, each of which is given a past that may hold
-        anything; so it pauses for what was launched in it, and not for what goes on around it.
+        The reading of a sub-session or a part is about its own answers only, given any earlier history.  So it pauses
+        for mechanisms that were launched inside it, and not for those that run outside.
         """
-        alive = self.tree.open_launches(self.root_node)
-        if alive:
-            first = ", ".join(repr(launch.name) for launch in alive[:NAMED])
-            more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
-            verb, it = ("is", "it") if len(alive) == 1 else ("are", "them")
+        launches = self.tree.open_launches(self.root_node)
+        if launches:
+            names = ", ".join(repr(launch.name) for launch in launches[:MAX_NAMED])
+            more = f" and {len(launches) - MAX_NAMED} more" if len(launches) > MAX_NAMED else ""
+            verb, it = ("is", "it") if len(launches) == 1 else ("are", "them")
             return (
-                f"The time-uniform odometers pause while {first}{more} {verb} open: they are proved for mechanisms "
+                f"The time-uniform odometers pause while {names}{more} {verb} open: they are proved for mechanisms "
                 f"that run one after another, and interactive ones may be interleaved. Close {it} to read them again."
             )
         if self.sync().odometer is None:
@@ -216,193 +213,169 @@ class Accountant:
 
     @property
     def comparison(self) -> FilterComparison:
-        """What every filter and odometer makes of the same history, as it stands now; to be read at once."""
+        """The state of every filter and odometer after the current history."""
         with self.ledger.lock.checked():
-            fresh = self.ledger.summaries(after=self._comparison.seen)
-            if fresh:
+            new = self.ledger.summaries(after=self._comparison.last_id)
+            if new:
                 self.tree.sync()
-                with refuse_unreadable(f"rows {fresh[0].id} to {fresh[-1].id}"):
-                    self._follow(fresh)
-            if self._around is None:
+                with refuse_unreadable(f"rows {new[0].id} to {new[-1].id}"):
+                    self._compare(new)
+            if self._parent is None:
                 return self._comparison
-            # Of a part: other filters' parts are not followed, and its own can be charged what it can be now.
-            own = self.promise.filter_name
-            standing = replace(self._comparison.standings[own], filter=self.filter)
-            return replace(self._comparison, standings={own: standing})
+            # For a part, only its own filter is compared: the remaining budget depends on the parent's filter.
+            own = self.guarantee.filter_name
+            state = replace(self._comparison.states[own], filter=self.filter)
+            return replace(self._comparison, states={own: state})
 
-    def _follow(self, fresh: Sequence[ChargeSummary]) -> None:
-        """Bring the comparison up to date, and the timeline: the rows between two of its points at once."""
-        own = [(entry, path) for entry in fresh if (path := self.tree.path(entry.node, self.root_node)) is not None]
-        kept = self._timeline.kept(len(own))
-        run: list[tuple[int, GDP]] = []
+    def _compare(self, charges: Sequence[ChargeSummary]) -> None:
+        """Update the comparison and the timeline; the charges between two points of the timeline are added at once."""
+        own = [
+            (charge, path) for charge in charges if (path := self.tree.path(charge.node, self.root_node)) is not None
+        ]
+        indices = self._timeline.required_indices(len(own))
+        batch: list[tuple[int, GDP]] = []
         rows = 0
-        for place, (entry, path) in enumerate(own):
-            plain = entry.launch is None and isinstance(entry.loss, GDP) and not entry.loss.delta
+        for index, (charge, path) in enumerate(own):
+            plain = charge.launch is None and isinstance(charge.loss, GDP) and not charge.loss.delta
             if plain and not path:
-                run.append((entry.id, entry.loss))  # type: ignore[arg-type]  # it is GDP
-            told, rows = place in kept or not plain, rows + 1  # from such a row on odometers may pause
-            if run and (told or path):
-                self._comparison, run = self._comparison.after_run(ChargeBatch(run)), []
+                batch.append((charge.id, charge.loss))  # type: ignore[arg-type]  # it is GDP
+            is_point, rows = index in indices or not plain, rows + 1  # after such a row the odometers may pause
+            if batch and (is_point or path):
+                self._comparison, batch = self._comparison.after_batch(ChargeBatch(batch)), []
             if path or not plain:
-                self._comparison = self._comparison.after(entry.id, entry.loss, path)
-            if told:
-                self._timeline.note(
-                    self._comparison, rows, paused=bool(self.tree.open_launches_at(entry.id, self.root_node))
-                )
+                self._comparison = self._comparison.after(charge.id, charge.loss, path)
+            if is_point:
+                paused = bool(self.tree.open_launches_at(charge.id, self.root_node))
+                self._timeline.add(self._comparison, rows, paused=paused)
                 rows = 0
-        self._comparison = replace(self._comparison, seen=fresh[-1].id)
+        self._comparison = replace(self._comparison, last_id=charges[-1].id)
 
     @property
     def timeline(self) -> Timeline:
-        """How filter and odometers stood after each row of the ledger."""
+        """The filter and the odometers after each row of the ledger."""
         with self.ledger.lock.checked():
-            _ = self.comparison  # brings both up to date
+            _ = self.comparison  # updates both
             return self._timeline
 
     @property
     def last_headroom(self) -> float | None:
-        """Headroom when the ledger was last read, without reading it; None for a part, whose depends on other parts."""
-        return None if self._around is not None else self._state.filter.headroom
+        """The headroom when the ledger was last read; None for a part, whose headroom depends on other parts."""
+        return None if self._parent is not None else self._state.filter.headroom
 
     def sync(self) -> AccountantState:
-        """Take in what any kernel has charged since we last looked."""
+        """The state after all charges of all kernels."""
         with self.ledger.lock.checked():
             for charge in self.ledger.summaries(after=self._state.last_id):
                 with refuse_unreadable(f"row {charge.id}"):
-                    self._take_in(charge)
+                    self._add(charge)
             return self._state
 
-    def _take_in(self, charge: ChargeSummary) -> None:
+    def _add(self, charge: ChargeSummary) -> None:
         before, path = self._state, self.tree.path(charge.node, self.root_node)
         if path is None:
             self._state = replace(before, last_id=charge.id)
             return
         (filter_, parts), cost = step_filter(
-            before.filter, before.parts, path, self.promise.to_filter_loss(charge.loss)
+            before.filter, before.parts, path, self.guarantee.to_filter_loss(charge.loss)
         )
-        self._paid[charge.id] = before.filter.budget_fraction(cost)
-        odometer, times = before.odometer, before.odometer_parts
-        left_out, by_version = before.left_out, before.by_version
+        self._cost_fractions[charge.id] = before.filter.budget_fraction(cost)
+        odometer, odometer_parts = before.odometer, before.odometer_parts
+        first_exclusion, by_version = before.first_exclusion, before.by_version
         if isinstance(before.filter, WorstCaseFilter) and isinstance(filter_, WorstCaseFilter):
-            worst = self._worst[charge.id] = before.filter.mu_squared(cost)
+            worst = self._worst_cases[charge.id] = before.filter.mu_squared(cost)
             by_version = {**by_version, charge.table_version: by_version.get(charge.table_version, Fraction(0)) + worst}
-            if odometer is not None:  # of the worst case up to the budget: see `FilterComparison.after`
-                odometer, times = timed(odometer, times, (), filter_.spent - before.filter.spent)
-            if left_out is None and not before.filter.admits_all_units(cost):
-                left_out = charge.id
+            if odometer is not None:  # the worst case up to the budget: see `FilterComparison.after`
+                odometer, odometer_parts = step_odometer(
+                    odometer, odometer_parts, (), filter_.spent - before.filter.spent
+                )
+            if first_exclusion is None and not before.filter.admits_all_units(cost):
+                first_exclusion = charge.id
         elif odometer is not None:
-            odometer, times = timed(odometer, times, path, charge.loss)
-        self._state = AccountantState(filter_, odometer, parts, times, left_out, by_version, charge.id)
+            odometer, odometer_parts = step_odometer(odometer, odometer_parts, path, charge.loss)
+        self._state = AccountantState(filter_, odometer, parts, odometer_parts, first_exclusion, by_version, charge.id)
 
-    # --- where each unit has its own budget ---------------------------------------------------------------------
+    # --- individual accounting ----------------------------------------------------------------------------------
 
     @property
     def individual(self) -> bool:
         """Whether each unit has its own budget."""
-        return isinstance(self.promise.initial_filter, WorstCaseFilter)
+        return isinstance(self.guarantee.initial_filter, WorstCaseFilter)
 
     @property
     def first_exclusion(self) -> int | None:
-        """The first row of the ledger from which somebody may have been left out; None while nobody was, surely."""
-        return self.root.sync().left_out if self.individual else None
+        """The first row of the ledger that may have excluded a unit; None while every unit certainly took part."""
+        return self.root.sync().first_exclusion if self.individual else None
 
     def worst_case(self, charge_id: int) -> tuple[Fraction, bool]:
-        """What a row of the ledger cost at worst, as mu squared, and whether everybody surely took part in it."""
-        state = self.root.sync()
-        return self.root._worst[charge_id], state.left_out is None or charge_id < state.left_out
+        """The worst-case cost of a row, as mu squared, and whether every unit certainly took part in it."""
+        first = self.root.sync().first_exclusion
+        return self.root._worst_cases[charge_id], first is None or charge_id < first
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether everybody surely takes part in a question that would be charged this; always without such units.
+        """Whether every unit certainly takes part in a query with this loss; True under worst-case accounting.
 
         A function of the ledger alone.
         """
         if not self.individual:
             return True
-        whole = self.root
-        state = whole.sync()
+        state = self.root.sync()
         if not isinstance(state.filter, WorstCaseFilter):  # it is one; the type checker does not know
             raise TypeError(type(state.filter).__name__)
-        path = self.tree.path(self.root_node, whole.root_node) or ()
-        _, cost = partition_cost(state.filter, state.parts, path, self.promise.to_filter_loss(loss))
-        return state.left_out is None and state.filter.admits_all_units(cost)
+        path = self.tree.path(self.root_node, self.root.root_node) or ()
+        _, cost = partition_cost(state.filter, state.parts, path, self.guarantee.to_filter_loss(loss))
+        return state.first_exclusion is None and state.filter.admits_all_units(cost)
 
-    def refuse_if_no_unit_left(self, question: str, version: str) -> None:
+    def refuse_if_no_unit_left(self, description: str, version: str) -> None:
         """Refuse a query in which no unit can take part, because other versions of the table used the whole budget.
 
-        What a unit paid for another version of the table is unknown, since its rows may differ there; so every unit is
-        charged the worst case.  A function of the ledger alone; call inside its transaction.
+        What a unit paid for another version of the table is unknown, since its rows may be different there, so every
+        unit is charged the worst case.  A function of the ledger alone; call inside its transaction.
 
         Raises
         ------
         BudgetExceeded
         """
-        whole = self.root
-        state = whole.sync()
+        state = self.root.sync()
         if isinstance(state.filter, WorstCaseFilter):
-            elsewhere = sum((worst for of, worst in state.by_version.items() if of != version), Fraction(0))
-            if elsewhere >= state.filter.unit_budget:
+            others = sum((worst for other, worst in state.by_version.items() if other != version), Fraction(0))
+            if others >= state.filter.unit_budget:
                 raise BudgetExceeded(
-                    f"{question}: {state.filter.rule}, and other versions of the table used all of it in the worst "
+                    f"{description}: {state.filter.rule}, and other versions of the table used all of it in the worst "
                     f"case; no unit of version {version!r} can pay; nothing was charged"
                 )
 
     @property
     def root(self) -> Accountant:
-        """The account that pays for this one, if it is a part's."""
-        return self if self._around is None else self._around.root
+        """For a part, the accountant of the session that pays; otherwise this one."""
+        return self if self._parent is None else self._parent.root
 
     def max_mu(self, known: GDP) -> float:
-        """The largest mu that a question of which `known` is paid can still be known at, rounded down; 0 if none."""
-        left = self.promise.remaining(self.filter)
-        return decimal_sqrt_down(known.mu_squared + left.mu_squared) if left.mu_squared else 0.0
+        """The largest affordable total mu of a query whose loss so far is `known`, rounded down; 0 if none is left."""
+        remaining = self.guarantee.remaining(self.filter)
+        return decimal_sqrt_down(known.mu_squared + remaining.mu_squared) if remaining.mu_squared else 0.0
 
-    def budget_fraction(self, charge_id: int) -> float:
-        """The share of the whole budget that a row of the ledger took, rounded up; of a part what its session paid."""
-        if self._around is not None:
-            return self._around.budget_fraction(charge_id)
-        if charge_id not in self._paid:
+    def cost_fraction(self, charge_id: int) -> float:
+        """The cost of a row as a fraction of the whole budget, rounded up; for a part, what its session paid."""
+        if self._parent is not None:
+            return self._parent.cost_fraction(charge_id)
+        if charge_id not in self._cost_fractions:
             self.sync()
-        return self._paid[charge_id]
+        return self._cost_fractions[charge_id]
 
     def forecast(self, loss: Loss) -> tuple[float, float]:
-        """What a loss would take of the whole budget, rounded up, and what would be left, rounded down.
+        """The cost of a loss and the headroom after it, as fractions of the whole budget, rounded up and down.
 
-        For a part both are of the session that pays, which may be nothing.  The loss is in the filter's kind.
+        The loss is in the filter's kind.  For a part, both are those of the session that pays, for which the cost may
+        be 0.
         """
         filter_ = self.filter
-        if self._around is None or self._place is None or isinstance(filter_, RogersFilter):
+        if self._parent is None or self._part is None or isinstance(filter_, RogersFilter):
             after = filter_.step(loss).headroom if filter_.admits(loss) else 0.0
             return filter_.budget_fraction(loss), after
         counted = filter_.to_filter_loss(loss)
-        _, grown = self._around.sync().parts.after((self._place,), counted.parts)
-        return self._around.forecast(counted.with_parts(grown))
+        _, growth = self._parent.sync().parts.after((self._part,), counted.parts)
+        return self._parent.forecast(counted.with_parts(growth))
 
-    def includes(self, branch: str) -> bool:
-        """Whether what is asked on a branch is counted here."""
-        return self.tree.path(branch, self.root_node) is not None
-
-
-def parameters_of(made: PrivacyGuarantee, public_size: int | None) -> dict[str, str]:
-    """Computed figures, kept as first written: another version of a library may differ in the last digit."""
-    slack = made.budget.discovery_delta
-    delta = ODOMETER_DELTA if made.budget.delta is None else made.budget.delta - slack
-    odometer = MixtureOdometer.tuned(made.mu0_squared, delta, slack_delta=slack)
-    return {
-        **made.to_json(),
-        "odometer_gamma": odometer.gamma.hex(),
-        "odometer_delta": to_text(odometer.delta),
-        **({} if public_size is None else {"public_size": str(public_size)}),
-    }
-
-
-def _restored(
-    settings: Mapping[str, str], made: PrivacyGuarantee
-) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
-    """Everything before the first row, with the parameters that were fixed then."""
-    with refuse_unreadable("the settings"):
-        kept = made.with_parameters(settings)
-        gamma = Fraction(float.fromhex(settings["odometer_gamma"]))
-        slack = made.budget.discovery_delta
-        odometer = MixtureOdometer(gamma, from_text(settings["odometer_delta"]), slack_delta=slack)
-        size = int(settings["public_size"]) if "public_size" in settings else None
-    return kept, odometer, size
+    def includes(self, node: str) -> bool:
+        """Whether the charges of a node are counted here."""
+        return self.tree.path(node, self.root_node) is not None

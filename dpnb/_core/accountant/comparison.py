@@ -1,7 +1,7 @@
-"""The same history through every filter and odometer, side by side.
+"""The state of every filter and odometer after the same history, for comparison.
 
-For the faces alone: nothing here decides.  Each filter keeps the session's own promise by its own theorem and is given
-the session's own releases; one that would have refused a release stays at that refusal.
+This is for display only: no decision depends on it.  Each filter enforces the session's budget by its own theorem and
+is given the session's releases; a filter that would have refused a release stays at that refusal.
 """
 
 from __future__ import annotations
@@ -38,41 +38,41 @@ from dpnb.accounting.odometers import (
 from dpnb.accounting.parallel import NO_PARTS, PartRef, PartSums
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["OF_EPSILONS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost", "step_filter"]
+__all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost", "step_filter"]
 
 Steps = TypeVar("Steps", AnyFilter, Odometer)
 
-OF_EPSILONS = ("rogers", "basic")
-"""Odometers that turn each answer into an epsilon first."""
+EPSILON_ODOMETERS = ("rogers", "basic")
+"""Odometers that convert each loss to an epsilon first."""
 
 
 @dataclass(frozen=True)
 class ChargeBatch:
-    """Rows of the ledger, each of Gaussian noise without a delta and outside every partition.
+    """Rows of the ledger with Gaussian noise, without a delta and outside every partition.
 
-    Of such losses what any filter or odometer counts adds up exactly, so that many can be counted at once.
+    In every filter and odometer such losses add up exactly, so that many of them can be counted at once.
 
     Parameters
     ----------
     rows : sequence of (int, GDP)
-        At least one; number and loss of each.
+        Id and loss of each row; at least one row.
     """
 
     rows: Sequence[tuple[int, GDP]]
 
     @cached_property
-    def repeats(self) -> Counter[GDP]:
-        """How often each loss is there."""
+    def counts(self) -> Counter[GDP]:
+        """The number of occurrences of each loss."""
         return Counter(loss for _, loss in self.rows)
 
     @cached_property
-    def together(self) -> GDP:
-        """All of them as one loss."""
-        return GDP.of(sum((times * loss.mu_squared for loss, times in self.repeats.items()), Fraction(0)), Fraction(0))
+    def total(self) -> GDP:
+        """The sum of the losses."""
+        return GDP.of(sum((count * loss.mu_squared for loss, count in self.counts.items()), Fraction(0)), Fraction(0))
 
     @property
-    def last(self) -> GDP | None:
-        """The last one that cost anything."""
+    def last_loss(self) -> GDP | None:
+        """The last loss that is not zero."""
         return next((loss for _, loss in reversed(self.rows) if loss), None)
 
 
@@ -82,239 +82,238 @@ class FilterState:
 
     Parameters
     ----------
-    promise : Promise
+    guarantee : PrivacyGuarantee
+        The guarantee that the filter enforces.
     filter : filter
-        After everything that it admitted, up to its first refusal.
+        The filter after everything that it admitted, up to its first refusal.
     parts : PartSums
         What the parts of partitions were charged.
     refused_at : int or None
-        Row of the ledger that it would have refused, or could not have counted.
+        Id of the row that it would have refused, or could not have counted.
     """
 
-    promise: PrivacyGuarantee
+    guarantee: PrivacyGuarantee
     filter: AnyFilter
     parts: PartSums = NO_PARTS
     refused_at: int | None = None
 
-    def after(self, number: int, loss: Loss, path: Sequence[PartRef]) -> FilterState:
-        """The filter after the next row, or still at the refusal."""
+    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef]) -> FilterState:
+        """The state after the next row; unchanged after a refusal."""
         if self.refused_at is not None:
             return self
         try:
-            (filter_, parts), _ = step_filter(self.filter, self.parts, path, self.promise.to_filter_loss(loss))
+            (filter_, parts), _ = step_filter(self.filter, self.parts, path, self.guarantee.to_filter_loss(loss))
             return replace(self, filter=filter_, parts=parts)
         except (BudgetExceeded, ConversionError):
-            return replace(self, refused_at=number)
+            return replace(self, refused_at=charge_id)
 
-    def after_run(self, run: ChargeBatch) -> FilterState:
-        """The filter after all rows of a run: as one by one, since the more is asked the less a filter admits."""
+    def after_batch(self, batch: ChargeBatch) -> FilterState:
+        """The state after all rows of a batch.
+
+        This is the same as after each of them in turn: a filter that admits their sum admits every partial sum.
+        """
         if self.refused_at is not None:
             return self
         try:
-            if self.promise.shared_delta is None:
-                return replace(self, filter=self.filter.step(run.together))
+            if self.guarantee.shared_delta is None:
+                return replace(self, filter=self.filter.step(batch.total))
             filter_ = self.filter
-            for loss, times in run.repeats.items():
-                filter_ = _repeated(filter_, self.promise.to_filter_loss(loss), times)
+            for loss, count in batch.counts.items():
+                filter_ = _step_repeatedly(filter_, self.guarantee.to_filter_loss(loss), count)
             return replace(self, filter=filter_)
         except (BudgetExceeded, ConversionError):  # in one of the rows
-            standing = self
-            for number, loss in run.rows:
-                standing = standing.after(number, loss, ())
-            return standing
+            state = self
+            for charge_id, loss in batch.rows:
+                state = state.after(charge_id, loss, ())
+            return state
 
-    def times(self, loss: Loss) -> int | None:
-        """How many more releases like `loss` it would admit; None for one that costs nothing."""
-        return 0 if self.refused_at is not None else self.filter.max_repetitions(self.promise.to_filter_loss(loss))
+    def max_repetitions(self, loss: Loss) -> int | None:
+        """How many more releases with this loss it would admit; None if the loss is zero."""
+        return 0 if self.refused_at is not None else self.filter.max_repetitions(self.guarantee.to_filter_loss(loss))
 
 
 @dataclass(frozen=True)
 class FilterComparison:
-    """Every filter and odometer after the rows of the ledger up to number `seen`.
+    """Every filter and odometer after the rows of the ledger up to number `last_id`.
 
     Parameters
     ----------
     enforced : str
-        Name of the session's own filter.
-    standings : dict of str to Standing
-        By the names of `FILTERS`, the enforced one first.  A filter that cannot keep this budget is left out.
-    odometers : dict of str to Odometer
-        By name.  Their parameters follow from the promise, so they were fixed before the first answer.
-    last : Loss or None
-        The last release that cost anything.
-    seen : int
-    gaussian, concentrated : PartSums
+        Name of the session's filter.
+    states : mapping of str to FilterState
+        The filters by their names in `FILTERS`, the enforced one first.  A filter that cannot enforce this budget is
+        absent.
+    odometers : mapping of str to Odometer
+        The odometers by name.  Their parameters follow from the guarantee, so they were fixed before the first answer.
+    last_loss : Loss or None
+        The last loss that is not zero.
+    last_id : int
+        Id of the last row.
+    gdp_parts, zcdp_parts : PartSums
         What the parts of partitions were charged, for the odometers: in GDP, and in zCDP.
     """
 
     enforced: str
-    standings: Mapping[str, FilterState]
+    states: Mapping[str, FilterState]
     odometers: Mapping[str, Odometer]
-    last: Loss | None = None
-    seen: int = 0
-    gaussian: PartSums = NO_PARTS
-    concentrated: PartSums = NO_PARTS
+    last_loss: Loss | None = None
+    last_id: int = 0
+    gdp_parts: PartSums = NO_PARTS
+    zcdp_parts: PartSums = NO_PARTS
 
     @classmethod
-    def before_anything(
-        cls, own: PrivacyGuarantee, mixture: MixtureOdometer, public_size: int | None
-    ) -> FilterComparison:
+    def initial(cls, own: PrivacyGuarantee, mixture: MixtureOdometer, public_size: int | None) -> FilterComparison:
         """The state before the first row.
 
         Parameters
         ----------
-        own : Promise
-            What the session promised.
+        own : PrivacyGuarantee
+            The session's guarantee.
         mixture : MixtureOdometer
-            The session's own odometer; the others share its delta.
+            The session's odometer; the others have the same delta.
         public_size : int or None
-            Known when the ledger was made; Rogers' odometer needs it.
+            Public number of units when the ledger was created; Rogers' odometer needs it.
         """
-        standings = {own.filter_name: FilterState(own, own.initial_filter)}
-        # Where each unit has its own budget, what is public is the worst case, and no other filter is asked.
+        states = {own.filter_name: FilterState(own, own.initial_filter)}
+        # Under individual accounting only the worst case is public, and no other filter is compared.
         for name in () if isinstance(own.initial_filter, WorstCaseFilter) else FILTERS:
             try:
-                made = own if name == own.filter_name else make_guarantee(name, own.budget)
+                guarantee = own if name == own.filter_name else make_guarantee(name, own.budget)
             except InvalidValueError:
                 continue
-            standings[name] = FilterState(made, made.initial_filter)
-        return cls(own.filter_name, standings, _odometers(own, mixture, standings, public_size))
+            states[name] = FilterState(guarantee, guarantee.initial_filter)
+        return cls(own.filter_name, states, _odometers(own, mixture, states, public_size))
 
     @property
     def accumulator(self) -> SpentAccumulator:
-        """What the enforced filter has counted."""
-        return SpentAccumulator(self.standings[self.enforced].filter)
+        """The accumulator of what the enforced filter has counted."""
+        return SpentAccumulator(self.states[self.enforced].filter)
 
-    def after(self, number: int, loss: Loss, path: Sequence[PartRef] | None = ()) -> FilterComparison:
-        """The state after the next row of the ledger; a row without a path is paid for elsewhere."""
+    def after(self, charge_id: int, loss: Loss, path: Sequence[PartRef] | None = ()) -> FilterComparison:
+        """The state after the next row; a row with the path None is not counted here."""
         if path is None:
-            return replace(self, seen=number)
-        standings = {name: standing.after(number, loss, path) for name, standing in self.standings.items()}
-        last = loss if loss else self.last
-        before, now = self.standings[self.enforced].filter, standings[self.enforced].filter
-        if isinstance(before, WorstCaseFilter) and isinstance(now, WorstCaseFilter):
-            # No unit has spent more than the worst case up to the budget, and every odometer grows with what is spent:
-            # so the reading at that sum holds for each unit, although some pay later than it does.
-            grown = now.spent - before.spent
-            return replace(self, standings=standings, odometers=dict(self._stepped(grown)), last=last, seen=number)
+            return replace(self, last_id=charge_id)
+        states = {name: state.after(charge_id, loss, path) for name, state in self.states.items()}
+        before, after = self.states[self.enforced].filter, states[self.enforced].filter
+        updated = replace(self, states=states, last_loss=loss if loss else self.last_loss, last_id=charge_id)
+        if isinstance(before, WorstCaseFilter) and isinstance(after, WorstCaseFilter):
+            # No unit has spent more than the worst case up to the budget, and every odometer increases with the loss.
+            # So the reading at that sum is valid for each unit, although some units pay later.
+            return replace(updated, odometers=dict(self._stepped(after.spent - before.spent)))
         if not path:
-            return replace(self, standings=standings, odometers=dict(self._stepped(loss)), last=last, seen=number)
-        return self._after_part(number, loss, path, standings, last)
+            return replace(updated, odometers=dict(self._stepped(loss)))
+        return updated._with_part(loss, path)
 
-    def after_run(self, run: ChargeBatch) -> FilterComparison:
-        """The state after all rows of a run: the same as `after` makes of one after the other."""
-        own = self.standings[self.enforced].filter
-        if isinstance(own, WorstCaseFilter) and not (
-            isinstance(own.budget, GDP) and own.admits_all_units(run.together)
-        ):
+    def after_batch(self, batch: ChargeBatch) -> FilterComparison:
+        """The state after all rows of a batch; equal to that of `after` for each row in turn."""
+        own = self.states[self.enforced].filter
+        if isinstance(own, WorstCaseFilter) and not (isinstance(own.budget, GDP) and own.admits_all_units(batch.total)):
             comparison = self
-            for number, loss in run.rows:
-                comparison = comparison.after(number, loss)
+            for charge_id, loss in batch.rows:
+                comparison = comparison.after(charge_id, loss)
             return comparison
-        standings = {name: standing.after_run(run) for name, standing in self.standings.items()}
+        states = {name: state.after_batch(batch) for name, state in self.states.items()}
         odometers: dict[str, Odometer] = {}
         for name, odometer in self.odometers.items():
             with suppress(ConversionError):
-                odometers[name] = self._odometer_after(name, odometer, run)
-        last, seen = run.last or self.last, run.rows[-1][0]
-        return replace(self, standings=standings, odometers=odometers, last=last, seen=seen)
+                odometers[name] = self._odometer_after(name, odometer, batch)
+        last_loss, last_id = batch.last_loss or self.last_loss, batch.rows[-1][0]
+        return replace(self, states=states, odometers=odometers, last_loss=last_loss, last_id=last_id)
 
-    def _odometer_after(self, name: str, odometer: Odometer, run: ChargeBatch) -> Odometer:
-        if name not in OF_EPSILONS:
-            return odometer.step(run.together)
-        for loss, times in run.repeats.items():
-            odometer = _repeated(odometer, self._counted(name, loss), times)
+    def _odometer_after(self, name: str, odometer: Odometer, batch: ChargeBatch) -> Odometer:
+        if name not in EPSILON_ODOMETERS:
+            return odometer.step(batch.total)
+        for loss, count in batch.counts.items():
+            odometer = _step_repeatedly(odometer, self._counted(name, loss), count)
         return odometer
 
-    def _after_part(
-        self, number: int, loss: Loss, path: Sequence[PartRef], standings: Mapping[str, FilterState], last: Loss | None
-    ) -> FilterComparison:
-        """The odometers are given the growth of the largest part, each in the kind in which it counts."""
-        gaussian, concentrated = self.gaussian, self.concentrated
+    def _with_part(self, loss: Loss, path: Sequence[PartRef]) -> FilterComparison:
+        """Add the growth of the largest part to the odometers, to each in the kind of loss that it counts."""
+        gdp_parts, zcdp_parts = self.gdp_parts, self.zcdp_parts
         costs: dict[str, Loss] = {}
         with suppress(ConversionError):
-            counted = convert(loss, GDP)
-            gaussian, grown = gaussian.after(path, counted.parts)
-            costs["gdp-accumulator"] = counted.with_parts(grown)
+            gdp = convert(loss, GDP)
+            gdp_parts, growth = gdp_parts.after(path, gdp.parts)
+            costs["gdp-accumulator"] = gdp.with_parts(growth)
         with suppress(ConversionError):
-            rho = convert(loss, ZCDP)
-            concentrated, grown = concentrated.after(path, rho.parts)
-            others = self.odometers.keys() - {"gdp-accumulator", *OF_EPSILONS}
-            costs |= dict.fromkeys(others, rho.with_parts(grown))
+            zcdp = convert(loss, ZCDP)
+            zcdp_parts, growth = zcdp_parts.after(path, zcdp.parts)
+            others = self.odometers.keys() - {"gdp-accumulator", *EPSILON_ODOMETERS}
+            costs |= dict.fromkeys(others, zcdp.with_parts(growth))
         odometers = {}
         for name, odometer in self.odometers.items():
             if name in costs:
                 with suppress(ConversionError):
                     odometers[name] = odometer.step(costs[name])
-        return FilterComparison(self.enforced, standings, odometers, last, number, gaussian, concentrated)
+        return replace(self, odometers=odometers, gdp_parts=gdp_parts, zcdp_parts=zcdp_parts)
 
     def _stepped(self, loss: Loss) -> Iterator[tuple[str, Odometer]]:
         for name, odometer in self.odometers.items():
-            # Left out from the first loss on that its theorem does not reach: one with a delta.
+            # An odometer is omitted after the first loss that its theorem does not cover, one with a delta.
             with suppress(ConversionError):
                 yield name, odometer.step(self._counted(name, loss))
 
     def _counted(self, odometer: str, loss: Loss) -> Loss:
-        """An odometer of epsilons is given a delta in proportion to mu squared, since it never stops.
+        """The loss as an odometer counts it: an epsilon is combined with a delta in proportion to mu squared.
 
-        Then the deltas stay within what was set aside for them as long as the session's own budget lasts.
+        The deltas then stay within what is set aside for them until the session's budget is spent.
         """
-        if odometer not in OF_EPSILONS or not isinstance(loss, GDP):
+        if odometer not in EPSILON_ODOMETERS or not isinstance(loss, GDP):
             return loss
-        promise = self.standings[odometer].promise
-        return proportional_loss(loss.mu_squared, promise.shared_delta or Fraction(0), promise.mu0_squared)
+        guarantee = self.states[odometer].guarantee
+        return proportional_loss(loss.mu_squared, guarantee.shared_delta or Fraction(0), guarantee.mu0_squared)
 
 
-def _repeated(of: Steps, loss: Loss, times: int) -> Steps:
-    """What counts epsilons after an (epsilon, delta), repeated `times` times."""
-    if isinstance(of, RogersFilter | RogersOdometer):
-        return of.step(loss, times)
-    return of.step(loss.with_parts(tuple(times * part for part in loss.parts)))
+def _step_repeatedly(counter: Steps, loss: Loss, count: int) -> Steps:
+    """A filter or odometer after `count` equal losses in epsilon and delta."""
+    if isinstance(counter, RogersFilter | RogersOdometer):
+        return counter.step(loss, count)
+    return counter.step(loss.with_parts(tuple(count * part for part in loss.parts)))
 
 
 def step_filter(
     filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss
 ) -> tuple[tuple[AnyFilter, PartSums], Loss]:
-    """A filter and the sums of parts after a loss, and what it cost the filter.
+    """A filter and the sums of parts after a loss, and the cost that the filter counted.
 
     Raises
     ------
     BudgetExceeded
-        The filter refuses it.
+        If the filter refuses the loss.
     ConversionError
-        The filter cannot count it, in parts or at all.
+        If the filter cannot count the loss, or not in parts.
     """
     parts, cost = partition_cost(filter_, parts, path, loss)
     return (filter_.step(cost), parts), cost
 
 
 def partition_cost(filter_: AnyFilter, parts: PartSums, path: Sequence[PartRef], loss: Loss) -> tuple[PartSums, Loss]:
-    """The sums of parts after a loss, and what it costs the filter, whether that admits it or not.
+    """The sums of parts after a loss, and its cost for the filter, whether the filter admits it or not.
 
     Raises
     ------
     ConversionError
-        The filter cannot count it, in parts or at all.
+        If the filter cannot count the loss, or not in parts.
     """
     if not path:
         return parts, loss
     if isinstance(filter_, RogersFilter):
         raise ConversionError(f"partition: {partition_obstacle(filter_)}")
     counted = filter_.to_filter_loss(loss)
-    parts, grown = parts.after(path, counted.parts)
-    return parts, counted.with_parts(grown)
+    parts, growth = parts.after(path, counted.parts)
+    return parts, counted.with_parts(growth)
 
 
 def _odometers(
-    own: PrivacyGuarantee, mixture: MixtureOdometer, standings: Mapping[str, FilterState], public_size: int | None
+    own: PrivacyGuarantee, mixture: MixtureOdometer, states: Mapping[str, FilterState], public_size: int | None
 ) -> dict[str, Odometer]:
-    """All but the Renyi tracker: it needs an increment, and is never below the RDP accumulator.
+    """All odometers except the Renyi tracker, which needs an increment and is never below the RDP accumulator.
 
-    What they are tuned to follows from the budget, whose mu0 squared the ledger keeps.  These rules must stay as they
-    are: with another one, a ledger that has answers would be read by an odometer that was not chosen before them.
+    Their parameters follow from the budget, whose mu0 squared is stored in the ledger.  These rules must never change:
+    otherwise the answers of an existing ledger would be older than the choice of the odometer.
     """
     delta, slack, v = mixture.delta, mixture.slack_delta, own.mu0_squared
-    order = _order(standings)
+    order = _order(states)
     makers: dict[str, Callable[[], Odometer]] = {
         "filter": lambda: FilterOdometer.tuned(v, delta, slack_delta=slack),
         "stitched": lambda: StitchedOdometer(v / 100, delta, slack_delta=slack),
@@ -328,14 +327,14 @@ def _odometers(
     }
     odometers: dict[str, Odometer] = {"mixture": mixture}
     for name, make in makers.items():
-        if name in OF_EPSILONS and name not in standings:
-            continue  # no filter of that name tells which epsilon a release has
-        with suppress(InvalidValueError):  # left out where its theorem does not reach: a budget, size or order of 0
+        if name in EPSILON_ODOMETERS and name not in states:
+            continue  # the epsilon of a release is defined by the filter of that name
+        with suppress(InvalidValueError):  # its theorem does not cover a budget, size or order of 0
             odometers[name] = make()
     return odometers
 
 
-def _order(standings: Mapping[str, FilterState]) -> Fraction:
-    """The Renyi order at which this budget reaches furthest; 0 for a budget that has none."""
-    start = standings["rdp"].promise.initial_filter if "rdp" in standings else None
-    return start.budget.orders[0] if isinstance(start, RDPFilter) else Fraction(0)
+def _order(states: Mapping[str, FilterState]) -> Fraction:
+    """The optimal Renyi order for this budget; 0 if there is none."""
+    filter_ = states["rdp"].guarantee.initial_filter if "rdp" in states else None
+    return filter_.budget.orders[0] if isinstance(filter_, RDPFilter) else Fraction(0)

@@ -1,4 +1,4 @@
-"""How a budget stands after some rows of the ledger."""
+"""The state of an accountant after some rows of the ledger."""
 
 from __future__ import annotations
 
@@ -18,41 +18,43 @@ from dpnb.errors import ConversionError
 class AccountantState:
     """Filter and odometer after the rows of the ledger up to number `last_id`.
 
-    One value, so that an interrupt never leaves the one a charge ahead of the other.
+    They are one value, so that an interrupt never leaves one of them a charge ahead of the other.
 
     Parameters
     ----------
     filter : filter
+        The filter.
     odometer : MixtureOdometer or None
-        None once something was launched whose loss no time-uniform odometer counts.
+        The odometer; None once a mechanism was launched whose loss no time-uniform odometer can count.
     parts, odometer_parts : PartSums
         What the parts of partitions were charged, in the filter's kind of loss and in the odometer's.
-    left_out : int or None
-        Under individual accounting the first row from which somebody may have been left out; None while everybody
-        surely took part in everything.
-    by_version : dict of str to Fraction
-        Under individual accounting the worst case of each version of the table, as mu squared.
+    first_exclusion : int or None
+        Under individual accounting, the first row that may have excluded a unit; None while every unit certainly took
+        part in all rows.
+    by_version : mapping of str to Fraction
+        Under individual accounting, the worst-case cost of each version of the table, as mu squared.
     last_id : int
+        Number of the last row.
     """
 
     filter: AnyFilter
     odometer: MixtureOdometer | None
     parts: PartSums = NO_PARTS
     odometer_parts: PartSums = NO_PARTS
-    left_out: int | None = None
+    first_exclusion: int | None = None
     by_version: Mapping[str, Fraction] = field(default_factory=dict)
     last_id: int = 0
 
 
-def timed(
-    odometer: MixtureOdometer, times: PartSums, path: Sequence[PartRef], loss: Loss
+def step_odometer(
+    odometer: MixtureOdometer, parts: PartSums, path: Sequence[PartRef], loss: Loss
 ) -> tuple[MixtureOdometer | None, PartSums]:
-    """The odometer after a loss that reaches it through parts; None once there is a loss that it cannot count."""
+    """The odometer and the sums of parts after a loss; None instead of the odometer if it cannot count the loss."""
     try:
         if not path:
-            return odometer.step(loss), times
+            return odometer.step(loss), parts
         counted = convert(loss, ZCDP)
     except ConversionError:
-        return None, times
-    times, grown = times.after(path, counted.parts)
-    return odometer.step(counted.with_parts(grown)), times
+        return None, parts
+    parts, growth = parts.after(path, counted.parts)
+    return odometer.step(counted.with_parts(growth)), parts

@@ -1,4 +1,4 @@
-"""How budget and odometers stood after rows of the ledger, for a picture of the budget over time."""
+"""The spent budget and the odometers after rows of the ledger, for a plot over time."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from dpnb._core.accountant.comparison import FilterComparison
 from dpnb.accounting.exact import decimal_up, exact
 
 MAX_POINTS = 256
-"""Rows, evenly spread, of which there is a point; a power of two."""
+"""Number of evenly spaced rows that have a point; a power of two."""
 
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """How things stood after one row of the ledger.
+    """The state after one row of the ledger.
 
     Parameters
     ----------
-    place : int
-        Among the rows that count here, and the start, which has 0.
+    index : int
+        Index among the rows that are counted here; 0 before the first of them.
     id : int
-        Of the row; 0 before the first.
+        Id of the row; 0 before the first.
     spent : float
-        Share of the enforced filter's budget, rounded up.
+        Fraction of the enforced filter's budget that is spent, rounded up.
     bounds : dict of str to float
-        Of the time-uniform odometers that can count everything so far, by name.
+        Bounds of the time-uniform odometers that can count all losses so far, by name; empty while they pause.
     """
 
-    place: int
+    index: int
     id: int
     spent: float
     bounds: dict[str, float]
@@ -38,59 +38,59 @@ class TimelineEntry:
 class Timeline:
     """Points in the order of the ledger's rows.
 
-    However many rows there are, no more points are kept than a picture can show: those in places that are multiples of
-    a power of two, the last one, and between two of them the first at which the odometers paused.
+    The number of points does not grow with the number of rows: those whose index is a multiple of a power of two, the
+    last one, and between two of these the first one at which the odometers paused.
     """
 
     def __init__(self) -> None:
         self._points: list[TimelineEntry] = []
         self._count = 0
 
-    def kept(self, more: int) -> set[int]:
-        """Which of a number of new rows need a point, counted from 0.
+    def required_indices(self, count: int) -> set[int]:
+        """The indices, from 0, of those of `count` new rows that need a point.
 
-        Besides one is needed wherever the odometers may begin to pause.
+        In addition, a row needs a point if the odometers may begin to pause there.
         """
-        stride = _stride(self._count + more, MAX_POINTS)
-        return {*range(-self._count % stride, more, stride), more - 1}
+        stride = _stride(self._count + count, MAX_POINTS)
+        return {*range(-self._count % stride, count, stride), count - 1}
 
-    def note(self, now: FilterComparison, rows: int = 1, *, paused: bool = False) -> None:
-        """Add how things stand after this many more rows; without the time-uniform odometers while they pause."""
+    def add(self, comparison: FilterComparison, rows: int = 1, *, paused: bool = False) -> None:
+        """Add the state after `rows` more rows, without the time-uniform odometers while they are `paused`."""
         self._count += rows
-        spent = decimal_up(1 - exact(now.standings[now.enforced].filter.headroom))
+        spent = decimal_up(1 - exact(comparison.states[comparison.enforced].filter.headroom))
         bounds = {
             name: bound
-            for name, odometer in now.odometers.items()
+            for name, odometer in comparison.odometers.items()
             if not paused and odometer.kind == "time-uniform" and math.isfinite(bound := odometer.bound)
         }
-        self._points.append(TimelineEntry(self._count - 1, now.seen, spent, bounds))
+        self._points.append(TimelineEntry(self._count - 1, comparison.last_id, spent, bounds))
         if len(self._points) > 4 * MAX_POINTS:
             self._points = [*_every(_stride(self._count, MAX_POINTS), self._points[:-1]), self._points[-1]]
 
-    def thinned(self, most: int) -> list[TimelineEntry]:
-        """The first point, the last one, and others as evenly as a power of two between them; at most `most` + 1.
+    def thinned(self, max_points: int) -> list[TimelineEntry]:
+        """The first point, the last one, and evenly spaced points between them; at most `max_points` + 1.
 
-        A power of two, so that from one more row to the next nearly all of them stay the same.  Where the odometers
-        paused between two of these, one point more says so: a line must not be drawn through.
+        Their distance is a power of two, so that nearly all of them stay the same when a row is added.  If the
+        odometers paused between two of them, one more point is included, where the curves are interrupted.
 
         Parameters
         ----------
-        most : int
+        max_points : int
             At most `MAX_POINTS`.
         """
-        chosen, last = _every(_stride(self._count, most), self._points), self._points[-1]
-        return chosen if chosen[-1] is last else [*chosen, last]
+        points, last = _every(_stride(self._count, max_points), self._points), self._points[-1]
+        return points if points[-1] is last else [*points, last]
 
 
-def _stride(count: int, most: int) -> int:
-    """The smallest power of two such that there are no more than `most` multiples of it below `count`."""
-    return 1 << max(0, (-(-count // most) - 1).bit_length())
+def _stride(count: int, max_points: int) -> int:
+    """The smallest power of two that has at most `max_points` multiples below `count`."""
+    return 1 << max(0, (-(-count // max_points) - 1).bit_length())
 
 
 def _every(stride: int, points: Iterable[TimelineEntry]) -> list[TimelineEntry]:
-    """The points in places that are multiples of a power of two, and the first pause between two of these."""
-    chosen: list[TimelineEntry] = []
+    """The points whose index is a multiple of `stride`, and the first pause between two of these."""
+    thinned: list[TimelineEntry] = []
     for point in points:
-        if point.place % stride == 0 or (chosen[-1].bounds and not point.bounds):
-            chosen.append(point)
-    return chosen
+        if point.index % stride == 0 or (thinned[-1].bounds and not point.bounds):
+            thinned.append(point)
+    return thinned

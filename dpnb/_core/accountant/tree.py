@@ -23,27 +23,28 @@ KINDS = {
     "noise_reduction": NOISE_REDUCTION,
     "gradient_descent": GRADIENT_DESCENT,
 }
-"""What the ledger calls each, and what it is called in words."""
-CODES = {words: code for code, words in KINDS.items()}
+"""The kinds of mechanisms: the code in the ledger, and the name in words."""
+CODES = {name: code for code, name in KINDS.items()}
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One interactive mechanism, as the ledger remembers it.
+    """One interactive mechanism, as recorded in the ledger.
 
     Parameters
     ----------
     id : int
-        Of the row that launched it.
+        Id of the row that launched it.
     kind, name : str
+        Kind of mechanism, and its name.
     node : str
-        Where it was launched.
+        The node in which it was launched.
     version : str
-        Of the table then.
+        Version of the table at the launch.
     details : mapping
-        What it was launched with: the ``arguments`` as written, and what was ``resolved`` at the launch.
+        The ``arguments`` of the launch as written, and the ``resolved`` values that were fixed then.
     closed_by : int or None
-        The row that closed it.
+        Id of the row that closed it; None if it was not closed.
     """
 
     id: int
@@ -55,10 +56,10 @@ class Launch:
     closed_by: int | None = None
 
     def continues_with(self, version: str) -> bool:
-        """Whether it goes on with that version of the table.
+        """Whether it continues with that version of the table.
 
-        A sub-session does, like a session: its budget is over everything that it ever releases.  What has been charged
-        for parts of one version says nothing of the parts in which a unit is in another.
+        A sub-session does, like a session: its budget covers everything that it ever releases.  A partition does not,
+        since a unit may be in other parts of another version.
         """
         return self.kind == SUB_SESSION or self.version == version
 
@@ -69,85 +70,86 @@ class Launch:
 
 
 class BudgetTree:
-    """Every launch of one ledger, whichever kernel made it.
+    """The launches of all kernels in one ledger.
 
     Parameters
     ----------
     ledger : Ledger
+        The list of charges.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._launches: dict[int, Launch] = {}
-        self._seen = 0
+        self._last_id = 0
 
     def sync(self) -> Mapping[int, Launch]:
-        """All launches by their rows, as they stand now."""
+        """All launches by the ids of their rows, in their current state."""
         with self._ledger.lock.checked():
-            for charge in self._ledger.summaries(after=self._seen):
+            for charge in self._ledger.summaries(after=self._last_id):
                 with refuse_unreadable(f"row {charge.id}"):
-                    self._note(charge)
-            return dict(self._launches)  # a copy: other threads launch meanwhile
+                    self._add(charge)
+            return dict(self._launches)  # a copy, since other threads may launch meanwhile
 
-    def _note(self, charge: ChargeSummary) -> None:
-        about = charge.launch or {}
+    def _add(self, charge: ChargeSummary) -> None:
+        details = charge.launch or {}
         if charge.kind == CLOSE:
-            number = int(about["closes"])
-            self._launches[number] = replace(self._launches[number], closed_by=charge.id)
+            closed = int(details["closes"])
+            self._launches[closed] = replace(self._launches[closed], closed_by=charge.id)
         elif charge.kind == LAUNCH:
-            kind, name = KINDS[about["mechanism"]], about["name"]
+            kind, name = KINDS[details["mechanism"]], details["name"]
             if not isinstance(name, str):
                 raise ValueError
-            self._launches[charge.id] = Launch(charge.id, kind, name, charge.node, charge.table_version, about)
-        self._seen = charge.id
+            self._launches[charge.id] = Launch(charge.id, kind, name, charge.node, charge.table_version, details)
+        self._last_id = charge.id
 
-    def launches_in(self, trunk: str) -> list[Launch]:
-        """What was launched in a session, the parts of its partitions and so on, but not inside its sub-sessions."""
+    def launches_in(self, root: str) -> list[Launch]:
+        """The launches in a session and in the parts of its partitions, but not in its sub-sessions."""
         self.sync()
-        return self._inside(trunk)
+        return self._inside(root)
 
-    def _inside(self, trunk: str) -> list[Launch]:
+    def _inside(self, root: str) -> list[Launch]:
         with self._ledger.lock.checked():
             launches = list(self._launches.values())
-        return [launch for launch in launches if self.path(launch.node, trunk) is not None]
+        return [launch for launch in launches if self.path(launch.node, root) is not None]
 
-    def open_launches(self, trunk: str) -> list[Launch]:
-        """Of these the ones that may still be asked."""
-        return [launch for launch in self.launches_in(trunk) if not self.is_closed(launch, trunk)]
+    def open_launches(self, root: str) -> list[Launch]:
+        """Those of `launches_in` that are open."""
+        return [launch for launch in self.launches_in(root) if not self.is_closed(launch, root)]
 
-    def open_launches_at(self, row: int, trunk: str) -> list[Launch]:
-        """The ones that could be asked just after a row of the ledger was written, one that was taken in by `sync`."""
+    def open_launches_at(self, row: int, root: str) -> list[Launch]:
+        """Those that were open just after a row of the ledger was written; `sync` must have read that row."""
         return [
             launch
-            for launch in self._inside(trunk)
+            for launch in self._inside(root)
             if launch.id <= row
             and all(
                 one.closed_by is None or one.closed_by > row
-                for one in (launch, *(outer for outer, _ in self._upwards(launch.node, trunk)))
+                for one in (launch, *(outer for outer, _ in self._upwards(launch.node, root)))
             )
         ]
 
-    def is_closed(self, launch: Launch, trunk: str = ROOT) -> bool:
-        """Whether it, or anything that it was launched in, is closed."""
-        return launch.is_closed or any(outer.is_closed for outer, _ in self._upwards(launch.node, trunk))
+    def is_closed(self, launch: Launch, root: str = ROOT) -> bool:
+        """Whether it is closed, or a mechanism inside which it was launched."""
+        return launch.is_closed or any(outer.is_closed for outer, _ in self._upwards(launch.node, root))
 
-    def path(self, branch: str, trunk: str) -> tuple[PartRef, ...] | None:
-        """Through which parts a loss on a branch reaches a trunk, innermost first.
+    def path(self, node: str, root: str) -> tuple[PartRef, ...] | None:
+        """The parts through which a loss in a node reaches the node `root`, innermost first.
 
-        None where it never does: a sub-session was paid for when it was launched.
+        None if the loss is not counted there: a sub-session was paid for when it was launched.
         """
-        if branch == trunk:
+        if node == root:
             return ()
-        places, reached = [], False
-        for launch, part in self._upwards(branch, trunk):
+        parts, reached = [], False
+        for launch, part in self._upwards(node, root):
             if launch.kind == SUB_SESSION:
                 return None
             if launch.kind == PARTITION:
-                places.append(PartRef(launch.id, part, int(launch.details["resolved"]["charged_parts_per_unit"])))
-            reached = launch.node == trunk
-        return tuple(places) if reached else None
+                parts.append(PartRef(launch.id, part, int(launch.details["resolved"]["charged_parts_per_unit"])))
+            reached = launch.node == root
+        return tuple(parts) if reached else None
 
-    def refuse_ended(self, branch: str, version: str) -> None:
+    def refuse_ended(self, node: str, version: str) -> None:
         """Refuse new requests to a mechanism that is closed, or was launched for another version of the table.
 
         Raises
@@ -155,7 +157,7 @@ class BudgetTree:
         MechanismClosed
         """
         self.sync()
-        for launch, _ in self._upwards(branch, ROOT):
+        for launch, _ in self._upwards(node, ROOT):
             if not launch.continues_with(version):
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was launched for version {launch.version!r} of the table, and "
@@ -168,18 +170,17 @@ class BudgetTree:
                     "launch another one under a new name"
                 )
 
-    def _upwards(self, branch: str, trunk: str) -> Iterator[tuple[Launch, str]]:
-        """The launches between a branch and a trunk, and the parts that the way leads through."""
-        while branch != trunk:
-            step = parent_launch(branch)
-            if step is None:
+    def _upwards(self, node: str, root: str) -> Iterator[tuple[Launch, str]]:
+        """The launches between a node and the node `root`, each with the key of the part that the path contains."""
+        while node != root:
+            parent = parent_launch(node)
+            if parent is None:
                 return
-            found = self._launches.get(step[0]) or self.sync().get(step[0])
-            if found is None:
+            launch = self._launches.get(parent[0]) or self.sync().get(parent[0])
+            if launch is None:
                 raise LedgerError(
-                    f"ledger: a row is on the branch of launch {step[0]}, which is not there; restore the file from a "
-                    "copy that has every charge"
+                    f"ledger: a row has the node of launch {parent[0]}, which is missing; restore the file from a copy "
+                    "that has every charge"
                 )
-            launch = found
-            yield launch, step[1]
-            branch = launch.node
+            yield launch, parent[1]
+            node = launch.node

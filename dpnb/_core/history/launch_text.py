@@ -1,4 +1,4 @@
-"""Rows of the ledger that are no plain question, in words: launches, ends, and what a threshold was compared with."""
+"""Descriptions of the rows of the ledger other than releases: launches, closes and comparisons with a threshold."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dpnb.ledger.charge import CLOSE
 
 
 def of(charge: Charge) -> str:
-    """A row in words."""
+    """The description of a row."""
     with refuse_unreadable(f"row {charge.id}"):
         if charge.launch is not None:
-            verb = "end of" if charge.kind == CLOSE else "launch of"
-            return f"{verb} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}"
+            event = "end of" if charge.kind == CLOSE else "launch of"
+            return f"{event} the {KINDS[charge.launch['mechanism']]} {charge.launch['name']!r}"
         return describe_comparison(charge)
 
 
 def describe_comparison(charge: Charge) -> str:
-    """What an above-threshold mechanism answered."""
-    said = charge.result or {}
-    question = describe_plan(Plan.from_json(charge.plan), PlainView())
-    return f"{question}: {'above' if said['above'] else 'below'} {float(from_text(said['threshold'])):g}"
+    """The answer of an above-threshold mechanism."""
+    result = charge.result or {}
+    query = describe_plan(Plan.from_json(charge.plan), PlainView())
+    return f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g}"

@@ -1,13 +1,14 @@
-"""The log of a session: every request in words, with its cost, its error and the cell that asked; and what was refused.
+"""The log of a session: every request in words, with its cost, its error and the cell that made it; and the refusals.
 
-Releases are read from the ledger, so every kernel sees them all.  Refusals cost nothing and are remembered by this
-process alone.
+Requests are read from the ledger, so every kernel sees all of them.  Refusals cost nothing and are known only to this
+process.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -25,14 +26,14 @@ from dpnb.accounting.losses import GDP, RDP, Loss
 from dpnb.errors import ConversionError, DpnbError, PlanError, printable
 from dpnb.ledger import Charge, ChargeSummary
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import format_cost_up, format_percent_up
+from dpnb.render.numbers import format_cost_up
 
 if TYPE_CHECKING:
     import pandas as pd
 
-REFUSALS_KEPT = 20
+MAX_REFUSALS = 20
 ROWS_PER_QUERY = 100
-"""Rows in one query of the ledger: SQLite limits how many ids it may name, and a row may hold thousands of numbers."""
+"""Rows read from the ledger at once: SQLite limits the number of ids, and a row may have thousands of values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,47 +43,43 @@ class LogEntry:
     Parameters
     ----------
     id : int
-        Of the ledger's row.
-    question : str
-        In words.
+        Id of the row of the ledger.
+    query : str
+        The query in words.
     loss : Loss
-        What it was charged where it was asked.
-    share : float
-        What that cost this session, as a share of the whole budget, rounded up.
+        The loss that was charged to its node.
+    cost_fraction : float
+        The cost for this session as a fraction of the whole budget, rounded up.
     error : str or None
-        Half-width of its intervals in words; None for what has no answer.
+        Half-width of its intervals in words; None if there is no answer.
     time, status : str
-    cell : str or None
-        Id of the notebook cell that asked: the last one in this kernel, or else the first one ever.
+        Time and status of the row.
+    cell_id : str or None
+        Id of the notebook cell that made the request: the latest one in this kernel, otherwise the first one.
     """
 
     id: int
-    question: str
+    query: str
     loss: Loss
-    share: float
+    cost_fraction: float
     error: str | None
     time: str
     status: str
-    cell: str | None
+    cell_id: str | None
 
     @property
     def mu(self) -> float:
-        """What it was charged, rounded up.
+        """The loss as a mu, rounded up.
 
-        Of another kind of loss the mu that it implies; of zCDP and RDP, which imply none, the mu of the Gaussian noise
-        that would cost as much: to compare rows, and no statement.
+        For other kinds of losses, the mu that the loss implies.  zCDP and RDP imply none; for them it is the mu of
+        Gaussian noise with the same cost, which serves to compare rows and is not a guarantee.
         """
         return _mu_of(self.loss)
 
     @property
     def cost(self) -> str:
-        """What it was charged, in words."""
+        """The loss in words."""
         return format_cost_up(self.loss) if self.loss else "free"
-
-    @property
-    def share_words(self) -> str:
-        """The share of the budget, in words."""
-        return format_percent_up(self.share)
 
 
 @dataclass(frozen=True)
@@ -90,46 +87,46 @@ class Refusal:
     """A request that was refused; nothing was charged."""
 
     id: int
-    question: str
+    query: str
     message: str
     explanation: str
     time: str
-    cell: str | None
+    cell_id: str | None
 
 
 @dataclass(frozen=True)
 class CellCost:
-    """What one notebook cell was charged, over everything that it ever asked.
+    """What the requests of one notebook cell were charged, in all of its executions.
 
     Parameters
     ----------
     ids : tuple of int
-        The ledger's rows that it asked for, ascending.
+        Ids of the rows that it requested, ascending.
     loss : GDP or None
-        Of all of them together, where each was asked: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if
-        one of them implies no mu.
-    share : float
-        What they cost this session, of the whole budget, rounded up.
+        Their total loss, each as charged to its node: mu squared adds (Smith and Thakurta 2022, Theorem 1); None if one
+        of them implies no mu.
+    cost_fraction : float
+        Their total cost for this session as a fraction of the whole budget, rounded up.
     """
 
     ids: tuple[int, ...]
     loss: GDP | None
-    share: float
+    cost_fraction: float
 
 
 class _CellRows:
-    """The rows that one cell asked for, summed up as they come and go: a cell in a loop asks thousands of times."""
+    """The rows that one cell requested, with running sums, since a cell with a loop can make thousands of requests."""
 
     def __init__(self) -> None:
         self._rows: dict[int, tuple[GDP | None, Fraction]] = {}
-        self._loss, self._share = GDP(0), Fraction(0)
-        self._without = 0
+        self._loss, self._cost_fraction = GDP(0), Fraction(0)
+        self._n_without_gdp = 0
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def add(self, row: int, loss: Loss, share: float) -> None:
-        self._rows[row] = gdp_of(loss), exact(share)
+    def add(self, row: int, loss: Loss, cost_fraction: float) -> None:
+        self._rows[row] = gdp_of(loss), exact(cost_fraction)
         self._sum(row, 1)
 
     def remove(self, row: int) -> None:
@@ -137,16 +134,17 @@ class _CellRows:
         del self._rows[row]
 
     def _sum(self, row: int, sign: int) -> None:
-        loss, share = self._rows[row]
+        loss, cost_fraction = self._rows[row]
         if loss is None:
-            self._without += sign
+            self._n_without_gdp += sign
         else:
             self._loss = self._loss + loss if sign > 0 else self._loss - loss
-        self._share += sign * share
+        self._cost_fraction += sign * cost_fraction
 
     @property
     def cost(self) -> CellCost:
-        return CellCost(tuple(sorted(self._rows)), None if self._without else self._loss, decimal_up(self._share))
+        loss = None if self._n_without_gdp else self._loss
+        return CellCost(tuple(sorted(self._rows)), loss, decimal_up(self._cost_fraction))
 
 
 @lru_cache(maxsize=1024)
@@ -159,7 +157,7 @@ def _mu_of(loss: Loss) -> float:
 
 
 def gdp_of(loss: Loss) -> GDP | None:
-    """The GDP that a loss implies; None where it implies none."""
+    """The GDP that a loss implies; None if it implies none."""
     try:
         return convert(loss, GDP)
     except ConversionError:
@@ -171,131 +169,139 @@ class RequestLog:
 
     Parameters
     ----------
-    account : Account
-    error : callable
-        Of the answer that a released row gave, in words.
+    account : Accountant
+        The accountant of the session.
+    describe_error : callable
+        Returns the error of a released answer, in words.
     """
 
-    def __init__(self, account: Accountant, error: Callable[[Charge, Plan, StoredRequest], str]) -> None:
-        self._account, self._error = account, error
-        self._settled: dict[int, LogEntry] = {}
-        self._cell: dict[int, str] = {}
-        self._rows: dict[str, _CellRows] = {}
-        self._costs: dict[str, CellCost] = {}  # of the cells that have not asked since
+    def __init__(self, account: Accountant, describe_error: Callable[[Charge, Plan, StoredRequest], str]) -> None:
+        self._account, self._describe_error = account, describe_error
+        self._released: dict[int, LogEntry] = {}
+        self._cell_ids: dict[int, str] = {}
+        self._cells: dict[str, _CellRows] = {}
+        self._costs: dict[str, CellCost] = {}  # of the cells without a new request
         self._ids: list[int] = []
-        self._seen = 0
-        self._refused = 0
-        self.refusals: deque[Refusal] = deque(maxlen=REFUSALS_KEPT)
+        self._last_id = 0
+        self._n_refusals = 0
+        self.refusals: deque[Refusal] = deque(maxlen=MAX_REFUSALS)
 
-    def note_request(self, charge: Charge, cell: str | None) -> None:
-        """Note which cell asked for a row just now, be it for the first time or again."""
+    def note_request(self, charge: Charge, cell_id: str | None) -> None:
+        """Record that a cell requested a row of the ledger, for the first time or again."""
         with self._account.ledger.lock.checked():
             self._sync()
-            if cell is not None and cell != self._cell.get(charge.id):
-                self._move(charge, cell)
+            if cell_id is not None and cell_id != self._cell_ids.get(charge.id):
+                self._assign(charge, cell_id)
 
-    def note_refusal(self, question: str, error: DpnbError, cell: str | None) -> None:
-        """Note that a request was refused."""
-        self._refused += 1
-        question = printable(question)
-        message = str(error).removeprefix(f"{question}: ")
+    def note_refusal(self, query: str, error: DpnbError, cell_id: str | None) -> None:
+        """Record that a request was refused."""
+        self._n_refusals += 1
+        query = printable(query)
+        message = str(error).removeprefix(f"{query}: ")
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self.refusals.appendleft(Refusal(self._refused, question, message, explanation_for(error).id, now, cell))
+        self.refusals.appendleft(Refusal(self._n_refusals, query, message, explanation_for(error).id, now, cell_id))
 
     @property
     def count(self) -> int:
-        """How many requests there are."""
+        """The number of requests."""
         return len(self.ids)
 
     @property
     def ids(self) -> list[int]:
-        """The rows of the ledger, oldest first.
+        """Ids of the rows of the ledger, oldest first.
 
-        Of this session and of what was launched in it, but not of its sub-sessions, which have logs of their own.
+        These are the rows of this session and its mechanisms, except for sub-sessions, which have separate logs.
         """
         with self._account.ledger.lock.checked():
             self._sync()
             return self._ids
 
-    def latest(self, most: int) -> list[LogEntry]:
-        """The last requests, newest first."""
-        return self.named(reversed(self.ids[-most:]))
+    def latest(self, count: int) -> list[LogEntry]:
+        """The last `count` requests, newest first."""
+        return self.by_id(reversed(self.ids[-count:]))
 
-    def named(self, ids: Iterable[int]) -> list[LogEntry]:
+    def by_id(self, ids: Iterable[int]) -> list[LogEntry]:
         """The requests with these ids, in this order."""
-        wanted = list(ids)
+        ids = list(ids)
         with self._account.ledger.lock.checked():
             self._sync()
-            missing = [one for one in wanted if one not in self._settled]
+            missing = [row for row in ids if row not in self._released]
             parts = (tuple(missing[start : start + ROWS_PER_QUERY]) for start in range(0, len(missing), ROWS_PER_QUERY))
-            fresh = {charge.id: self._line(charge) for part in parts for charge in self._account.ledger.by_id(part)}
-            return [self._placed(fresh.get(one) or self._settled[one]) for one in wanted]
+            entries = {charge.id: self._entry(charge) for part in parts for charge in self._account.ledger.by_id(part)}
+            return [self._with_cell(entries.get(row) or self._released[row]) for row in ids]
 
     def cells(self) -> dict[str, CellCost]:
-        """What each notebook cell was charged, over everything that it ever asked."""
+        """The costs of the notebook cells, by the ids of the cells."""
         with self._account.ledger.lock.checked():
             self._sync()
-            for cell, rows in self._rows.items():
-                if cell not in self._costs:
-                    self._costs[cell] = rows.cost
+            for cell_id, rows in self._cells.items():
+                if cell_id not in self._costs:
+                    self._costs[cell_id] = rows.cost
             return dict(self._costs)
 
     def to_pandas(self) -> pd.DataFrame:
-        """All requests, oldest first: question, mu, delta, share of the budget, error, status, time and cell."""
+        """All requests, oldest first; see `BaseSession.log` for the columns."""
         import pandas as pd  # imported when first used
 
-        lines = self.named(self.ids)
+        entries = self.by_id(self.ids)
         columns = {
-            "question": [line.question for line in lines],
-            "mu": [line.mu for line in lines],
-            "delta": [decimal_up(delta) if (delta := line.loss.delta) else 0.0 for line in lines],
-            "share": [line.share for line in lines],
-            "error": [line.error for line in lines],
-            "status": [line.status for line in lines],
-            "time": pd.to_datetime([line.time for line in lines], utc=True),
-            "cell": [line.cell for line in lines],
+            "query": [entry.query for entry in entries],
+            "mu": [entry.mu for entry in entries],
+            "delta": [decimal_up(delta) if (delta := entry.loss.delta) else 0.0 for entry in entries],
+            "cost_fraction": [entry.cost_fraction for entry in entries],
+            "error": [entry.error for entry in entries],
+            "status": [entry.status for entry in entries],
+            "time": pd.to_datetime([entry.time for entry in entries], utc=True),
+            "cell_id": [entry.cell_id for entry in entries],
         }
-        return pd.DataFrame(columns, index=pd.Index([line.id for line in lines], name="id"))
+        return pd.DataFrame(columns, index=pd.Index([entry.id for entry in entries], name="id"))
 
     def _sync(self) -> None:
-        for charge in self._account.ledger.summaries(after=self._seen):
-            self._seen = charge.id
+        for charge in self._account.ledger.summaries(after=self._last_id):
+            self._last_id = charge.id
             if self._account.includes(charge.node):
                 self._ids.append(charge.id)
                 if charge.cell_id is not None:
-                    self._move(charge, charge.cell_id)
+                    self._assign(charge, charge.cell_id)
 
-    def _move(self, charge: Charge | ChargeSummary, cell: str) -> None:
-        """From the cell that asked for a row before to the one that does now."""
-        before = self._cell.get(charge.id)
+    def _assign(self, charge: Charge | ChargeSummary, cell_id: str) -> None:
+        """Assign a row to the cell that requested it last."""
+        before = self._cell_ids.get(charge.id)
         if before is not None:
-            self._rows[before].remove(charge.id)
+            self._cells[before].remove(charge.id)
             self._costs.pop(before, None)
-            if not self._rows[before]:
-                del self._rows[before]
-        self._cell[charge.id] = cell
-        self._rows.setdefault(cell, _CellRows()).add(charge.id, charge.loss, self._account.budget_fraction(charge.id))
-        self._costs.pop(cell, None)
+            if not self._cells[before]:
+                del self._cells[before]
+        self._cell_ids[charge.id] = cell_id
+        rows = self._cells.setdefault(cell_id, _CellRows())
+        rows.add(charge.id, charge.loss, self._account.cost_fraction(charge.id))
+        self._costs.pop(cell_id, None)
 
-    def _placed(self, line: LogEntry) -> LogEntry:
-        """With the cell that asked last."""
-        cell = self._cell.get(line.id)
-        return line if cell == line.cell else replace(line, cell=cell)
+    def _with_cell(self, entry: LogEntry) -> LogEntry:
+        """The entry with the cell that requested it last."""
+        cell_id = self._cell_ids.get(entry.id)
+        return entry if cell_id == entry.cell_id else replace(entry, cell_id=cell_id)
 
-    def _line(self, charge: Charge) -> LogEntry:
-        """A row in words.  What was released once does not change, so that is worked out once."""
-        share, cell = self._account.budget_fraction(charge.id), self._cell.get(charge.id)
-        if charge.launch is not None or charge.result is not None:
-            words = printable(launch_text.of(charge))
-            return LogEntry(charge.id, words, charge.loss, share, None, charge.time, charge.status, cell)
-        plan, request = plan_of(charge), request_of(charge)
-        question = printable(describe_plan(plan, request.view))
-        if charge.status != "released":
-            return LogEntry(charge.id, question, charge.loss, share, None, charge.time, charge.status, cell)
-        try:
-            error = self._error(charge, plan, request)
-        except PlanError:  # what an earlier version of dpnb answered may be refused by now
-            error = None
-        line = LogEntry(charge.id, question, charge.loss, share, error, charge.time, charge.status, cell)
-        self._settled[charge.id] = line
-        return line
+    def _entry(self, charge: Charge) -> LogEntry:
+        """The entry of a row; that of a released row does not change and is kept."""
+        is_query = charge.launch is None and charge.result is None
+        query, error = "", None
+        if is_query:
+            plan, request = plan_of(charge), request_of(charge)
+            query = describe_plan(plan, request.view)
+            if charge.status == "released":
+                with suppress(PlanError):  # what an earlier version of dpnb answered may be refused by now
+                    error = self._describe_error(charge, plan, request)
+        entry = LogEntry(
+            id=charge.id,
+            query=printable(query if is_query else launch_text.of(charge)),
+            loss=charge.loss,
+            cost_fraction=self._account.cost_fraction(charge.id),
+            error=error,
+            time=charge.time,
+            status=charge.status,
+            cell_id=self._cell_ids.get(charge.id),
+        )
+        if is_query and charge.status == "released":
+            self._released[charge.id] = entry
+        return entry

@@ -1,1 +1,1 @@
-"""What a query would cost and what its errors would be; made without the table."""
+"""Cost and expected errors of queries, computed without the table."""

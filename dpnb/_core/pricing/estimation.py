@@ -1,4 +1,4 @@
-"""What the looks at a question say: made of what is released and what is declared, without a row."""
+"""Estimates and intervals from the observations of a query, computed from released values and the schema alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 from dpnb._compile import LinearQuery
 from dpnb._core.pricing.forecasts import alpha_of
-from dpnb._core.pricing.question import Keys
+from dpnb._core.pricing.query_state import Keys
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.schema import Key, Schema
@@ -24,16 +24,20 @@ from dpnb.results.observations import CombinedObservations, Floats
 
 @dataclass(frozen=True)
 class EstimateReader:
-    """Some looks at a question, read as one request wants it.
+    """The estimates that a request reads from the observations of its query.
 
     Parameters
     ----------
     query : LinearQuery
-    request : Request
-    refinement : Refinement
+        The query.
+    request : StoredRequest
+        The arguments of the request.
+    refinement : CombinedObservations
+        The observations.
     keys : tuple of tuple
-        Of the cells.
+        Group keys of the cells.
     schema : dict
+        The columns of the table.
     """
 
     query: LinearQuery
@@ -44,36 +48,36 @@ class EstimateReader:
 
     @property
     def outputs(self) -> tuple[str, tuple[Key, ...]] | None:
-        """What the numbers of each cell are called."""
+        """The names of the numbers of each cell; None if there is one number."""
         return outputs_of(self.request.view)
 
     @property
-    def given(self) -> str | None:
+    def condition(self) -> str | None:
         """The condition under which the intervals hold, if any."""
         return GIVEN if isinstance(self.query.plan.aggregation, Discovery) else None
 
     @cached_property
-    def cells(self) -> IntervalArrays:
+    def arrays(self) -> IntervalArrays:
         """Estimates and intervals."""
         if isinstance(self.query.plan.aggregation, Discovery):
-            return self._named
-        cells = self._shown(self.refinement, self.refinement.radius(self._alpha))
+            return self._discovered
+        arrays = self._estimate(self.refinement, self.refinement.radius(self._alpha))
         if len(self.refinement.observations) > 1 and not self.refinement.is_final:
             first = self.refinement.first
-            cells = cells.within(self._shown(first, first.radius(self._alpha)))
-        return cells
+            arrays = arrays.within(self._estimate(first, first.radius(self._alpha)))
+        return arrays
 
     @property
-    def anytime(self) -> IntervalArrays:
-        """The same with intervals that hold for all looks at once; a discovery is looked at once."""
+    def anytime_arrays(self) -> IntervalArrays:
+        """The same with intervals that hold for all observations at once; a discovery has one observation."""
         if isinstance(self.query.plan.aggregation, Discovery):
-            return self._named
-        return self._shown(self.refinement, self.refinement.anytime_radius(self._alpha))
+            return self._discovered
+        return self._estimate(self.refinement, self.refinement.anytime_radius(self._alpha))
 
     @property
     def error(self) -> str:
         """Half-widths of the intervals, in words."""
-        return describe_error(self.cells.half_width, self.outputs, decimal_down(self.request.confidence))
+        return describe_error(self.arrays.half_width, self.outputs, decimal_down(self.request.confidence))
 
     @cached_property
     def _alpha(self) -> Fraction:
@@ -81,12 +85,16 @@ class EstimateReader:
         return alpha_of(1 - self.request.confidence, count if self.request.simultaneous else 1)
 
     @cached_property
-    def _named(self) -> IntervalArrays:
-        """The groups that a discovery named."""
-        (look,) = self.refinement.observations
-        measured, alpha = look.measurement, binary_down(1 - self.request.confidence)
-        least = least_named(measured.sigma, self.query.l2_sensitivity_squared, look.loss.delta, measured.exponent)
-        return named_groups(measured, least, alpha_of_each(alpha, len(self.keys) if self.request.simultaneous else 1))
+    def _discovered(self) -> IntervalArrays:
+        """The counts of the groups that a discovery named."""
+        (observation,) = self.refinement.observations
+        measurement, alpha = observation.measurement, binary_down(1 - self.request.confidence)
+        least = least_named(
+            measurement.sigma, self.query.l2_sensitivity_squared, observation.loss.delta, measurement.exponent
+        )
+        return named_groups(
+            measurement, least, alpha_of_each(alpha, len(self.keys) if self.request.simultaneous else 1)
+        )
 
-    def _shown(self, refinement: CombinedObservations, radius: Floats) -> IntervalArrays:
+    def _estimate(self, refinement: CombinedObservations, radius: Floats) -> IntervalArrays:
         return estimate(self.query, self.request.view, *refinement.combined(), radius, self.schema)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from dpnb._compile.explanation import contribution, explanation
+from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, rows_needed
-from dpnb._core.pricing.question import QueryState
-from dpnb._core.pricing.questions import QueryPricer, refuse_after_final
+from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.target import Target
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery
@@ -28,57 +28,58 @@ from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import Preview
 
 
-def preview(questions: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
+def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
     """The preview of a release."""
-    account = questions.account
+    account = pricer.account
     with account.ledger.lock.checked():
-        question = questions.question(plan, view, target.groups)
-        rows = questions.rows(question)
-        question, total, cost = questions.price(question, target, rows)
+        state = pricer.state(plan, view, target.groups)
+        rows = pricer.row_counts(state)
+        state, total, cost = pricer.price(state, target, rows)
         if cost.mu_squared:
-            refuse_after_final(question, target)
-        before, promise = account.filter, account.promise
-        expectations = questions.expectations(question, target, rows)
-        expected = expectations.errors()
-        counted = promise.to_filter_loss(cost)
-        share, after = account.forecast(counted)
-    errors, assumed = expected.now, None
+            refuse_after_final(state, target)
+        before, guarantee = account.filter, account.guarantee
+        forecast = pricer.forecast(state, target, rows)
+        model = forecast.error_model()
+        counted = guarantee.to_filter_loss(cost)
+        cost_fraction, after = account.forecast(counted)
+    errors, assumed = model.current, None
     if cost.mu_squared:
-        errors, assumed = expected.at(_scale(question, total)), expectations.assumed(_scale(question, total))
+        scale = _scale(state, total)
+        errors, assumed = model.expected(scale), forecast.assumption(scale)
     fits = before.admits(counted)
-    query = question.query
+    query = state.query
     discovery = isinstance(plan.aggregation, Discovery)
     return Preview(
-        description=question.words,
+        description=state.description,
         request=target.words,
         total_loss=total,
         cost=cost,
-        cost_fraction=share,
+        cost_fraction=cost_fraction,
         confidence=decimal_down(target.confidence),
         half_widths=errors,
         error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
         names=() if discovery else tuple(group.name for group in plan.group_by),
-        keys=tuple(query.keys[cell] for cell in question.cells) if query.keys else ((),),
+        keys=tuple(query.keys[cell] for cell in state.cells) if query.keys else ((),),
         outputs=outputs_of(view),
         headroom_after=after if fits else 0.0,
         fits=fits,
-        max_mu=None if fits else account.max_mu(question.known),
+        max_mu=None if fits else account.max_mu(state.known),
         max_repetitions=before.max_repetitions(counted),
-        contribution=contribution(query, questions.tables.unit(plan.source)),
-        refinement_note=promise.refining,
-        assumption=_assumption(question, rows, errors, total, target),
+        contribution=contribution(query, pricer.tables.unit(plan.source)),
+        refinement_note=guarantee.refining,
+        assumption=_assumption(state, rows, errors, total, target),
         assumed_description=None if errors is None else assumed,
-        current_half_widths=expected.now,
+        current_half_widths=model.current,
         notice=notice,
-        participation=_who(before, counted, alone=question.is_standalone),
+        participation=_participation(before, counted, is_standalone=state.is_standalone),
     )
 
 
-def _who(before: AnyFilter, cost: Loss, *, alone: bool) -> str | None:
+def _participation(before: AnyFilter, cost: Loss, *, is_standalone: bool) -> str | None:
     """Which units would take part, under individual accounting: a function of the ledger alone."""
     if not isinstance(before, WorstCaseFilter):
         return None
-    if alone:
+    if is_standalone:
         return (
             "the units that can still pay for it: some units may be excluded, so it is not combined with earlier "
             "observations"
@@ -89,37 +90,37 @@ def _who(before: AnyFilter, cost: Loss, *, alone: bool) -> str | None:
     return f"every unit, certainly; also in {times - 1:,} more like it"
 
 
-def explain(questions: QueryPricer, plan: Plan, view: AnyView) -> tuple[str, list[tuple[str, str]]]:
+def explain(pricer: QueryPricer, plan: Plan, view: AnyView) -> tuple[str, list[tuple[str, str]]]:
     """The query in words, and what one unit can change in it."""
-    query = questions.tables.compile(plan)
-    return describe_plan(plan, view), explanation(query, questions.tables.unit(plan.source))
+    query = pricer.tables.compile(plan)
+    return describe_plan(plan, view), explanation(query, pricer.tables.unit(plan.source))
 
 
-def _scale(question: QueryState, total: GDP) -> float:
+def _scale(state: QueryState, total: GDP) -> float:
     """Noise scale of the measured cells at the total loss `total`."""
-    return sigma_for(question.aggregation.l2_sensitivity_squared, GDP.from_mu_squared(total.mu_squared))
+    return sigma_for(state.measured.l2_sensitivity_squared, GDP.from_mu_squared(total.mu_squared))
 
 
-def _discovery(question: QueryState, total: GDP, target: Target) -> str:
+def _discovery(state: QueryState, total: GDP, target: Target) -> str:
     """The assumption of a discovery's error, and the threshold at which a group is named."""
-    scale, groups = _scale(question, total), question.aggregation.l2_sensitivity_squared
-    least = threshold_for(scale, groups, question.discovery_delta)
-    named = f"a group is named if its number of units, with noise, is at least {math.ceil(least):,}"
+    scale, groups = _scale(state, total), state.measured.l2_sensitivity_squared
+    threshold = threshold_for(scale, groups, state.discovery_delta)
+    named = f"a group is named if its number of units, with noise, is at least {math.ceil(threshold):,}"
     if target.simultaneous:
         return f"the number of groups that are named, which is not known beforehand; {named}"
-    far = fixed_radius([scale], alpha=target.alpha)
-    return f"a group near the threshold (about ± {format_number(far, far)} far above it); {named}"
+    radius = fixed_radius([scale], alpha=target.alpha)
+    return f"a group near the threshold (about ± {format_number(radius, radius)} far above it); {named}"
 
 
 def _assumption(
-    question: QueryState, rows: RowCounts | None, errors: Cells | None, total: GDP, target: Target
+    state: QueryState, rows: RowCounts | None, errors: Cells | None, total: GDP, target: Target
 ) -> str | None:
     """What the expected errors assume."""
-    if question.discovery_delta:
-        return _discovery(question, total, target)
+    if state.discovery_delta:
+        return _discovery(state, total, target)
     if rows is not None:
-        return f"about {np.nanmin(rows.each):,.0f} rows in the smallest group ({rows.source})"
-    plan, view = question.query.plan, question.view
+        return f"about {np.nanmin(rows.by_cell):,.0f} rows in the smallest group ({rows.source})"
+    plan, view = state.query.plan, state.view
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:

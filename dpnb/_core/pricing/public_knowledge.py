@@ -35,16 +35,17 @@ from dpnb.results.observations import CombinedObservations
 
 Floats = NDArray[np.float64]
 
-CLEAR_COUNT_RATIO = 30.0
-"""A released count that exceeds its noise scale this many times is good enough to price a target.
+PRECISE_COUNT_RATIO = 30.0
+"""A released count that is at least this multiple of its noise scale is precise enough to price a target.
 
-With a true count N and noise of scale s, a target priced with the noisy count n costs (N/n)^2 of what it needs, and its
-half-width comes out at n/N of what was asked.  With n >= 30 s a cost above 1.5 times, or a miss by more than 1.2 times,
-needs noise beyond 6.7 s (N/n > sqrt(1.5)) or 5 s (n/N > 1.2, so N < n/1.2): less than once in three million counts.
+With a true count N and noise of scale s, a target priced with the noisy count n costs (N/n)^2 times what is needed, and
+its half-width is n/N times the requested one.  With n >= 30 s, a cost above 1.5 times what is needed requires noise
+beyond 6.7 s (N/n > sqrt(1.5)), and a half-width above 1.2 times the requested one noise beyond 5 s (n/N > 1.2, so
+N < n/1.2): less than once in three million counts.
 """
 
 USABLE_COUNT_RATIO = 2.0
-"""A released count that exceeds its noise scale this many times still serves to show an assumed error."""
+"""A released count that is at least this multiple of its noise scale is precise enough for an assumed error."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +54,20 @@ class RowCounts:
 
     Parameters
     ----------
-    each : float64 array, shape (cells,)
-        Rows of each group; NaN where the figures do not show it clearly enough.
+    by_cell : float64 array, shape (cells,)
+        Number of rows of each group; NaN if it is not known precisely enough.
     source : str
-        Where the figures come from, in words.
-    assumed : str or None
-        What is assumed without being released or public; None if a target may use the figures.
-    own : bool
-        Whether the figures are from earlier looks at the question itself.
+        The source of the numbers, in words.
+    assumption : str or None
+        What is assumed without being released or public; None if a target may use the numbers.
+    from_query : bool
+        Whether the numbers are from earlier observations of the query itself.
     """
 
-    each: Floats
+    by_cell: Floats
     source: str
-    assumed: str | None = None
-    own: bool = False
+    assumption: str | None = None
+    from_query: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,36 +86,36 @@ class PublicSizes:
     rows: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, query: LinearQuery, unit: PrivacyUnit) -> RowCounts | None:
-        """The rows of a question about a whole table; None if a filter or a choice of groups leaves an unknown part.
+        """The numbers of rows of a query on a whole table; None if a filter or given keys select an unknown part of it.
 
-        Where each row is a unit, or one row of each unit counts, there are as many rows as units; elsewhere that is an
-        assumption.  It is also assumed that groups are equally large, and that a tighter limit changes nothing.
+        If each row is a unit, or one row of each unit counts, the number of rows is the number of units; otherwise this
+        is an assumption.  It is also assumed that groups have equal sizes, and that tighter limits have no effect.
         """
         plan = query.plan
         if plan.where is not None or plan.group_keys is not None or not isinstance(plan.source, str):
             return None
-        total, source, assumed = self.rows.get(plan.source), "public_rows", None
+        total, source, assumption = self.rows.get(plan.source), "public_rows", None
         if unit.column is None or query.contribution_bounds.max_rows == 1:
             if self.units is not None and not plan.source:
                 total, source = self.units, "public_size"
             elif query.contribution_bounds.max_rows == 1 and unit.max_rows != 1:
                 total = None
         elif plan.contribution_bounds != ContributionBounds():
-            assumed = "the tighter limits leave out no row"
+            assumption = "the tighter limits exclude no row"
         if total is None and self.units is not None:
             total, source = self.units, "public_size"
-            assumed = f"{self.units:,} units have one row each"
+            assumption = f"{self.units:,} units have one row each"
         if total is None:
             return None
         if query.clip_squared is not None:
-            assumed = "no unit is scaled down"
+            assumption = "no unit is scaled down"
         if query.cells > 1:
-            assumed = f"{query.cells} groups are equally large" + (f" and {assumed}" if assumed else "")
-        return RowCounts(np.full(query.cells, total / query.cells), f"{source}={total}", assumed)
+            assumption = f"{query.cells} groups are equally large" + (f" and {assumption}" if assumption else "")
+        return RowCounts(np.full(query.cells, total / query.cells), f"{source}={total}", assumption)
 
 
 Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations]]
-"""Compiles a plan and finds what is known of it."""
+"""Compiles a plan and returns its observations."""
 
 
 def rows_needed(plan: Plan, view: AnyView) -> Single | None:
@@ -154,28 +155,26 @@ def known_row_counts(
     unit : PrivacyUnit
         The privacy unit of the queried table.
     known : callable
-        Compiles a plan and finds its observations.
+        Compiles a plan and returns its observations.
     """
     plan = query.plan
     needed = rows_needed(plan, view)
     if needed is None:
         return None
     counts = [plan.aggregation, *(Count(column) for column in _columns(needed)), Count()]
-    found = [
-        rows
-        for place, counted in enumerate(dict.fromkeys(counts))
-        if (rows := _released(query, replace_aggregation(plan, counted), known, own=not place)) is not None
+    sources = [
+        _released(query, replace_aggregation(plan, counted), known, from_query=not index)
+        for index, counted in enumerate(dict.fromkeys(counts))
     ]
-    figures = public.of(query, unit)
-    found += [] if figures is None else [figures]
-    clear = [rows for rows in found if rows.assumed is None]
-    if clear:  # the first of those that are clear for most groups
-        return max(clear, key=lambda rows: int(np.isfinite(rows.each).sum()))
-    return found[0] if found else None
+    candidates = [rows for rows in (*sources, public.of(query, unit)) if rows is not None]
+    precise = [rows for rows in candidates if rows.assumption is None]
+    if precise:  # the first of those that are precise for the largest number of groups
+        return max(precise, key=lambda rows: int(np.isfinite(rows.by_cell).sum()))
+    return candidates[0] if candidates else None
 
 
 def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
-    """The same rows and groups, measured otherwise."""
+    """The same rows and groups with another aggregation."""
     return msgspec.structs.replace(plan, aggregation=aggregation)
 
 
@@ -185,8 +184,8 @@ def _columns(needed: Single) -> tuple[Expression, ...]:
     return tuple(column for column in columns if column is not None)
 
 
-def _released(query: LinearQuery, counted: Plan, known: Known, *, own: bool) -> RowCounts | None:
-    """The counts that a question's looks give, if they stand clear of the noise."""
+def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bool) -> RowCounts | None:
+    """The counts in the observations of a plan, if they are large compared with the noise."""
     other, refinement = known(counted)
     if not refinement.observations:
         return None
@@ -195,20 +194,20 @@ def _released(query: LinearQuery, counted: Plan, known: Known, *, own: bool) -> 
         feature, noisy = noisy_features(other, sums, sigma, first, count)[0]
         if not isinstance(feature, CountFeature):
             continue
-        clear = noisy.single > CLEAR_COUNT_RATIO * noisy.scale
-        assumed = None if own or query.clip_squared is None else "no unit is scaled down"
+        precise = noisy.single > PRECISE_COUNT_RATIO * noisy.scale
+        assumption = None if from_query or query.clip_squared is None else "no unit is scaled down"
         source = f"the released {counted.words}"
-        if clear.any():
-            return RowCounts(np.where(clear, noisy.single, np.nan), source, assumed, own)
+        if precise.any():
+            return RowCounts(np.where(precise, noisy.single, np.nan), source, assumption, from_query)
         if (noisy.single > USABLE_COUNT_RATIO * noisy.scale).all():
-            return RowCounts(noisy.single, source, f"{source} is right, which has much noise", own)
+            return RowCounts(noisy.single, source, f"{source}, which has much noise, is exact", from_query)
     return None
 
 
 def refuse_unknown_error(
-    plan: Plan, view: AnyView, rows: RowCounts | None, *, enough: bool, looks: int, alone: bool
+    plan: Plan, view: AnyView, rows: RowCounts | None, *, enough: bool, n_observations: int, is_standalone: bool
 ) -> NoReturn:
-    """Raise an error that names what has to be released before ``within=`` can be used.
+    """Raise an error that states what must be released before ``within=`` can be used.
 
     Parameters
     ----------
@@ -220,32 +219,35 @@ def refuse_unknown_error(
         The known numbers of rows.
     enough : bool
         Whether knowing the number of rows would be enough.
-    looks : int
+    n_observations : int
         Number of observations of the query so far.
-    alone : bool
+    is_standalone : bool
         Whether some units may be excluded from a further observation.
 
     Raises
     ------
     ErrorEstimateUnavailable
     """
-    question = describe_plan(plan, view)
+    description = describe_plan(plan, view)
     if isinstance(plan.aggregation, Discovery):
         raise ErrorEstimateUnavailable(
-            f"within: the width of simultaneous intervals for {question} depends on how many groups are named, which "
-            "is not known beforehand; omit simultaneous=True, or choose the budget with mu=, rho=, epsilon= or share="
+            f"within: the width of simultaneous intervals for {description} depends on how many groups are named, "
+            "which is not known beforehand; omit simultaneous=True, or choose the budget with mu=, rho=, epsilon= or "
+            "share="
         )
-    if alone:
+    if is_standalone:
         raise ErrorEstimateUnavailable(
-            f"within: some units may be excluded from a further observation of the {question}, and how many is "
+            f"within: some units may be excluded from a further observation of the {description}, and how many is "
             "private; choose the budget with mu=, rho=, epsilon= or share="
         )
     needed = rows_needed(plan, view)
-    told = rows is not None and rows.assumed is None and bool(np.isfinite(rows.each).all())
-    if needed is None or not enough or told or (rows is not None and rows.own):
-        remedy = "release it with" if not looks else "its observations are not yet precise enough; refine it with"
+    rows_known = rows is not None and rows.assumption is None and bool(np.isfinite(rows.by_cell).all())
+    if needed is None or not enough or rows_known or (rows is not None and rows.from_query):
+        remedy = (
+            "release it with" if not n_observations else "its observations are not yet precise enough; refine it with"
+        )
         raise ErrorEstimateUnavailable(
-            f"within: the error of the {question} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
+            f"within: the error of the {description} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
             "share= first, then use within="
         )
     columns = _columns(needed)
@@ -253,9 +255,9 @@ def refuse_unknown_error(
     whole = plan.where is None and not plan.group_by and isinstance(plan.source, str)
     public = ", or create the session with public_rows=" if whole else ""
     group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
-    assumed = f" (assumed that {rows.assumed})" if rows is not None and not looks else ""
+    assumed = f" (assumed that {rows.assumption})" if rows is not None and not n_observations else ""
     raise ErrorEstimateUnavailable(
-        f"within: the error of the {question} depends on how many rows there are{group}, which no released count shows "
-        f"clearly enough{assumed}; release the {count.words} first, with a noise scale of at most "
-        f"1/{CLEAR_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or share="
+        f"within: the error of the {description} depends on how many rows there are{group}, which no released count "
+        f"shows clearly enough{assumed}; release the {count.words} first, with a noise scale of at most "
+        f"1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or share="
     )

@@ -1,4 +1,4 @@
-"""What was asked, as a row of the ledger has it."""
+"""The plan and the arguments of a request, read from a row of the ledger."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ def plan_of(charge: Charge) -> Plan:
     Raises
     ------
     LedgerError
-        It does not read as it was written.
+        If it cannot be read.
     """
     with refuse_unreadable(f"row {charge.id}"):
         return Plan.from_json(charge.plan)
 
 
 def request_of(charge: Charge) -> StoredRequest:
-    """How a row's plan was asked.
+    """The arguments of a row.
 
     Raises
     ------
     LedgerError
-        It does not read as it was written.
+        If it cannot be read.
     """
     with refuse_unreadable(f"row {charge.id}"):
         return StoredRequest.from_json(charge.arguments)

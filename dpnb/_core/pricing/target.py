@@ -1,4 +1,4 @@
-"""What a release is asked for: known at least this well."""
+"""The target of a release: the precision or the loss at which the answer is to be known."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from dpnb.frame.coerce import constant
 from dpnb.results.estimates.noisy import Cells
 
 WITHIN_MARGIN = 1 - 1e-9
-"""The interval that comes out must not be wider than asked for by the last digits of a double."""
+"""Tolerance for rounding in doubles, so that the interval is not wider than requested in the last digits."""
 
 MIN_ALPHA = Fraction(1, 10**100)
-"""The least probability of a miss: shared by very many intervals it is still a usual double."""
+"""The smallest error probability: divided among very many intervals, it remains a normal double."""
 
-MOST_MISSED = 1.2
-"""A half-width may come out at most this many times as wide as asked; if it could be wider, it is refused."""
+MAX_WIDTH_RATIO = 1.2
+"""A target is refused if a half-width might be more than this multiple of the requested one."""
 
-MOST_PAID = 1.5
-"""A target may cost at most this many times what it needs; the cost is inverse to the half-width's square."""
+MAX_COST_RATIO = 1.5
+"""A target is refused if it might cost more than this multiple of what is needed, which is inverse to width squared."""
 
 KINDS = ("mu", "rho", "epsilon", "share", "within")
-"""Ways of saying how well an answer is to be known."""
+"""Kinds of targets."""
 
 Label = Key | tuple[Key, ...]
 """A group's key (a tuple for several levels), or the name of a statistic."""
@@ -52,24 +52,24 @@ Label = Key | tuple[Key, ...]
 
 @dataclass(frozen=True)
 class Target:
-    """One way of saying how well an answer is to be known.
+    """The target of a release, with the options of its intervals.
 
     Parameters
     ----------
     kind : str
         ``mu``, ``rho``, ``epsilon``, ``share`` or ``within``.
     amount : Fraction or None
-        As written; None for a ``within=`` that names labels.
+        The amount as written; None for a ``within=`` with labels.
     confidence : Fraction
-        Of the intervals.
+        Confidence of the intervals.
     amounts : tuple of (label, Fraction)
-        ``within=`` of single groups or statistics.
+        The half-widths of single groups or statistics in ``within=``.
     simultaneous : bool
-        All intervals hold at once with that confidence.
+        Whether all intervals hold at once with that confidence.
     final : bool
-        The first look is the last.
+        Whether the first observation is the only one.
     groups : tuple of tuple
-        Keys of the groups that are to be known so well; all if empty.
+        Keys of the groups to which the target applies; all groups if empty.
     """
 
     kind: str
@@ -82,7 +82,7 @@ class Target:
 
     @property
     def alpha(self) -> Fraction:
-        """How often an interval may miss."""
+        """Probability that an interval does not contain the exact answer."""
         return 1 - self.confidence
 
     @property
@@ -93,7 +93,7 @@ class Target:
         return f"{self.kind}={float(self.amount):.6g}"
 
     def to_json(self, view: AnyView) -> str:
-        """The arguments as written, and what is read off; part of a request's identity."""
+        """The arguments as written, with the view; part of the identity of a request."""
         amount = (
             [[label, to_text(part)] for label, part in self.amounts] if self.amount is None else to_text(self.amount)
         )
@@ -107,14 +107,16 @@ class Target:
 
 @dataclass(frozen=True)
 class StoredRequest:
-    """What a stored request says of how its answer is shown, and for what it asked.
+    """The arguments of a request, as stored in the ledger.
 
     Parameters
     ----------
-    confidence, view, simultaneous, groups, final
+    confidence, simultaneous, groups, final
         As in `Target`.
+    view : AnyView
+        The statistics computed from the measurement.
     kind, amount : str, str or None
-        The target as it was written; None for a ``within=`` that names labels.
+        The target as written; the amount is None for a ``within=`` with labels.
     """
 
     confidence: Fraction
@@ -127,11 +129,11 @@ class StoredRequest:
 
     @staticmethod
     def from_json(text: str) -> StoredRequest:
-        """What `Target.to_json` wrote."""
+        """Read what `Target.to_json` wrote."""
         return _request_of(text)
 
 
-@lru_cache(maxsize=256)  # one text is asked again and again, of other questions
+@lru_cache(maxsize=256)  # many queries have the same arguments
 def _request_of(text: str) -> StoredRequest:
     content = json.loads(text)
     kind = next((kind for kind in KINDS if kind in content), "")
@@ -164,37 +166,39 @@ def target_from(
     Raises
     ------
     RequestError
-        Not exactly one target, or a share above 1 or a confidence outside (0, 1).
+        If there is not exactly one target, a share is above 1, or the confidence is outside (0, 1).
     InvalidValueError
-        A number is not finite and positive, or is outside 1e-100 to 1e100.
+        If a number is not finite and positive, or is outside 1e-100 to 1e100.
     """
-    targets: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
-    chosen = {kind: target for kind, target in targets.items() if target is not None}
-    if len(chosen) != 1:
-        got = ", ".join(f"{kind}={shown(target)}" for kind, target in chosen.items()) or "none"
+    arguments: dict[str, Any] = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+    targets = {kind: value for kind, value in arguments.items() if value is not None}
+    if len(targets) != 1:
+        got = ", ".join(f"{kind}={shown(value)}" for kind, value in targets.items()) or "none"
         raise RequestError(f"target: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}")
-    ((kind, given),) = chosen.items()
+    ((kind, value),) = targets.items()
     level = exact(confidence, name="confidence")
     if not 0 < level < 1:
-        raise RequestError(f"confidence: must lie between 0 and 1, both excluded; got {shown(confidence)}; take 0.95")
+        raise RequestError(
+            f"confidence: must lie between 0 and 1, both excluded; got {shown(confidence)}; 0.95 is usual"
+        )
     if 1 - level < MIN_ALPHA:
-        raise RequestError(f"confidence: must be at most 1 - 1e-100; got {shown(confidence)}; take 0.95")
+        raise RequestError(f"confidence: must be at most 1 - 1e-100; got {shown(confidence)}; 0.95 is usual")
     for name, flag in (("simultaneous", simultaneous), ("final", final)):
         if not isinstance(flag, bool | np.bool_):
             raise RequestError(f"{name}: must be True or False; got {flag!r}")
-    each: tuple[tuple[Label, Fraction], ...] = ()
-    number = None
-    if hasattr(given, "to_dict"):  # a pandas Series by group
-        given = given.to_dict()
-    if isinstance(given, Mapping):
-        if kind != "within" or not given:
-            raise RequestError(f"{kind}: only within= may be a mapping, with at least one entry; got {given!r}")
-        each = tuple((_label(label), checked_amount(part, f"within[{label!r}]")) for label, part in given.items())
+    amounts: tuple[tuple[Label, Fraction], ...] = ()
+    amount = None
+    if hasattr(value, "to_dict"):  # a pandas Series by group
+        value = value.to_dict()
+    if isinstance(value, Mapping):
+        if kind != "within" or not value:
+            raise RequestError(f"{kind}: only within= may be a mapping, with at least one entry; got {value!r}")
+        amounts = tuple((_label(label), checked_amount(width, f"within[{label!r}]")) for label, width in value.items())
     else:
-        number = checked_amount(given, kind)
-        if kind == "share" and number > 1:
-            raise RequestError(f"share: must be at most 1, all that is left; got {shown(given)}")
-    return Target(kind, number, level, each, bool(simultaneous), bool(final), groups)
+        amount = checked_amount(value, kind)
+        if kind == "share" and amount > 1:
+            raise RequestError(f"share: must be at most 1, the whole remaining budget; got {shown(value)}")
+    return Target(kind, amount, level, amounts, bool(simultaneous), bool(final), groups)
 
 
 def _label(label: object) -> Label:
@@ -205,166 +209,175 @@ def _label(label: object) -> Label:
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """The errors of a question as they would be.
+    """The errors of a query as a function of the noise scale.
 
     Parameters
     ----------
-    words : str
-        The question.
-    labels : list of list of Label
-        For each group and output what a ``within=`` may call it; shape (groups, outputs).
-    mixed : bool
+    description : str
+        The query in words.
+    labels : list of list of tuple of Label
+        The labels in ``within=`` of each group and output; shape (groups, outputs).
+    mixed_units : bool
         Whether the outputs have different units.
     sensitivity_squared : int
-        C squared of what is to be measured.
-    now : float64 array or None
-        Half-widths as they are known by now, shape (groups, outputs).
-    at : callable
-        Half-widths once the sums are known with a noise scale; None where nobody can know.
-    spread : callable
-        For a noise scale, what the half-widths may turn out to be instead.
+        Square of the sensitivity C of the measured cells.
+    current : float64 array or None
+        Current half-widths, shape (groups, outputs).
+    expected : callable
+        Returns the expected half-widths at a noise scale of the sums; None if they cannot be predicted.
+    possible : callable
+        Returns half-widths that may result at a noise scale.
     """
 
-    words: str
+    description: str
     labels: list[list[tuple[Label, ...]]]
-    mixed: bool
+    mixed_units: bool
     sensitivity_squared: int
-    now: Cells | None
-    at: Callable[[float], Cells | None]
-    spread: Callable[[float], Iterable[Cells | None]]
+    current: Cells | None
+    expected: Callable[[float], Cells | None]
+    possible: Callable[[float], Iterable[Cells | None]]
 
 
 def resolve(
     target: Target,
     *,
-    words: str,
+    description: str,
     known: GDP,
     budget: Budget,
-    share_left: Callable[[Fraction], GDP],
+    remaining: Callable[[Fraction], GDP],
     errors: ErrorModel,
-    unknown: Callable[[], None],
+    refuse_unknown: Callable[[], None],
 ) -> GDP:
-    """The loss at which the question is known as well as asked, earlier looks included.
+    """The total loss at which a query meets the target, including earlier observations.
 
     Parameters
     ----------
     target : Target
-    words : str
-        The question.
+        The target.
+    description : str
+        The query in words.
     known : GDP
-        What was paid for it already.
+        The loss already paid for the query.
     budget : Budget
-    share_left : callable
-        The largest release that takes at most a share of what the filter has left.
-    errors : Errors
-        Used for ``within=`` only.
-    unknown : callable
-        Refuses ``within=`` for an error that nobody can know.
+        The total budget.
+    remaining : callable
+        Returns the largest loss that is at most a given share of the remaining budget.
+    errors : ErrorModel
+        The errors of the query; used for ``within=`` only.
+    refuse_unknown : callable
+        Raises an error about ``within=`` for an error that cannot be predicted.
 
     Raises
     ------
     BudgetExceeded
-        ``share=`` of nothing.
+        If ``share=`` is given and no budget remains.
     RequestError
-        ``epsilon=`` under a budget without a delta, or a target that no noise can be calibrated to.
+        If ``epsilon=`` is given and the budget has no delta, or no noise can be calibrated to the target.
     """
     if target.kind == "within":
-        return _within(target, known, errors, unknown)
+        return _within(target, known, errors, refuse_unknown)
     amount = target.amount or Fraction(0)
     if target.kind == "mu":
         return GDP(amount)
     if target.kind == "rho":
         return GDP.from_mu_squared(2 * amount)
     if target.kind == "share":
-        extra = share_left(amount)
-        if not extra.mu_squared:
-            raise BudgetExceeded(f"{words}: share of what is left, but nothing is left; nothing was charged")
-        return GDP.from_mu_squared(known.mu_squared + extra.mu_squared)
+        additional = remaining(amount)
+        if not additional.mu_squared:
+            raise BudgetExceeded(
+                f"{description}: share= requires remaining budget, but nothing is left; nothing was charged"
+            )
+        return GDP.from_mu_squared(known.mu_squared + additional.mu_squared)
     return _from_epsilon(amount, budget)
 
 
 def _from_epsilon(epsilon: Fraction, budget: Budget) -> GDP:
     if budget.delta is None:
         raise RequestError(
-            "epsilon: the budget is in GDP, without a delta to go with epsilon; give mu= or rho= instead"
+            "epsilon: requires a budget with a delta; this one is in GDP and has none; give mu= or rho= instead"
         )
     mu = mu_from_epsilon(epsilon, delta=budget.delta - budget.discovery_delta)
     if mu == 0:
-        raise RequestError(f"epsilon: too small to measure anything; got {decimal_down(epsilon)!r}; ask for more")
+        raise RequestError(
+            f"epsilon: is too small to measure anything; got {decimal_down(epsilon)!r}; give a larger value"
+        )
     return GDP(mu)
 
 
-def _within(target: Target, known: GDP, errors: ErrorModel, unknown: Callable[[], None]) -> GDP:
-    """By bisection: every half-width grows with the noise scale."""
-    wanted = _wanted(target, errors)
+def _within(target: Target, known: GDP, errors: ErrorModel, refuse_unknown: Callable[[], None]) -> GDP:
+    """Solve for the noise scale by bisection: every half-width increases with it."""
+    requested = _requested(target, errors)
 
     def enough(widths: Cells | None) -> bool:
-        return widths is not None and bool((np.isinf(wanted) | (widths <= wanted * WITHIN_MARGIN)).all())
+        return widths is not None and bool((np.isinf(requested) | (widths <= requested * WITHIN_MARGIN)).all())
 
-    if enough(errors.now):
+    if enough(errors.current):
         return known
-    # A scale at which one unit is told apart about as well as by mu = 1.
+    # The scale at which the loss is mu = 1.
     low = high = math.sqrt(errors.sensitivity_squared)
-    best = errors.at(low * 1e-9)  # with hardly any noise: what is unknown then is not determined by what is known
-    if best is None or not np.isfinite(best[np.isfinite(wanted)]).all():
-        unknown()
-    if enough(errors.at(high)):
-        while enough(errors.at(high)) and math.isfinite(high):
+    best = errors.expected(low * 1e-9)  # with almost no noise, only what cannot be predicted remains unknown
+    if best is None or not np.isfinite(best[np.isfinite(requested)]).all():
+        refuse_unknown()
+    if enough(errors.expected(high)):
+        while enough(errors.expected(high)) and math.isfinite(high):
             low, high = high, high * 4
     else:
-        while not enough(errors.at(low)):
+        while not enough(errors.expected(low)):
             high, low = low, low / 4
             if low < 1e-280:
                 break
     if low < 1e-280 or not math.isfinite(high):
         raise RequestError(
             f"within: no noise can be calibrated to an error of {target.words.partition('=')[2]} in the "
-            f"{errors.words}; ask for another"
+            f"{errors.description}; give another error"
         )
     while high / low > 1 + 1e-9:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if enough(errors.at(middle)) else (low, middle)
-    if not is_reliable_forecast(errors.spread(low), wanted):
-        unknown()
+        low, high = (middle, high) if enough(errors.expected(middle)) else (low, middle)
+    if not is_reliable_forecast(errors.possible(low), requested):
+        refuse_unknown()
     return GDP(decimal_sqrt_up(errors.sensitivity_squared / Fraction(low) ** 2))
 
 
-def is_reliable_forecast(spread: Iterable[Cells | None], wanted: Cells | None, *, per_cell: bool = False) -> bool:
-    """Whether no half-width that may come out misses what is wanted, or costs more than it needs, by too much.
+def is_reliable_forecast(possible: Iterable[Cells | None], requested: Cells | None, *, per_cell: bool = False) -> bool:
+    """Whether all possible half-widths are within `MAX_WIDTH_RATIO` and `MAX_COST_RATIO` of the requested ones.
 
-    What counts is the widest one, relative to what is wanted; with `per_cell` each of them.
+    The widest one relative to the requested one is compared; with `per_cell`, each of them.
     """
-    if wanted is None:
+    if requested is None:
         return False
-    for widths in spread:
+    for widths in possible:
         if widths is None:
             return False
         with np.errstate(all="ignore"):
-            ratios = np.where(np.isinf(wanted), 1.0 if per_cell else 0.0, widths / wanted)
+            ratios = np.where(np.isinf(requested), 1.0 if per_cell else 0.0, widths / requested)
         ratios = ratios if per_cell else np.max(ratios)
-        if not np.all((ratios <= MOST_MISSED) & (ratios >= MOST_PAID**-0.5)):  # also what is unknown
+        if not np.all((ratios <= MAX_WIDTH_RATIO) & (ratios >= MAX_COST_RATIO**-0.5)):  # False for NaN too
             return False
     return True
 
 
-def _wanted(target: Target, errors: ErrorModel) -> Cells:
-    """The largest half-width allowed for each group and output; infinite where nothing is asked."""
+def _requested(target: Target, errors: ErrorModel) -> Cells:
+    """The requested half-width of each group and output; infinite if there is none."""
     if target.amount is not None:
-        if errors.mixed:
+        if errors.mixed_units:
             raise RequestError(
-                f"within: the statistics of {errors.words} have different units; name one, as in within={{'mean': 0.3}}"
+                f"within: the statistics of {errors.description} have different units; name one, as in "
+                "within={'mean': 0.3}"
             )
         return np.full((len(errors.labels), len(errors.labels[0])), decimal_down(target.amount))
-    asked = dict(target.amounts)
-    wanted = np.full((len(errors.labels), len(errors.labels[0])), np.inf)
+    amounts = dict(target.amounts)
+    requested = np.full((len(errors.labels), len(errors.labels[0])), np.inf)
     used: set[Label] = set()
-    for row, labels in enumerate(errors.labels):
-        for column, names in enumerate(labels):
-            for name in names:
-                if name in asked:
-                    used.add(name)
-                    wanted[row, column] = min(wanted[row, column], decimal_down(asked[name]))
-    for label in asked:
+    for row, outputs in enumerate(errors.labels):
+        for column, labels in enumerate(outputs):
+            for label in labels:
+                if label in amounts:
+                    used.add(label)
+                    requested[row, column] = min(requested[row, column], decimal_down(amounts[label]))
+    for label in amounts:
         if label not in used:
-            raise RequestError(f"within: {label!r} is no group or statistic of {errors.words}; got {target.words}")
-    return wanted
+            raise RequestError(
+                f"within: {label!r} is not a group or statistic of {errors.description}; got {target.words}"
+            )
+    return requested

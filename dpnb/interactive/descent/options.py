@@ -127,7 +127,7 @@ class GradientDescentParameters:
         asked, size, rate = self.asked, self.about["public_size"], self.about["learning_rate"]
         mu, steps, chains = from_text(asked["mu"]), asked["steps"], asked["chains"]
         together = GDP.from_mu_squared(mu**2 * steps)
-        times = account.filter.max_repetitions(account.promise.to_filter_loss(GDP(mu)))
+        times = account.filter.max_repetitions(account.guarantee.to_filter_loss(GDP(mu)))
         covers = f"the budget covers {times:,} steps as it stands"
         if account.individual:
             covers = f"every unit can pay for at least {times:,} of them as it stands; later steps may exclude units"
@@ -178,9 +178,7 @@ def descent_request(
     """
     tables = core.tables
     schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.contribution_bounds)
-    checked = GradientDescentParameters.checked(
-        rows, model, terms, schema, limits, core.questions.public.units, options
-    )
+    checked = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.pricer.public.units, options)
     tables.compile(checked.first)  # refuses what the backend cannot compute
     title = f"{describe_model(model)}{rows.scope_description}"[:LONGEST_NAME] if name is None else name
     return LaunchRequest(GRADIENT_DESCENT, title, checked.asked, about=checked.about, facts=checked.facts(core.account))

@@ -184,15 +184,15 @@ class ThresholdScan(SessionMechanism):
                 self._account.tree.refuse_ended(self._branch, self._core.version)
                 row = ledger.reserve(
                     kind=COMPARISON,
-                    key=key,
-                    branch=self._branch,
-                    version=self._core.version,
-                    question=query_key(plan),
+                    request_key=key,
+                    node=self._branch,
+                    table_version=self._core.version,
+                    query_key=query_key(plan),
                     plan=text,
-                    request=request,
+                    arguments=request,
                     loss=GDP(0),
-                    said=result,
-                    cell=registry.current_cell(),
+                    result=result,
+                    cell_id=registry.current_cell(),
                 )
             if hidden.core.n_remaining == 0:
                 self._end()

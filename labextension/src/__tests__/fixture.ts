@@ -27,7 +27,7 @@ export function release(id: number, changes: Partial<ILogEntry> = {}): ILogEntry
     query: `question ${id}`,
     cost: `mu ${id / 100}`,
     mu: id / 100,
-    budget_fraction: `${id}%`,
+    cost_fraction: `${id}%`,
     error: null,
     time: '2026-11-21T01:20:00Z',
     status: 'released',

@@ -1,6 +1,6 @@
 import type { ILogEntry } from '../protocol/snapshot';
 
-const COLUMNS = ['id', 'time', 'status', 'query', 'cost', 'mu', 'budget_fraction', 'error', 'cell_id'] as const;
+const COLUMNS = ['id', 'time', 'status', 'query', 'cost', 'mu', 'cost_fraction', 'error', 'cell_id'] as const;
 
 /** Milliseconds for which a browser may still fetch what it was told to download: it begins a little later. */
 const KEPT = 60_000;

@@ -18,7 +18,7 @@ export function logRow(actions: ISessionActions): IView<ILogEntry> {
       node.dataset.release = String(release.id);
       node.dataset.status = release.status;
       setText(question, `${release.id}. ${release.query}`);
-      setText(cost, `${release.cost} (${release.budget_fraction})`);
+      setText(cost, `${release.cost} (${release.cost_fraction})`);
       setText(error, release.error === null ? '' : ` · ${release.error}`);
       error.hidden = release.error === null;
       setTime(time, release.time);

@@ -58,7 +58,7 @@ export interface IRenderedAnswer {
 export interface IPickerState {
   /** Version of the state; the browser displays no other. */
   version: 2;
-  /** "choosing", or "answered" once the answer has taken the slider's place. */
+  /** "choosing", or "answered" once the answer is shown instead of the slider. */
   phase: 'choosing' | 'answered';
   /** The query in words. */
   query: string;
@@ -66,7 +66,7 @@ export interface IPickerState {
   notice: string | null;
   /** Name of the session. */
   session: string;
-  /** How well the answer is known already; null before the first release. */
+  /** The current precision of the answer; null before the first release. */
   current: string | null;
   /** The current answer. */
   answer: IRenderedAnswer | null;
@@ -79,7 +79,7 @@ export interface IPickerState {
   presets: IPreset[];
   /** Index of the option that is selected at first. */
   start: number;
-  /** What holds for every option. */
+  /** Facts that apply to every option. */
   facts: string[];
   /** How to get the answer again in code, in words. */
   code_hint: string | null;

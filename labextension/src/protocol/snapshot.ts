@@ -54,7 +54,7 @@ export interface IOdometer {
 /** One part of an interactive mechanism. */
 export interface IPart {
   name: string;
-  /** What it has spent, relative to the part that has spent most. */
+  /** What it has spent, relative to the part with the largest loss. */
   value: number;
   /** What it has spent in words, for example "mu=0.2". */
   text: string;
@@ -104,7 +104,7 @@ export interface ILogEntry {
   /** The cost as a number, to sort by. */
   mu: number;
   /** The cost as a fraction of the whole budget, in words. */
-  budget_fraction: string;
+  cost_fraction: string;
   /** Half-width of the interval in words; null without an answer, or if there is no single half-width. */
   error: string | null;
   /** ISO 8601, UTC. */
@@ -176,7 +176,7 @@ export interface ISession {
   /** Empty as soon as something was released. */
   next_steps: INextStep[];
   timeline: ITimeline;
-  /** Number of requests in the ledger; `log` may hold only the newest of them. */
+  /** Number of requests in the ledger; `log` may contain only the newest of them. */
   n_requests: number;
   /** Newest first. */
   log: ILogEntry[];
@@ -253,7 +253,7 @@ export const isLogEntry = (value: unknown): value is ILogEntry =>
   isText(value.query) &&
   isText(value.cost) &&
   isNumber(value.mu) &&
-  isText(value.budget_fraction) &&
+  isText(value.cost_fraction) &&
   orNull(isText)(value.error) &&
   isText(value.time) &&
   isText(value.status) &&

@@ -5,7 +5,7 @@ import { exportLog } from '../../log/exportLog';
 import { FakeModel } from '../fakeModel';
 import { release, releases, sharedSession } from '../fixture';
 
-const HEADER = 'id,time,status,query,cost,mu,budget_fraction,error,cell_id\r\n';
+const HEADER = 'id,time,status,query,cost,mu,cost_fraction,error,cell_id\r\n';
 
 describe('toCsv', () => {
   it('has a header and ends every line as RFC 4180 wants', () => {

@@ -77,7 +77,7 @@ describe('isSession', () => {
     ['log', { cost: 0.05 }],
     ['log', { mu: '0.05' }],
     ['log', { mu: null }],
-    ['log', { budget_fraction: 0.0558 }],
+    ['log', { cost_fraction: 0.0558 }],
     ['log', { error: undefined }],
     ['log', { error: 0.31 }],
     ['log', { time: undefined }],

@@ -24,18 +24,18 @@ class QueryState:
     ----------
     query : LinearQuery
         The query of all cells.
-    aggregation : LinearQuery
+    measured : LinearQuery
         The query of the cells to be measured.
     view : AnyView
         The statistics computed from it.
     refinement : CombinedObservations
         The observations that can be combined.
     is_standalone : bool
-        Whether a new observation is not combined with earlier ones: see `QueryPricer.looks`.
+        Whether a new observation is not combined with earlier ones: see `QueryPricer.observations`.
     """
 
     query: LinearQuery
-    aggregation: LinearQuery
+    measured: LinearQuery
     view: AnyView
     refinement: CombinedObservations
     is_standalone: bool = False
@@ -46,23 +46,20 @@ class QueryState:
         return CombinedObservations((), None, self.query.cells) if self.is_standalone else self.refinement
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The query in words."""
         return describe_plan(self.query.plan, self.view)
 
     @property
     def cells(self) -> list[int]:
         """Indices of the cells to be measured."""
-        return (
-            list(range(self.query.cells))
-            if self.aggregation.cell_subset is None
-            else list(self.aggregation.cell_subset)
-        )
+        subset = self.measured.cell_subset
+        return list(range(self.query.cells) if subset is None else subset)
 
     @property
     def known(self) -> GDP:
         """The loss already paid for the cells to be measured, as far as it reduces the cost."""
-        return self.combined.known_loss(self.aggregation.l2_sensitivity_squared, self.aggregation.cell_subset)
+        return self.combined.known_loss(self.measured.l2_sensitivity_squared, self.measured.cell_subset)
 
     @property
     def discovery_delta(self) -> Fraction:

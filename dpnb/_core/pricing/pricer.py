@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.options import GREATEST_AMOUNT, LEAST_AMOUNT
+from dpnb._core.options import MAX_AMOUNT, MIN_AMOUNT
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts, refuse_unknown_error
-from dpnb._core.pricing.question import Keys, QueryState
+from dpnb._core.pricing.query_state import Keys, QueryState
 from dpnb._core.pricing.stored_request import request_of
 from dpnb._core.pricing.target import Target, resolve
 from dpnb._core.tables import PrivateTables
@@ -42,7 +42,7 @@ class QueryPricer(NotCopyable):
         self.tables, self.account, self.version = tables, account, version
         self.public = public
 
-    def question(self, plan: Plan, view: AnyView, groups: Keys) -> QueryState:
+    def state(self, plan: Plan, view: AnyView, groups: Keys) -> QueryState:
         """The current state of a query.
 
         Raises
@@ -54,59 +54,59 @@ class QueryPricer(NotCopyable):
         for key in groups:
             if key not in query.keys:
                 raise RequestError(f"groups: must be keys of the {plan.words}; {key!r} is not; name some of its keys")
-        only, refinement = only_of(query, groups), self.refinement(query)
-        if only is not None and not refinement.observations:
+        subset, refinement = cell_subset(query, groups), self.refinement(query)
+        if subset is not None and not refinement.observations:
             raise RequestError(
                 f"groups: the first observation of the {plan.words} must include all of its groups; release it without "
                 "groups= first, or group by these keys alone, as in groupby(..., keys=[...])"
             )
-        refuse_shares_apart(view, refinement, only)
-        measured = query if only is None else self.tables.compile(plan, only)
+        refuse_separate_shares(view, refinement, subset)
+        measured = query if subset is None else self.tables.compile(plan, subset)
         return QueryState(query, measured, view, refinement)
 
     def refinement(self, query: LinearQuery) -> CombinedObservations:
-        """All observations of a query that can be combined."""
+        """The observations of a query that can be combined."""
         if isinstance(query.plan.aggregation, Discovery):
-            return (
-                CombinedObservations()
-            )  # which groups there are may differ from look to look: nothing can be combined
-        return self.refinement_of(query, self.looks(query.plan))
+            return CombinedObservations()  # each observation may have other groups, so they cannot be combined
+        return self.combine(query, self.observations(query.plan))
 
-    def looks(self, plan: Plan) -> list[Charge]:
+    def observations(self, plan: Plan) -> list[Charge]:
         """The observations of a query that can be combined: those in which every unit certainly took part.
 
         Under individual accounting a later observation may include fewer units than an earlier one, or clipped
         contributions.  The sums are then different quantities, and their weighted mean would estimate neither; so such
         an observation is not combined with others.  Which ones these are is a function of the ledger alone.
         """
-        looks, until = self.all_looks(plan), self.account.first_exclusion
-        return looks if until is None else [look for look in looks if look.id < until]
+        charges, first_exclusion = self.all_observations(plan), self.account.first_exclusion
+        return charges if first_exclusion is None else [charge for charge in charges if charge.id < first_exclusion]
 
-    def all_looks(self, plan: Plan) -> list[Charge]:
+    def all_observations(self, plan: Plan) -> list[Charge]:
         """Every observation of a query."""
         return self.account.ledger.observations(self.version, self.account.root_node, query_key(plan))
 
-    def refinement_of(self, query: LinearQuery, charges: list[Charge]) -> CombinedObservations:
+    def combine(self, query: LinearQuery, charges: list[Charge]) -> CombinedObservations:
         """The observations of a query in some rows of the ledger, combined."""
-        looks = []
+        observations = []
         for charge in charges:
             if charge.measurement is not None:
-                only = only_of(query, request_of(charge).groups)
-                measured = query if only is None else self.tables.compile(query.plan, only)
-                looks.append(Observation(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, only))
-        return CombinedObservations(tuple(looks), charges[0].tau if looks else None, query.cells)
+                subset = cell_subset(query, request_of(charge).groups)
+                measured = query if subset is None else self.tables.compile(query.plan, subset)
+                observations.append(
+                    Observation(charge.gdp, charge.measurement, measured.l2_sensitivity_squared, subset)
+                )
+        return CombinedObservations(tuple(observations), charges[0].tau if observations else None, query.cells)
 
-    def rows(self, question: QueryState) -> RowCounts | None:
+    def row_counts(self, state: QueryState) -> RowCounts | None:
         """The known numbers of rows on which the query's errors depend."""
 
         def known(plan: Plan) -> tuple[LinearQuery, CombinedObservations]:
             query = self.tables.compile(plan)
             return query, self.refinement(query)
 
-        unit = self.tables.unit(question.query.plan.source)
-        return known_row_counts(question.query, question.view, self.public, unit, known)
+        unit = self.tables.unit(state.query.plan.source)
+        return known_row_counts(state.query, state.view, self.public, unit, known)
 
-    def price(self, question: QueryState, target: Target, rows: RowCounts | None) -> tuple[QueryState, GDP, GDP]:
+    def price(self, state: QueryState, target: Target, rows: RowCounts | None) -> tuple[QueryState, GDP, GDP]:
         """The query as it would be measured, its total loss, and the cost.
 
         If a further observation might exclude units, it is not combined with earlier ones and is charged in full.
@@ -117,46 +117,48 @@ class QueryPricer(NotCopyable):
             If such an observation is requested for some groups only, its noise scale is out of range, or as for
             `resolve`.
         """
-        total = self.resolve(question, target, rows)
-        cost = question.missing(total)
+        total = self.resolve(state, target, rows)
+        cost = state.missing(total)
         if cost.mu_squared and not self.account.admits_all_units(cost):
             if target.groups:
                 raise RequestError(
-                    f"groups: some units may be excluded from a further observation of the {question.words}, so it is "
-                    "not combined with earlier ones; query these groups alone, as in groupby(..., keys=[...])"
+                    f"groups: some units may be excluded from a further observation of the {state.description}, so it "
+                    "is not combined with earlier ones; query these groups alone, as in groupby(..., keys=[...])"
                 )
-            question = replace(question, is_standalone=True)
-            total = self.resolve(question, target, rows)
-            cost = question.missing(total)
-        _refuse_unusual(question, cost)
-        return question, total, cost
+            state = replace(state, is_standalone=True)
+            total = self.resolve(state, target, rows)
+            cost = state.missing(total)
+        _refuse_unusual(state, cost)
+        return state, total, cost
 
-    def resolve(self, question: QueryState, target: Target, rows: RowCounts | None) -> GDP:
+    def resolve(self, state: QueryState, target: Target, rows: RowCounts | None) -> GDP:
         """The total loss at which the query meets the target."""
-        expectations = self.expectations(question, target, rows)
+        forecast = self.forecast(state, target, rows)
         return resolve(
             target,
-            words=question.words,
-            known=question.known,
+            description=state.description,
+            known=state.known,
             budget=self.account.budget,
-            share_left=lambda share: self.account.promise.remaining(self.account.filter, share),
-            errors=expectations.errors(),
-            unknown=lambda: refuse_unknown_error(
-                question.query.plan,
-                question.view,
+            remaining=lambda share: self.account.guarantee.remaining(self.account.filter, share),
+            errors=forecast.error_model(),
+            refuse_unknown=lambda: refuse_unknown_error(
+                state.query.plan,
+                state.view,
                 rows,
-                enough=expectations.rows_are_enough(),
-                looks=len(question.refinement.observations),
-                alone=question.is_standalone,
+                enough=forecast.rows_are_enough(),
+                n_observations=len(state.refinement.observations),
+                is_standalone=state.is_standalone,
             ),
         )
 
-    def expectations(self, question: QueryState, target: Target, rows: RowCounts | None) -> ExpectedErrors:
+    def forecast(self, state: QueryState, target: Target, rows: RowCounts | None) -> ExpectedErrors:
         """The current and the expected errors of a query."""
-        return ExpectedErrors(question, target, rows, self.tables.schema(question.query.plan.source))
+        return ExpectedErrors(state, target, rows, self.tables.schema(state.query.plan.source))
 
 
-def refuse_shares_apart(view: AnyView, refinement: CombinedObservations, only: tuple[int, ...] | None = None) -> None:
+def refuse_separate_shares(
+    view: AnyView, refinement: CombinedObservations, subset: tuple[int, ...] | None = None
+) -> None:
     """Refuse shares of groups of which some were observed more often than others.
 
     An analyst who stops refining each group at a different, chosen moment can bias the total arbitrarily, and the
@@ -166,47 +168,47 @@ def refuse_shares_apart(view: AnyView, refinement: CombinedObservations, only: t
     ------
     RequestError
     """
-    if isinstance(view, Proportions) and (refinement.differs_by_cell or only is not None):
+    if isinstance(view, Proportions) and (refinement.differs_by_cell or subset is not None):
         raise RequestError(
             "shares: depend on all groups at once, so they are not available once groups were refined separately; "
             "use the counts, or refine all groups together"
         )
 
 
-def refuse_after_final(question: QueryState, target: Target) -> None:
+def refuse_after_final(state: QueryState, target: Target) -> None:
     """Refuse a further observation after a final one, and a final observation that is not the first.
 
     Raises
     ------
     RequestError
     """
-    if question.combined.is_final:
+    if state.combined.is_final:
         raise RequestError(
-            f"{question.words}: was released with final=True, whose interval holds only without further observations; "
-            "nothing was charged; use another query"
+            f"{state.description}: was released with final=True, whose interval holds only without further "
+            "observations; nothing was charged; use another query"
         )
-    if target.final and question.combined.observations:
+    if target.final and state.combined.observations:
         raise RequestError(
-            f"final: must be the first observation of a query; there are {len(question.combined.observations)} of the "
-            f"{question.words}; omit final"
+            f"final: must be the first observation of a query; there are {len(state.combined.observations)} of the "
+            f"{state.description}; omit final"
         )
 
 
-def only_of(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
+def cell_subset(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
     """Indices of some groups, ascending; None for all."""
-    only = tuple(sorted(query.keys.index(key) for key in set(groups)))
-    return None if not only or len(only) == query.cells else only
+    subset = tuple(sorted(query.keys.index(key) for key in set(groups)))
+    return None if not subset or len(subset) == query.cells else subset
 
 
-def _refuse_unusual(question: QueryState, cost: GDP) -> None:
+def _refuse_unusual(state: QueryState, cost: GDP) -> None:
     """Refuse an observation whose noise scale is not a normal double, for example a tiny refinement.
 
     Raises
     ------
     RequestError
     """
-    if cost.mu_squared and not LEAST_AMOUNT**2 <= cost.mu_squared <= GREATEST_AMOUNT**2:
+    if cost.mu_squared and not MIN_AMOUNT**2 <= cost.mu_squared <= MAX_AMOUNT**2:
         raise RequestError(
-            f"{question.words}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "
+            f"{state.description}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "
             f"can be calibrated to it; got mu={cost.mu!r}; give another amount"
         )

@@ -1,0 +1,46 @@
+"""The computed parameters of a ledger: stored when it is created, since a later version of a library may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from dpnb.accounting.exact import from_text, to_text
+from dpnb.accounting.guarantee import PrivacyGuarantee
+from dpnb.accounting.odometers import MixtureOdometer
+from dpnb.ledger import refuse_unreadable
+
+ODOMETER_DELTA = Fraction(1, 10**6)
+"""Probability that the statement of an odometer is wrong, for a budget without a delta."""
+
+
+def computed_parameters(guarantee: PrivacyGuarantee, public_size: int | None) -> dict[str, str]:
+    """The parameters of a new ledger."""
+    slack = guarantee.budget.discovery_delta
+    delta = ODOMETER_DELTA if guarantee.budget.delta is None else guarantee.budget.delta - slack
+    odometer = MixtureOdometer.tuned(guarantee.mu0_squared, delta, slack_delta=slack)
+    return {
+        **guarantee.to_json(),
+        "odometer_gamma": odometer.gamma.hex(),
+        "odometer_delta": to_text(odometer.delta),
+        **({} if public_size is None else {"public_size": str(public_size)}),
+    }
+
+
+def stored_parameters(
+    parameters: Mapping[str, str], guarantee: PrivacyGuarantee
+) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
+    """The guarantee with the stored parameters, the odometer in its initial state, and the public number of units.
+
+    Raises
+    ------
+    LedgerError
+        If the parameters cannot be read.
+    """
+    with refuse_unreadable("the parameters"):
+        restored = guarantee.with_parameters(parameters)
+        gamma = Fraction(float.fromhex(parameters["odometer_gamma"]))
+        slack = guarantee.budget.discovery_delta
+        odometer = MixtureOdometer(gamma, from_text(parameters["odometer_delta"]), slack_delta=slack)
+        size = int(parameters["public_size"]) if "public_size" in parameters else None
+    return restored, odometer, size
