@@ -77,8 +77,8 @@ def describe_guarantee(guarantee: PrivacyGuarantee, unit: str) -> str:
     if budget.epsilon is None or budget.delta is None:
         mu = display_up(budget.loss.mu, 6)
         return (
-            f"{change} is at least as hard to infer from all answers together as it is to distinguish one draw of a normal "
-            f"distribution with mean 0 from one with mean {mu}, both with standard deviation 1 (mu-Gaussian "
+            f"{change} is at least as hard to infer from all answers together as it is to distinguish one draw of a "
+            f"normal distribution with mean 0 from one with mean {mu}, both with standard deviation 1 (mu-Gaussian "
             "differential privacy), however the queries are chosen."
         )
     epsilon, delta = display_bound(budget.epsilon), display_bound(budget.delta)
