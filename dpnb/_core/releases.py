@@ -161,7 +161,7 @@ class ReleasePipeline(NotCopyable):
             if loss.mu_squared:
                 refuse_after_final(state, target)
                 account.refuse_if_no_unit_left(state.description, version)
-                admit(account, state.description, loss, state.known)
+                admit(account, state.description, loss, state.known_loss)
                 sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
                 if refinement.observations:
                     tau = refinement.tau
@@ -175,7 +175,7 @@ class ReleasePipeline(NotCopyable):
                 query_key=query_key(plan),
                 plan=text,
                 arguments=request,
-                total_loss=max(total, state.known, key=lambda loss: loss.mu_squared),
+                total_loss=max(total, state.known_loss, key=lambda loss: loss.mu_squared),
                 loss=loss,
                 sigma=sigma,
                 tau=tau,
@@ -187,7 +187,7 @@ class ReleasePipeline(NotCopyable):
         """Read rows, draw noise and write the answer, also for a charge that was not answered before.
 
         A noisy value that did not reach the ledger must not be shown, for example in a traceback, since the charge will
-        be answered with other noise.  So the writing is guarded as the reading is.
+        be answered with other noise.  So the writing is guarded like the reading.
         """
         ledger = self._pricer.account.ledger
 
@@ -244,8 +244,8 @@ class ReleasePipeline(NotCopyable):
         """Identity of a request."""
         return digest([self.version, self.account.root_node, plan, request])
 
-    def known(self, plan: Plan) -> GDP:
-        """Total loss of a query: what its observations cost together."""
+    def total_loss(self, plan: Plan) -> GDP:
+        """The total loss of a query with all its observations."""
         query = self._pricer.tables.compile(plan)
         return self._pricer.refinement(query).known_loss(query.l2_sensitivity_squared)
 
@@ -256,9 +256,9 @@ class ReleasePipeline(NotCopyable):
         if not charges or isinstance(plan.aggregation, Discovery):
             return None
         refinement = self._pricer.combine(query, charges)
-        known = refinement.known_loss(query.l2_sensitivity_squared)
+        total_loss = refinement.known_loss(query.l2_sensitivity_squared)
         request = StoredRequest(Fraction(95, 100), view, False, ())
-        return self._shaped(query, request, charges, cost=(GDP(0), 0.0), known=known, time=charges[-1].time)
+        return self._answer(query, request, charges, cost=(GDP(0), 0.0), total_loss=total_loss, time=charges[-1].time)
 
     def answer_of(self, charge: Charge) -> Answer:
         """The answer of a released row of the ledger."""
@@ -266,7 +266,7 @@ class ReleasePipeline(NotCopyable):
         request = request_of(charge)
         cost = charge.gdp, self._pricer.account.cost_fraction(charge.id)
         charges = self._pricer.account.ledger.by_id(charge.observations)
-        return self._shaped(query, request, charges, cost=cost, known=charge.total_loss, time=charge.time)
+        return self._answer(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
 
     def error_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> str:
         """The error of the answer of a released row of the ledger, in words.
@@ -276,47 +276,47 @@ class ReleasePipeline(NotCopyable):
         charges = (
             [charge] if charge.observations == (charge.id,) else self._pricer.account.ledger.by_id(charge.observations)
         )
-        return self._reading(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges).error
+        return self._reader(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges).error
 
-    def _shaped(
+    def _answer(
         self,
         query: LinearQuery,
         request: StoredRequest,
         charges: list[Charge],
         *,
         cost: tuple[GDP, float],
-        known: GDP,
+        total_loss: GDP,
         time: str,
     ) -> Answer:
         plan, view = query.plan, request.view
-        reading = self._reading(query, request, charges)
-        refinement = reading.refinement
+        reader = self._reader(query, request, charges)
+        refinement = reader.refinement
         return Answer(
             description=describe_plan(plan, view),
             names=tuple(group.name for group in plan.group_by),
-            keys=reading.keys,
-            outputs=reading.outputs,
-            arrays=reading.arrays,
+            keys=reader.keys,
+            outputs=reader.outputs,
+            arrays=reader.arrays,
             confidence=decimal_down(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
             population=self._population(charges),
-            condition=reading.condition,
+            condition=reader.condition,
             worst_case=self._pricer.account.individual,
             measurement_ids=_sources(refinement, charges, view),
-            anytime_arrays=reading.anytime_arrays,
+            anytime_arrays=reader.anytime_arrays,
             is_refined=len(refinement.observations) > 1,
             plan=plan,
             view=view,
             cost=cost[0],
             cost_fraction=cost[1],
-            total_loss=known,
+            total_loss=total_loss,
             n_observations=len(refinement.observations),
             time=time,
             origin=_Origin(self, query, request, charges),
         )
 
-    def _reading(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
+    def _reader(self, query: LinearQuery, request: StoredRequest, charges: list[Charge]) -> EstimateReader:
         if isinstance(query.plan.aggregation, Discovery):
             keys = charges[0].group_keys or ()
             refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
@@ -349,24 +349,24 @@ class _Origin(NotCopyable):
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()
         refuse_separate_shares(view, self.releases._pricer.combine(self.query, self.charges))
-        return self.releases._shaped(
+        return self.releases._answer(
             self.query,
             StoredRequest(self.request.confidence, view, self.request.simultaneous, self.request.groups),
             self.charges,
             cost=(answer.cost, answer.cost_fraction),
-            known=answer.total_loss,
+            total_loss=answer.total_loss,
             time=answer.time,
         )
 
     def past(self, answer: Answer) -> tuple[Answer, ...]:
         """The answer after each observation, computed from released values without reading a row."""
         return tuple(
-            self.releases._shaped(
+            self.releases._answer(
                 self.query,
                 self.request,
                 self.charges[:number],
                 cost=(charge.gdp, self.releases.account.cost_fraction(charge.id)),
-                known=charge.total_loss,
+                total_loss=charge.total_loss,
                 time=charge.time,
             )
             for number, charge in enumerate(self.charges, start=1)

@@ -151,7 +151,7 @@ class NoiseReduction(SessionMechanism):
     @property
     def cost(self) -> Loss:
         """How well the query is known so far: the cost of its observations together."""
-        return self._releases.known(self._plan)
+        return self._releases.total_loss(self._plan)
 
     @property
     def summary(self) -> str:

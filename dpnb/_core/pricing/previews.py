@@ -63,7 +63,7 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
         outputs=outputs_of(view),
         headroom_after=after if fits else 0.0,
         fits=fits,
-        max_mu=None if fits else account.max_mu(state.known),
+        max_mu=None if fits else account.max_mu(state.known_loss),
         max_repetitions=before.max_repetitions(counted),
         contribution=contribution(query, pricer.tables.unit(plan.source)),
         refinement_note=guarantee.refining,

@@ -118,7 +118,7 @@ class QueryPricer(NotCopyable):
             `resolve`.
         """
         total = self.resolve(state, target, rows)
-        cost = state.missing(total)
+        cost = state.missing_loss(total)
         if cost.mu_squared and not self.account.admits_all_units(cost):
             if target.groups:
                 raise RequestError(
@@ -127,7 +127,7 @@ class QueryPricer(NotCopyable):
                 )
             state = replace(state, is_standalone=True)
             total = self.resolve(state, target, rows)
-            cost = state.missing(total)
+            cost = state.missing_loss(total)
         _refuse_unusual(state, cost)
         return state, total, cost
 
@@ -137,7 +137,7 @@ class QueryPricer(NotCopyable):
         return resolve(
             target,
             description=state.description,
-            known=state.known,
+            known=state.known_loss,
             budget=self.account.budget,
             remaining=lambda share: self.account.guarantee.remaining(self.account.filter, share),
             errors=forecast.error_model(),

@@ -57,7 +57,7 @@ class QueryState:
         return list(range(self.query.cells) if subset is None else subset)
 
     @property
-    def known(self) -> GDP:
+    def known_loss(self) -> GDP:
         """The loss already paid for the cells to be measured, as far as it reduces the cost."""
         return self.combined.known_loss(self.measured.l2_sensitivity_squared, self.measured.cell_subset)
 
@@ -67,7 +67,7 @@ class QueryState:
         aggregation = self.query.plan.aggregation
         return from_text(aggregation.delta) if isinstance(aggregation, Discovery) else Fraction(0)
 
-    def missing(self, total: GDP) -> GDP:
+    def missing_loss(self, total: GDP) -> GDP:
         """The additional loss of a release at the total loss `total`."""
-        squared = max(total.mu_squared - self.known.mu_squared, Fraction(0))
+        squared = max(total.mu_squared - self.known_loss.mu_squared, Fraction(0))
         return GDP.from_mu_squared(squared, self.discovery_delta)
