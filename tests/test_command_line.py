@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from core.people import ask_all, curator
 from dpnb.__main__ import main
 from dpnb.curator import kernel
-from dpnb.curator.kernel import kernel_around
+from dpnb.curator.kernel import kernel_evidence
 from ledger.rows import contents
 from waiting import LIMIT
 
@@ -181,7 +181,7 @@ def test_a_kernel_among_the_parents_is_known_by_its_command(
         (tmp_path / str(process)).mkdir()
         (tmp_path / str(process) / "cmdline").write_bytes("\0".join([*command, ""]).encode())
         (tmp_path / str(process) / "status").write_text(f"Name:\tx\nPPid:\t{parent}\n")
-    around = kernel_around()
+    around = kernel_evidence()
     assert around == ("a kernel, process 20, started this one" if is_kernel else None)
 
 
@@ -189,6 +189,6 @@ def test_a_machine_without_a_list_of_processes_goes_by_the_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "PROCESSES", tmp_path)
-    assert kernel_around() is None
+    assert kernel_evidence() is None
     monkeypatch.setenv("JPY_PARENT_PID", "4")
-    assert kernel_around() is not None
+    assert kernel_evidence() is not None

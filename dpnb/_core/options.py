@@ -106,8 +106,8 @@ def checked_rows(rows: object, units: Mapping[str, PrivacyUnit], size: int | Non
         return {}
     several = "" not in units
     if several != isinstance(rows, Mapping):
-        what = "a mapping of table names to whole numbers" if several else "one whole number"
-        raise SchemaError(f"public_rows: must be {what}; got {rows!r}")
+        expected = "a mapping of table names to whole numbers" if several else "one whole number"
+        raise SchemaError(f"public_rows: must be {expected}; got {rows!r}")
     checked = {}
     for name, value in (rows if isinstance(rows, Mapping) else {"": rows}).items():
         if name not in units:

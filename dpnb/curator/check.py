@@ -121,21 +121,21 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     files = files_of(tables, declared.schemas, "table")
     frames = read_tables(files, "table")
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
-    whole = {name: _once(frame) for name, frame in frames.items()}
-    units = _units(frames, whole, declared)
+    unique_columns = {name: _once(frame) for name, frame in frames.items()}
+    units = _units(frames, unique_columns, declared)
     checked = []
     for name, frame in frames.items():
         at, unit = ("schema", name) if name else ("schema",), declared.units[name]
         columns = []
         for column, kind in declared.schemas[name].items():
             location = stated.locate(*at, column)
-            summary = summarize_column(frame, column, kind) if column in whole[name] else None
+            summary = summarize_column(frame, column, kind) if column in unique_columns[name] else None
             columns.append(CheckedColumn(column, kind, summary))
             if summary is None:
                 advice.append(about_absent(location, column, [*frame.columns]))
             else:
                 advice += about_column(location, frame, column, kind, summary)
-        if unit.column is not None and unit.column not in whole[name]:
+        if unit.column is not None and unit.column not in unique_columns[name]:
             advice.append(about_absent(stated.locate("privacy_unit"), unit.column, [*frame.columns]))
         checked.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
         if name in units:
@@ -174,12 +174,14 @@ def _once(frame: Any) -> set[str]:
     return {name for name in names if names.count(name) == 1}
 
 
-def _units(frames: Mapping[str, Any], whole: Mapping[str, set[str]], declared: PrivateTables) -> dict[str, UnitSummary]:
+def _units(
+    frames: Mapping[str, Any], unique_columns: Mapping[str, set[str]], declared: PrivateTables
+) -> dict[str, UnitSummary]:
     """The units of the tables that have their declared columns."""
     present = {
-        name: {column: kind for column, kind in schema.items() if column in whole[name]}
+        name: {column: kind for column, kind in schema.items() if column in unique_columns[name]}
         for name, schema in declared.schemas.items()
-        if declared.units[name].column in (None, *whole[name])
+        if declared.units[name].column in (None, *unique_columns[name])
     }
     schemas = {name: schema for name, schema in present.items() if schema}
     return summarize_units({name: frames[name] for name in schemas}, schemas, declared.units) if schemas else {}

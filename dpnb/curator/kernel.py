@@ -25,7 +25,7 @@ PROCESSES = Path("/proc")
 MOST_ANCESTORS = 100
 
 
-def kernel_around() -> str | None:
+def kernel_evidence() -> str | None:
     """The evidence, in words, that this process is a notebook kernel or was started from one; None if there is none.
 
     Without ``/proc`` the parent processes are unknown, and only the environment variables are checked.
@@ -63,10 +63,10 @@ def refuse_in_kernel(command: str, why: str, error: type[DpnbError]) -> None:
     DpnbError
         If the process belongs to a notebook; of the type `error`.
     """
-    around = kernel_around()
-    if around is not None:
+    evidence = kernel_evidence()
+    if evidence is not None:
         raise error(
-            f"{command}: must be run outside notebooks, because {why}; {around}; run python -m dpnb {command} in the "
+            f"{command}: must be run outside notebooks, because {why}; {evidence}; run python -m dpnb {command} in the "
             "curator's own terminal, outside Jupyter"
         )
 

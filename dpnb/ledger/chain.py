@@ -68,5 +68,7 @@ def verify_chain(file: SqliteFile, since: ChainHead) -> ChainHead:
     return ChainHead(number, previous)
 
 
-def _altered(path: str, what: str) -> NoReturn:
-    raise LedgerError(f"ledger {path!r}: must be as dpnb left it; {what}; restore it from a copy that has every charge")
+def _altered(path: str, problem: str) -> NoReturn:
+    raise LedgerError(
+        f"ledger {path!r}: must be as dpnb left it; {problem}; restore it from a copy that has every charge"
+    )

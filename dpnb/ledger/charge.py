@@ -209,16 +209,16 @@ def refuse_unknown(number: int, kind: str, node: str, *reserved: object, path: s
         If the event has an unknown kind, a node whose losses would not be counted, or a value in a reserved column.
     """
     if kind not in KINDS:
-        what = "another kind of event"
+        problem = "another kind of event"
     elif not (node == UNCOUNTED if kind == TABLE_FILES else is_node(node)):
-        what = "another kind of node"
+        problem = "another kind of node"
     elif reserved.count(None) != len(reserved):
-        what = f"a value in one of {', '.join(RESERVED_FOR_LATER)}"
+        problem = f"a value in one of {', '.join(RESERVED_FOR_LATER)}"
     else:
         return
     raise LedgerError(
         f"ledger{f' {path!r}' if path else ''}: row {number} must be one that this version of dpnb understands; it has "
-        f"{what}; use the version that wrote it"
+        f"{problem}; use the version that wrote it"
     )
 
 

@@ -9,12 +9,12 @@ from dpnb.errors import LedgerError
 
 
 @contextmanager
-def refuse_unreadable(what: str) -> Iterator[None]:
+def refuse_unreadable(content: str) -> Iterator[None]:
     """Refuse a ledger if the block, which interprets its content, fails in any way.
 
     Parameters
     ----------
-    what : str
+    content : str
         Name of what is read, for the error.
 
     Raises
@@ -27,6 +27,6 @@ def refuse_unreadable(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001  (the file is untrusted)
         raise LedgerError(
-            f"ledger: {what} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore the file from "
-            "a copy that has every charge"
+            f"ledger: {content} must be as dpnb wrote it; reading it raised {type(error).__name__}; restore the file "
+            "from a copy that has every charge"
         ) from None

@@ -114,9 +114,9 @@ class BaseSession(Launches["SubSession", "PartSession"]):
             If the session has no table of that name.
         """
         core = self._core
-        given: object = name
+        argument: object = name
         schemas = core.tables.schemas
-        if not isinstance(given, str) or given not in schemas:
+        if not isinstance(argument, str) or argument not in schemas:
             known = ", ".join(map(repr, filter(None, schemas))) or "a table without a name: write .frame"
             raise PlanError(f"table: must be a table of this session; got {name!r}; the tables are {known}")
         unit = core.tables.units[name].column
@@ -147,12 +147,12 @@ class BaseSession(Launches["SubSession", "PartSession"]):
                 "count_active_units: requires accounting='individual'; under accounting='worst-case' every unit takes "
                 "part in every query; use .frame.count_units() to count them"
             )
-        given: object = label
-        if not isinstance(given, str) or not given or not encodable(given):
+        argument: object = label
+        if not isinstance(argument, str) or not argument or not encodable(argument):
             raise RequestError(
                 f"count_active_units: the label must be a non-empty str that names the moment; got {label!r}"
             )
-        return self._core.query(Plan(CountActiveUnits(given), source=self._core.rows(table)), PlainView())
+        return self._core.query(Plan(CountActiveUnits(argument), source=self._core.rows(table)), PlainView())
 
     def _discovery(self, delta: object) -> str:
         return discovery_delta(delta, self.budget)

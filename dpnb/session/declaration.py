@@ -147,7 +147,7 @@ class Declaration:
                 "below it epsilon = 1.0 and delta = 1e-6",
             )
         make = Budget.gdp if "mu" in entry else Budget
-        return self._made(make, _parameters(make), entry, ("budget",))
+        return self._construct(make, _parameters(make), entry, ("budget",))
 
     def _schema(self) -> Any:
         schema = self.content["schema"]
@@ -176,10 +176,10 @@ class Declaration:
             raise self._fault(SchemaError, (*at, "type"), f"{key}.type: must be one of {types}; got {tag!r}{near}")
         kind = COLUMN_TYPES[tag]
         known = {field.name: field.required for field in msgspec.structs.fields(kind)}
-        column: ColumnType = self._made(kind, known, {k: v for k, v in entry.items() if k != "type"}, at)
+        column: ColumnType = self._construct(kind, known, {k: v for k, v in entry.items() if k != "type"}, at)
         return column
 
-    def _made(self, make: Callable[..., T], known: Mapping[str, bool], entry: dict[str, Any], at: Keys) -> T:
+    def _construct(self, make: Callable[..., T], known: Mapping[str, bool], entry: dict[str, Any], at: Keys) -> T:
         self._refuse_keys(entry, known, at)
         try:
             return make(**entry)
@@ -248,8 +248,8 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
     InvalidValueError
         If the file does not exist or is not TOML.
     """
-    given: object = path
-    if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
+    argument: object = path
+    if not isinstance(argument, str | os.PathLike) or not isinstance(os.fspath(argument), str):
         raise InvalidValueError(f"path: must be the path of a TOML file; got {path!r}; for example 'rand-hie.toml'")
     name = os.fspath(path)
     try:

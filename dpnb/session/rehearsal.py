@@ -61,10 +61,10 @@ def mock_tables(
 def _mock_column(column: ColumnType, rows: int, rng: np.random.Generator) -> Any:
     if isinstance(column, Bounded):
         values = column.low + (column.high - column.low) * rng.random(rows)
-        whole = column.integer or (
+        is_integer = column.integer or (
             column.low.is_integer() and column.high.is_integer() and column.high - column.low >= 2
         )
-        return np.floor(values) if whole else values
+        return np.floor(values) if is_integer else values
     if isinstance(column, Dates):
         return pd.to_datetime(column.low + (column.high - column.low) * rng.random(rows), unit="s")
     if isinstance(column, Categories):

@@ -142,7 +142,7 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
         assert row.launch["digest"] not in session.log().to_string() + str(session) + session._repr_html_()
 
     session.ledger.close()
-    monkeypatch.setattr("dpnb.curator.kernel.kernel_around", lambda: None)
+    monkeypatch.setattr("dpnb.curator.kernel.kernel_evidence", lambda: None)
     assert [line.id for line in statement(str(tmp_path / "files.dpnb"), [str(file)], "3").lines] == [rows[1].id]
     session = opened(polars_parquet(tmp_path), tmp_path, accounting="individual")
 

@@ -16,8 +16,8 @@ WORST_CASE = "Worst case"
 
 def participation_description(account: Accountant) -> str | None:
     """Which units take part in past and further queries; None under worst-case accounting."""
-    whole, last = account.root.filter, account.root.comparison.last_loss
-    if not isinstance(whole, WorstCaseFilter):
+    filter_, last = account.root.filter, account.root.comparison.last_loss
+    if not isinstance(filter_, WorstCaseFilter):
         return None
     each = "Each unit pays only for the queries that use its data, and what it has paid is private."
     first = account.first_exclusion
@@ -30,7 +30,7 @@ def participation_description(account: Accountant) -> str | None:
         )
     if last is None:
         return f"Every unit certainly takes part in all queries that the worst case still covers. {each}"
-    times = whole.max_repetitions(account.guarantee.to_filter_loss(last))
+    times = filter_.max_repetitions(account.guarantee.to_filter_loss(last))
     more = "no further query" if not times else f"{times:,} more quer{'ies' if times != 1 else 'y'}"
     return (
         f"Every unit certainly took part so far, and takes part in {more} like the last one. After that, units that "

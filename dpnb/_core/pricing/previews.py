@@ -37,7 +37,7 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
         state, total, cost = pricer.price(state, target, rows)
         if cost.mu_squared:
             refuse_after_final(state, target)
-        before, guarantee = account.filter, account.guarantee
+        filter_, guarantee = account.filter, account.guarantee
         forecast = pricer.forecast(state, target, rows)
         model = forecast.error_model()
         counted = guarantee.to_filter_loss(cost)
@@ -46,7 +46,7 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
     if cost.mu_squared:
         scale = _scale(state, total)
         errors, assumed = model.expected(scale), forecast.assumption(scale)
-    fits = before.admits(counted)
+    fits = filter_.admits(counted)
     query = state.query
     discovery = isinstance(plan.aggregation, Discovery)
     return Preview(
@@ -64,27 +64,27 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
         headroom_after=after if fits else 0.0,
         fits=fits,
         max_mu=None if fits else account.max_mu(state.known_loss),
-        max_repetitions=before.max_repetitions(counted),
+        max_repetitions=filter_.max_repetitions(counted),
         contribution=contribution(query, pricer.tables.unit(plan.source)),
         refinement_note=guarantee.refining,
         assumption=_assumption(state, rows, errors, total, target),
         assumed_description=None if errors is None else assumed,
         current_half_widths=model.current,
         notice=notice,
-        participation=_participation(before, counted, is_standalone=state.is_standalone),
+        participation=_participation(filter_, counted, is_standalone=state.is_standalone),
     )
 
 
-def _participation(before: AnyFilter, cost: Loss, *, is_standalone: bool) -> str | None:
+def _participation(filter_: AnyFilter, cost: Loss, *, is_standalone: bool) -> str | None:
     """Which units would take part, under individual accounting: a function of the ledger alone."""
-    if not isinstance(before, WorstCaseFilter):
+    if not isinstance(filter_, WorstCaseFilter):
         return None
     if is_standalone:
         return (
             "the units that can still pay for it: some units may be excluded, so it is not combined with earlier "
             "observations"
         )
-    times = before.max_repetitions(cost)
+    times = filter_.max_repetitions(cost)
     if times is None:
         return "every unit, certainly: this is known already"
     return f"every unit, certainly; also in {times - 1:,} more like it"

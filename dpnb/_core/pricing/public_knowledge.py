@@ -252,8 +252,8 @@ def refuse_unknown_error(
         )
     columns = _columns(needed)
     count = replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
-    whole = plan.where is None and not plan.group_by and isinstance(plan.source, str)
-    public = ", or create the session with public_rows=" if whole else ""
+    is_whole_table = plan.where is None and not plan.group_by and isinstance(plan.source, str)
+    public = ", or create the session with public_rows=" if is_whole_table else ""
     group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
     assumed = f" (assumed that {rows.assumption})" if rows is not None and not n_observations else ""
     raise ErrorEstimateUnavailable(
