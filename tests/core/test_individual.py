@@ -369,7 +369,7 @@ def test_units_that_pay_in_one_mode_have_no_ledger_in_common_with_another(
 ) -> None:
     kernels(mode="skip")
     for mode in ("drop", "clip", None):
-        with pytest.raises(LedgerError, match="made for another on_exhausted"):
+        with pytest.raises(LedgerError, match="created for another on_exhausted"):
             kernels(mode=mode)
 
 

@@ -143,7 +143,7 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
 
     session.ledger.close()
     monkeypatch.setattr("dpnb.curator.kernel.kernel_evidence", lambda: None)
-    assert [line.id for line in statement(str(tmp_path / "files.dpnb"), [str(file)], "3").lines] == [rows[1].id]
+    assert [entry.id for entry in statement(str(tmp_path / "files.dpnb"), [str(file)], "3").entries] == [rows[1].id]
     session = opened(polars_parquet(tmp_path), tmp_path, accounting="individual")
 
     def other_size(path: Any, **given: Any) -> Any:

@@ -186,7 +186,7 @@ def outcomes(rows: str, people: int, names: list[str]) -> tuple[dict[str, Outcom
             frame = frame[frame["age"] > 40] if filtered else frame
             before(session, frame, ask)
             query = ask(frame)
-            known, spent = session._core.releases.known(query.plan), session.spent
+            known, spent = session._core.releases.total_loss(query.plan), session.spent
             try:
                 answer = query.release(within=within)
             except ErrorEstimateUnavailable:
@@ -229,7 +229,7 @@ def persons_for_rows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def of(self: PublicSizes, query: Any, unit: Any) -> Any:
         rows = was(self, query, unit)
-        return rows if rows is None or query.plan.group_by else dataclasses.replace(rows, assumed=None)
+        return rows if rows is None or query.plan.group_by else dataclasses.replace(rows, assumption=None)
 
     monkeypatch.setattr(PublicSizes, "of", of)
     return ["mean"]
@@ -241,7 +241,7 @@ def equal_groups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def of(self: PublicSizes, query: Any, unit: Any) -> Any:
         rows = was(self, query, unit)
-        return rows if rows is None else dataclasses.replace(rows, assumed=None)
+        return rows if rows is None else dataclasses.replace(rows, assumption=None)
 
     monkeypatch.setattr(PublicSizes, "of", of)
     return ["means of unequal groups"]
