@@ -203,7 +203,7 @@ class ReleasePipeline(NotCopyable):
                 return ledger.release(charge, measurement, keys)
 
         try:
-            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, told=LedgerError)
+            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
         except BaseException:
             with suppress(LedgerError):  # if that cannot be written either, it stays a charge without an answer
                 ledger.fail(charge)

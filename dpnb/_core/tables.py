@@ -125,7 +125,7 @@ class PrivateTables(NotCopyable):
         Its errors are raised from here, without the frames that were reading rows.
         """
         with work(Stage.READING):
-            self._opened = run_guarded(lambda: self._read(unread), READING_FAILED, told=DpnbError)
+            self._opened = run_guarded(lambda: self._read(unread), READING_FAILED, public_errors=DpnbError)
 
     def _read(self, unread: UnreadTables) -> Opened:
         if set(unread.tables) != set(self.schemas):

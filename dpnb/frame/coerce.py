@@ -17,7 +17,7 @@ from narwhals.dependencies import is_into_dataframe
 from dpnb._plan.expressions.dtypes import OPEN_END, Boolean, Categorical, Duration, String, Timestamp
 from dpnb._plan.expressions.nodes import AsNumber, Cut, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of, public_keys_of
-from dpnb._plan.expressions.text import LISTED, words
+from dpnb._plan.expressions.text import MAX_LISTED, words
 from dpnb._plan.measurements import (
     ColumnsView,
     Count,
@@ -238,7 +238,7 @@ def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
         raise PlanError(f"keys: {group.name!r} holds dates; group by a part of them, such as .dt.year; got {part!r}")
     possible = public_keys_of(group.expression, schema) or ()
     if part not in possible or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
-        shown = ", ".join(map(repr, possible[:LISTED])) + (", ..." if len(possible) > LISTED else "")
+        shown = ", ".join(map(repr, possible[:MAX_LISTED])) + (", ..." if len(possible) > MAX_LISTED else "")
         raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; its values are {shown}")
     return possible[possible.index(part)]
 

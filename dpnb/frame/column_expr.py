@@ -9,8 +9,8 @@ import numpy as np
 
 from dpnb._plan.expressions.dtypes import Boolean, Numeric, Timestamp
 from dpnb._plan.expressions.nodes import (
-    DEEPEST,
-    LARGEST,
+    MAX_DEPTH,
+    MAX_NODES,
     And,
     Apply,
     Arithmetic,
@@ -78,8 +78,8 @@ class ColumnExpr(UnsupportedOperations):
         self._node = node
         if not small_enough(node):
             raise PlanError(
-                f"expression: must have at most {DEEPEST} levels and {LARGEST} parts; this one has more; group long "
-                "sums in pairs, and use .isin([...]) for long lists of values"
+                f"expression: must have at most {MAX_DEPTH} levels and {MAX_NODES} parts; this one has more; group "
+                "long sums in pairs, and use .isin([...]) for long lists of values"
             )
         dtype_of(node, view.schema)
 

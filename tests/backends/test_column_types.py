@@ -60,7 +60,7 @@ OF_KIND: dict[StorageType, tuple[Any, list[Any]]] = {
     "decimal numbers": (pl.Decimal(24, 2), [Decimal("0.50"), Decimal("1.00"), Decimal("25.00"), Decimal(2**60)]),
     "truth values": (pl.Boolean, [True, False]),
     "dates or times": (pl.Datetime, [datetime.datetime(2010, 3, 1), datetime.datetime(1970, 1, 1)]),
-    "spans of time": (pl.Duration, [datetime.timedelta(days=1), datetime.timedelta(0)]),
+    "durations": (pl.Duration, [datetime.timedelta(days=1), datetime.timedelta(0)]),
     "lists": (pl.List(pl.Int64), [[1], [0, 25]]),
     "bytes": (pl.Binary, [b"elm", b"yes"]),
 }
