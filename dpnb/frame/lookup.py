@@ -15,7 +15,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema, plain, text_of
 from dpnb.errors import PlanError
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 
 
 def looked_up(
@@ -64,8 +64,10 @@ def looked_up(
         if isinstance(dtype_of(columns[name], schema), String):
             data[name] = [None if value is None else text_of(value) for value in data[name]]
     keys = list(zip(*(data[name] for name in names), strict=True))
-    if len(keys) > MOST_ROWS:
-        raise PlanError(f"merge: a public table may have {MOST_ROWS:,} rows; got {len(keys):,}; keep only those needed")
+    if len(keys) > MAX_ROWS:
+        raise PlanError(
+            f"merge: a public table can have at most {MAX_ROWS:,} rows; got {len(keys):,}; keep only those needed"
+        )
     kept = [index for index, key in enumerate(keys) if None not in key]
     unique = tuple(tuple(constant(part, "merge") for part in keys[index]) for index in kept)
     if len(set(unique)) != len(unique) or not unique:
@@ -90,7 +92,7 @@ def looked_up(
 
 def _add(columns: dict[str, Expression], name: str, node: Expression) -> None:
     if name in columns:
-        raise PlanError(f"merge: there would be two columns {name!r}; choose other suffixes=")
+        raise PlanError(f"merge: the result would have two columns {name!r}; choose other suffixes=")
     columns[name] = node
 
 
