@@ -92,7 +92,8 @@ class GroupedSeries(Series):
 
     def _new(self, node: Expression) -> Any:
         raise PlanError(
-            f"{self._description()}: a grouped column can only be aggregated; compute it before grouping, with .assign()"
+            f"{self._description()}: a grouped column can only be aggregated; compute it before "
+            "grouping, with .assign()"
         )
 
     def __getitem__(self, key: object) -> NoReturn:
