@@ -14,7 +14,7 @@ from typing import Any
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Schema, Text, encodable, whole_number
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.doubles import MIN_FAILURE
+from dpnb.accounting.doubles import LEAST_FAILURE
 from dpnb.accounting.exact import decimal_down, positive, shown, to_text
 from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
 
@@ -144,7 +144,7 @@ def discovery_delta(delta: Any, budget: Budget) -> str:
     part = whole * DISCOVERY_SHARE if delta is None else positive(delta, name="delta")
     if part > whole:
         raise InvalidValueError(f"delta: must be at most discovery_delta={decimal_down(whole)!r}; got {delta!r}")
-    if part < MIN_FAILURE:
+    if part < LEAST_FAILURE:
         raise InvalidValueError(f"delta: must be at least 1e-300; got {shown(part)}; give for example 1e-8")
     return to_text(part)
 

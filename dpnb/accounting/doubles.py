@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpnb.accounting.exact import Number, binary_down, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
 
-__all__ = ["MARGIN", "MIN_FAILURE", "failure_probability", "log_inverse", "order_in_doubles"]
+__all__ = ["LEAST_FAILURE", "MARGIN", "failure_probability", "log_inverse", "order_in_doubles"]
 
 MARGIN = 1 + 2.0**-45
 """A formula of some twenty double operations and elementary functions, times this, is not below its exact value.
@@ -16,7 +16,7 @@ MARGIN = 1 + 2.0**-45
 Each is within 2 units of 2^-53 and none of them amplifies (logarithms of small numbers go through log1p and expm1), so
 that together they are off by less than 2^-47.
 """
-MIN_FAILURE = Fraction(1, 10**300)
+LEAST_FAILURE = Fraction(1, 10**300)
 """The smallest delta that the formulas in doubles accept."""
 
 
@@ -29,7 +29,7 @@ def failure_probability(delta: Number, *, name: str = "delta", example: str = "1
         It is out of range, not finite or not a number.
     """
     number = exact(delta, name=name)
-    if not MIN_FAILURE <= number < 1:
+    if not LEAST_FAILURE <= number < 1:
         raise InvalidValueError(
             f"{name} must be at least 1e-300 and below 1, got {shown(delta)}; give for example {example}"
         )

@@ -112,7 +112,8 @@ class GroupedSeries(Series):
         """Not offered for groups: group by the bins too."""
         del bins
         raise PlanError(
-            f"{self._description()}: histogram is not offered for groups; use groupby([..., dpnb.cut(column, bins)]).count()"
+            f"{self._description()}: histogram is not offered for groups; use "
+            "groupby([..., dpnb.cut(column, bins)]).count()"
         )
 
     def _description(self) -> str:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
-from dpnb.accounting.doubles import MARGIN, MIN_FAILURE, log_inverse
+from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN, log_inverse
 from dpnb.accounting.exact import Number, binary_down, decimal_down, decimal_up, exact, positive, shown
 from dpnb.accounting.filters.protocol import refusal
 from dpnb.accounting.frozen import Frozen
@@ -65,7 +65,7 @@ class RogersConstants:
 
 def _terms(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
     e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
-    if not MIN_FAILURE <= d <= MAX_DELTA:
+    if not LEAST_FAILURE <= d <= MAX_DELTA:
         raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
     if not Fraction(1, 10**150) <= e <= 10**150:
         raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")
