@@ -80,7 +80,7 @@ def proportional_loss(mu_squared: Fraction, slack: Fraction, mu0_squared: Fracti
 
 
 def _largest(fits: Callable[[int], bool], guess: int) -> int:
-    """The largest whole number up to `MAX_STEPS` that fits, 0 if none does; the guess only affects the time to find it."""
+    """The largest whole number up to `MAX_STEPS` that fits, or 0; the guess only affects the time to find it."""
     if guess >= MAX_STEPS and fits(MAX_STEPS):
         return MAX_STEPS
     low = high = min(max(guess, 1), MAX_STEPS)
