@@ -71,7 +71,7 @@ def listed(values: object, where: str) -> tuple[Key, ...]:
         raise PlanError(f"{where}: must be a list of values, in a fixed order; got {values!r}")
     constants = tuple(constant(value, where) for value in values)
     if not constants:
-        raise PlanError(f"{where}: must hold at least one value; got an empty list")
+        raise PlanError(f"{where}: must contain at least one value; got an empty list")
     return constants
 
 
@@ -121,7 +121,7 @@ def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) ->
             raise PlanError(f"keys: each must have {len(by)} values, one for each of {names!r}; got {row!r}")
         checked.append(tuple(_key(part, group, schema) for part, group in zip(row, by, strict=True)))
     if not checked:
-        raise PlanError("keys: must hold at least one key; got none")
+        raise PlanError("keys: must contain at least one key; got none")
     if len(set(checked)) != len(checked):
         twice = next(key for key in checked if checked.count(key) > 1)
         raise PlanError(f"keys: must differ; got {twice!r} twice")

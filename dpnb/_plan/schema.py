@@ -320,7 +320,7 @@ def _categories(values: object) -> tuple[Key, ...]:
         raise SchemaError(f"Categories: must be a list of values in a fixed order; got {values!r}")
     keys = tuple(plain(value) for value in values)
     if not keys:
-        raise SchemaError("Categories: must hold at least one value; got an empty list")
+        raise SchemaError("Categories: must contain at least one value; got an empty list")
     for key in keys:
         invalid = (isinstance(key, float) and not math.isfinite(key)) or (isinstance(key, str) and not encodable(key))
         if invalid or not isinstance(key, bool | int | float | str):

@@ -44,7 +44,7 @@ def looked_up(
     Raises
     ------
     PlanError
-        Not a data frame, no key, keys that are not unique, or a column that holds neither numbers nor strings.
+        Not a data frame, no key, keys that are not unique, or a column with other values than numbers or strings.
     """
     if not is_into_dataframe(table):
         raise PlanError(f"merge: right must be a view of this session's tables or a public data frame; got {table!r}")
@@ -103,7 +103,9 @@ def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], va
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in present):
         return Lookup(name, inner, keys, tuple(values), float(min(present)), float(max(present)))
     if len({type(value) for value in present}) > 1:
-        raise PlanError(f"merge: column {name!r} of the public table must hold only numbers or only strings")
+        raise PlanError(
+            f"merge: column {name!r} of the public table must contain only numbers or only strings; convert it"
+        )
     return Lookup(name, inner, keys, tuple(values))
 
 
