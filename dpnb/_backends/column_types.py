@@ -141,7 +141,7 @@ def refuse_mismatch(name: str, column: ColumnType, kind: StorageType | None) -> 
         if isinstance(column, Categories):
             words = _listed(list(column.values)).removeprefix("dpnb.")
         raise SchemaError(
-            f"column {name!r}: {words} matches no value of a column that the table declares as {kind}; "
+            f"column {name!r}: {words} matches no value of a column that the table declares to hold {kind}; "
             f"{remedy(column, kind)}"
         )
 

@@ -115,7 +115,7 @@ def test_a_refusal_names_column_kind_and_remedy_and_no_value(declared: str, kind
     if matches(column, kind):
         refuse_mismatch("x", column, kind)
         return
-    with pytest.raises(SchemaError, match=f"^column 'x': .* declares as {kind}; ."):
+    with pytest.raises(SchemaError, match=f"^column 'x': .* declares to hold {kind}; ."):
         refuse_mismatch("x", column, kind)
 
 
@@ -177,7 +177,7 @@ FOLLOWING: dict[str, Make] = {
 @pytest.mark.parametrize("make", DECLARING.values(), ids=DECLARING)
 def test_what_a_container_declares_decides_whatever_the_rows_are(make: Make, values: list[str]) -> None:
     for column in (CODES, NUMBER, TRUE):
-        with pytest.raises(SchemaError, match=r"column 'x'.*declares as texts"):
+        with pytest.raises(SchemaError, match=r"column 'x'.*declares to hold texts"):
             session(make(values), x=column)
     for column in (WORDS, TEXT):
         assert session(make(values), x=column).frame.count() is not None

@@ -87,9 +87,9 @@ def spark_plans() -> Plans:
     session = active()
     frame = session.createDataFrame([(1.0, "a"), (2.0, "b")], "x double, s string")
     unstable = {
-        "random": (frame.filter("s <> 'secret'").withColumn("r", spark.rand(1)), "random or volatile"),
-        "sequence": (frame.withColumn("n", spark.monotonically_increasing_id()), "random or volatile"),
-        "sample": (frame.sample(0.5), "random or volatile"),
+        "random": (frame.filter("s <> 'secret'").withColumn("r", spark.rand(1)), "a random or volatile"),
+        "sequence": (frame.withColumn("n", spark.monotonically_increasing_id()), "a random or volatile"),
+        "sample": (frame.sample(0.5), "a random or volatile"),
         "limit": (frame.limit(1), "a limit"),
         "deep": (frame.limit(1).union(frame).sort("x"), "a limit"),
         "offset": (frame.offset(1), "a limit"),

@@ -15,8 +15,8 @@ def polars_plans() -> Plans:
 
     frame, x = pl.from_pandas(TABLE).lazy(), pl.col("x")
     unstable = {
-        "sample": (frame.select(x.sample(2)), "random or volatile"),
-        "random filter": (frame.filter(x.shuffle() > 2).filter(pl.col("s") != "secret"), "random or volatile"),
+        "sample": (frame.select(x.sample(2)), "a random or volatile"),
+        "random filter": (frame.filter(x.shuffle() > 2).filter(pl.col("s") != "secret"), "a random or volatile"),
         "deep": (frame.join(frame.head(1), on="s").sort("x"), "a limit"),
         "head": (frame.head(2), "a limit"),
         "slice": (frame.slice(1, 2), "a limit"),
@@ -52,14 +52,14 @@ def duckdb_plans() -> Plans:
     con.execute("create view calm as select x from t order by x limit 3")
     table = con.table("t")
     unstable = {
-        "random": (con.sql("select x + random() as x from t where s <> 'secret'"), "random or volatile"),
-        "a view of a view": (con.view("outer_view"), "random or volatile"),
-        "a macro": (con.sql("select jitter(x) as x from t"), "random or volatile"),
+        "random": (con.sql("select x + random() as x from t where s <> 'secret'"), "a random or volatile"),
+        "a view of a view": (con.view("outer_view"), "a random or volatile"),
+        "a macro": (con.sql("select jitter(x) as x from t"), "a random or volatile"),
         "a table macro": (con.sql("from few(2)"), "a limit"),
-        "a sequence": (con.view("numbered"), "random or volatile"),
-        "uuid": (con.sql("select uuid() as n, x from t"), "random or volatile"),
-        "sample": (con.sql("from t using sample 2"), "random or volatile"),
-        "sample of a table": (con.sql("from t tablesample 50%"), "random or volatile"),
+        "a sequence": (con.view("numbered"), "a random or volatile"),
+        "uuid": (con.sql("select uuid() as n, x from t"), "a random or volatile"),
+        "sample": (con.sql("from t using sample 2"), "a random or volatile"),
+        "sample of a table": (con.sql("from t tablesample 50%"), "a random or volatile"),
         "limit": (table.filter("x > 0").limit(2), "a limit"),
         "in a part": (con.sql("with a as (from t limit 2) select * from a order by x"), "a limit"),
         "any of several": (con.sql("select distinct on (s) * from t"), "one row kept"),
