@@ -50,23 +50,25 @@ def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBa
     ExecutionError
         Any other error, with one constant text.
     """
-    return run_guarded(lambda: _opened(tables, schemas, units), READING_FAILED, told=DpnbError)
+    return run_guarded(lambda: _opened(tables, schemas, units), READING_FAILED, public_errors=DpnbError)
 
 
 def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
-    kinds = {name: _engine_of(table) for name, table in tables.items()}
-    kind, *others = set(kinds.values())
+    engines = {name: _engine_of(table) for name, table in tables.items()}
+    engine, *others = set(engines.values())
     if others:
-        places = ", ".join(f"{name!r} {'in memory' if of is None else f'on {of.value}'}" for name, of in kinds.items())
-        raise SchemaError(f"tables: must all be in one place to be joined; got {places}; move them to one engine")
-    if kind is None:
+        got = ", ".join(f"{name!r} {'in memory' if of is None else f'on {of.value}'}" for name, of in engines.items())
+        raise SchemaError(
+            f"tables: must all be in memory, or all on one engine, to be joined; got {got}; move them to one engine"
+        )
+    if engine is None:
         for name, table in tables.items():
             refuse_mismatches(table, schemas[name])
         return MemoryBackend.read(tables, schemas, units)
-    if kind is nw.Implementation.DASK:
+    if engine is nw.Implementation.DASK:
         return DaskBackend.read(tables, schemas, units)
     natives = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
-    return LazyBackend(ENGINES[kind], natives, schemas, units)
+    return LazyBackend(ENGINES[engine], natives, schemas, units)
 
 
 def _engine_of(table: Any) -> nw.Implementation | None:
@@ -78,11 +80,11 @@ def _engine_of(table: Any) -> nw.Implementation | None:
         return None
     if not isinstance(frame, nw.LazyFrame):
         return None
-    kind = frame.implementation
-    if kind not in (*ENGINES, nw.Implementation.DASK):
-        known = ", ".join([*dict.fromkeys(engine.name for engine in ENGINES.values()), nw.Implementation.DASK.value])
+    engine = frame.implementation
+    if engine not in (*ENGINES, nw.Implementation.DASK):
+        known = ", ".join([*dict.fromkeys(each.name for each in ENGINES.values()), nw.Implementation.DASK.value])
         raise SchemaError(
-            f"table: {type(table).__name__} is of an engine that dpnb does not support; pass a data frame, or a "
+            f"table: dpnb does not support the engine of a {type(table).__name__}; pass a data frame in memory, or a "
             f"lazy one of {known}"
         )
-    return kind
+    return engine

@@ -1,8 +1,8 @@
 """The type of a column, as far as its container declares it, and which columns of a schema can match it.
 
-If a column's declared type cannot hold what the schema declares, none of its values count, and every answer about it is
-zero with a narrow interval.  So a session refuses it when it is made, but only where the container itself declares the
-type, never where a library inferred the type from the values: there the refusal would reveal the value of some row.
+If no value of a column's declared type can match the schema, none of its values count, and every answer about it is
+zero with a narrow interval.  So a session refuses such a column when it is opened, but only if the container itself
+declares the type, never if a library inferred the type from the values: then the refusal would reveal a row's value.
 
 ===================================  ==========================================================================
 container                            types
@@ -35,7 +35,7 @@ from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Key, Schem
 from dpnb.errors import SchemaError
 
 StorageType = Literal[
-    "texts", "whole numbers", "numbers", "decimal numbers", "truth values", "dates or times", "spans of time", "lists",
+    "texts", "whole numbers", "numbers", "decimal numbers", "truth values", "dates or times", "durations", "lists",
     "bytes",
 ]  # fmt: skip
 """The kind of values in a column."""
@@ -43,7 +43,7 @@ StorageType = Literal[
 NUMBERS: tuple[StorageType, ...] = ("whole numbers", "numbers", "decimal numbers")
 
 SHOWN = 3
-"""Number of categories that a remedy lists."""
+"""Largest number of categories that a remedy lists."""
 
 
 def storage_type_of(dtype: Any) -> StorageType | None:
@@ -66,7 +66,7 @@ def storage_type_of(dtype: Any) -> StorageType | None:
     if dtype in (nw.Date, nw.Datetime):
         return "dates or times"
     if dtype in (nw.Duration, nw.Time):
-        return "spans of time"
+        return "durations"
     if dtype.is_nested():
         return "lists"
     return "bytes" if dtype == nw.Binary else None
@@ -98,7 +98,7 @@ def remedy(column: ColumnType, kind: StorageType) -> str:
     """What to declare instead of a column that does not match, or what to do with the table."""
     if kind == "dates or times":
         return "declare dpnb.Dates(first, last)"
-    if kind in ("spans of time", "lists", "bytes"):
+    if kind in ("durations", "lists", "bytes"):
         return f"{kind} cannot be queried; derive another column from them, or leave this one out of the schema"
     if isinstance(column, Bounded):
         return "cast it to numbers before opening the session, or declare Categories or Text"
@@ -168,8 +168,8 @@ def _declared(table: Any, name: str) -> StorageType | None:
         )
     if is_pyarrow_table(table):
         return _of_arrow(table.schema.field(name).type) if table.column_names.count(name) == 1 else None
-    listed: list[Any] = [*table.columns] if is_pandas_dataframe(table) else []
-    if [one for one in listed if isinstance(one, str)].count(name) != 1:
+    labels: list[Any] = [*table.columns] if is_pandas_dataframe(table) else []
+    if [label for label in labels if isinstance(label, str)].count(name) != 1:
         return None
     series = table[name]
     if isinstance(series.dtype, pd.ArrowDtype):

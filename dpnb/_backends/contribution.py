@@ -1,10 +1,10 @@
 """Selection of the rows of a unit that count, if it has more than are allowed.
 
-The `k` smallest by a fixed integer hash of the row's own columns: the unit's name, the columns in the schema, and, for
-rows that are equal in all of these, a running number (equal rows are interchangeable, so the assignment of the numbers
-does not matter).  The selection depends only on the unit's own rows: not on position, chance, or other units in the
-table.  The order is computed once, before any filter: the curator's limits keep the first of all the unit's rows, a
-query's own limits the first of those that pass its filter.
+The first `k` rows count, in the order of a fixed integer hash of the row's own columns: the unit's name, the columns in
+the schema, and, for rows that are equal in all of these, a running number (equal rows are interchangeable, so the
+assignment of the numbers does not matter).  The selection depends only on the unit's own rows: not on position, chance,
+or other units in the table.  The order is computed once, before any filter: the curator's limits keep the first of all
+the unit's rows, a query's own limits the first of those that pass its filter.
 
 The unit's name is hashed too because a schema may have few distinct rows: without it one kind of row would come first
 for every unit, and rows late in that order would hardly ever count.  With it, and with the running number, each row of
@@ -49,7 +49,7 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
         Columns that distinguish rows with equal `contents`; not hashed.
     """
     content_hash = row_hash([names, *contents])
-    final_hash = row_hash([content_hash, np.zeros_like(content_hash)])  # of a row that no other one equals
+    final_hash = row_hash([content_hash, np.zeros_like(content_hash)])  # of a row without equals
     sorting = (units.astype(np.int64) << PRIME_BITS) + final_hash
     order = np.argsort(sorting, kind="stable")
     ordered = sorting[order]
@@ -57,19 +57,19 @@ def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Seq
     sizes = np.diff(np.r_[starts, len(units)])
     rank = np.empty(len(units), np.int64)
     rank[order] = np.arange(len(units)) - np.repeat(starts, sizes)
-    # Equal rows have equal hashes, so only units in which two are equal need a closer look.
+    # Equal rows have equal hashes, so only units with equal hashes need further comparison.
     equal = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(equal):
         tied = np.zeros(len(starts), np.bool_)
         tied[np.searchsorted(starts, equal, "right") - 1] = True
-        close = order[np.repeat(tied, sizes)]
-        rank[close] = _ranks_of_alike(
-            units[close], content_hash[close], [key[close] for key in contents], [key[close] for key in finer]
+        rows = order[np.repeat(tied, sizes)]
+        rank[rows] = _ranks_of_equal_rows(
+            units[rows], content_hash[rows], [key[rows] for key in contents], [key[rows] for key in finer]
         )
     return rank
 
 
-def _ranks_of_alike(
+def _ranks_of_equal_rows(
     units: Integers, content_hash: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]]
 ) -> Integers:
     """Like `ranks`, where rows of a unit may be equal."""
@@ -85,9 +85,9 @@ def _ranks_of_alike(
 
 
 def first_groups(
-    units: Integers, names: Integers, groups: Integers, contents: Integers, most: int
+    units: Integers, names: Integers, groups: Integers, contents: Integers, max_groups: int
 ) -> NDArray[np.bool_]:
-    """Which rows are in one of the first `most` groups of their unit, by the same hash; one bool for each row.
+    """Which rows are in one of the first `max_groups` groups of their unit, by the same hash; one bool for each row.
 
     Parameters
     ----------
@@ -97,31 +97,32 @@ def first_groups(
         The row's group; the order of two groups does not depend on other units.
     contents : int64 array, shape (rows,)
         A number for the group, to be hashed; it does not depend on other units.
-    most : int
+    max_groups : int
         Maximum number of groups of a unit.
     """
     order = np.lexsort((groups, units))
     first = starts_of([units[order], groups[order]])
     index = order[first]
-    chosen = ranks(units[index], names[index], [contents[index]]) < most
+    chosen = ranks(units[index], names[index], [contents[index]]) < max_groups
     kept = np.empty(len(units), np.bool_)
     kept[order] = np.repeat(chosen, np.diff(np.r_[first, len(order)]))
     return kept
 
 
-def first_in_groups(units: Integers, groups: Integers, rank: Integers, most: int) -> NDArray[np.bool_]:
-    """Which rows are among the first `most` of their unit in their group, by `rank`; one bool for each row."""
+def first_in_groups(units: Integers, groups: Integers, rank: Integers, max_rows: int) -> NDArray[np.bool_]:
+    """Which rows are among the first `max_rows` of their unit in their group, by `rank`; one bool for each row."""
     order = np.lexsort((rank, groups, units))
     first = np.empty(len(units), np.bool_)
-    first[order] = running_number(_starts(order, [units, groups])) < most
+    first[order] = running_number(_starts(order, [units, groups])) < max_rows
     return first
 
 
 def label_hash(name: Any) -> int:
     """A unit's name as an integer from 0 to 2**60 - 1, the same on every engine.
 
-    An integer hashes to itself (also a float without a fraction, as pandas makes beside a null); anything else to 15
-    hexadecimal digits of the MD5 of its text, which every engine has, and which need not be secret here.
+    An integer hashes to itself (also a float without a fraction, to which pandas converts integers in a column with
+    nulls); any other value to 15 hexadecimal digits of the MD5 of its text, which every engine can compute.  The hash
+    need not be secret.
     """
     name = plain(name)
     if isinstance(name, int | float) and name == name // 1:
@@ -134,13 +135,13 @@ def row_hash(columns: list[Integers]) -> Integers:
     state = np.ones(len(columns[0]), np.int64)
     for column in columns:
         for limb in (column >> LIMB_BITS, column & (2**LIMB_BITS - 1)):
-            # The state is below 2**32 and a limb below 2**44, so this is below 2**62; and once folded below 2**32.
+            # The state is below 2**32 and a limb below 2**44, so this is below 2**62; folded, below 2**32.
             state *= MULTIPLIER
             state += limb
             state += 1
             state = _folded(state)
     state = remainder(state)
-    # Without a square the hash would be linear, and a unit's rows that differ in one column would be picked in step.
+    # Without a square the hash would be linear, and the choices among rows that differ in one column correlated.
     return remainder(remainder(state * state) * MULTIPLIER + state)
 
 

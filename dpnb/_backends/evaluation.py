@@ -1,7 +1,7 @@
 """Evaluation of expressions for the rows of a table, common to all backends; by `dpnb._plan.expressions.rules`.
 
-It is total: whatever a row holds, the result of every step is a value within its bounds, or missing.  A number (or
-date) is a value or missing, a category is a code, -1 if missing, and a condition is two masks, where it is true and
+It is total: whatever the values of a row, the result of every step is a value within its bounds, or missing.  A number
+(or date) is a value or missing, a category is a code, -1 if missing, and a condition is two masks, where it is true and
 where it is false.  A backend defines how its library represents these, and the elementary steps.
 """
 
@@ -101,7 +101,7 @@ class Evaluation(ABC, Generic[B, N, C]):
     def _once(self, what: str, node: Expression, compute: Callable[[Any], Any]) -> Any: ...
 
     @abstractmethod
-    def _settled(self, mask: B) -> B:
+    def _reused(self, mask: B) -> B:
         """A mask, materialised because it is used more than once."""
 
     @abstractmethod
@@ -111,10 +111,10 @@ class Evaluation(ABC, Generic[B, N, C]):
     def _code_column(self, name: str) -> C: ...
 
     @abstractmethod
-    def _text_there(self, name: str) -> B: ...
+    def _text_present(self, name: str) -> B: ...
 
     @abstractmethod
-    def _there(self, numbers: N) -> B: ...
+    def _number_present(self, numbers: N) -> B: ...
 
     @abstractmethod
     def _constant(self, value: float) -> N: ...
@@ -177,11 +177,11 @@ class Evaluation(ABC, Generic[B, N, C]):
 
     @abstractmethod
     def _is_number(self, numbers: N, wanted: list[float]) -> B:
-        """Whether the number is one of these."""
+        """Whether the number is one of those wanted."""
 
     @abstractmethod
     def _is_key(self, node: IsIn) -> B:
-        """Whether the value is one of these; for numbers, strings, categories or conditions."""
+        """Whether the value is in the list; for numbers, strings, categories or conditions."""
 
     # --- common to all libraries --------------------------------------------------------------------------------------
 
@@ -196,7 +196,9 @@ class Evaluation(ABC, Generic[B, N, C]):
         if isinstance(kind, Categorical):
             codes: Any = self.codes(node)
             return codes >= 0  # type: ignore[no-any-return]
-        return self._text_there(column_name(node)) if isinstance(kind, String) else self._there(self.numbers(node))
+        if isinstance(kind, String):
+            return self._text_present(column_name(node))
+        return self._number_present(self.numbers(node))
 
     def numbers(self, node: Expression) -> N:
         """Numbers, points in time or durations.  A condition is 1 or 0."""
@@ -217,7 +219,7 @@ class Evaluation(ABC, Generic[B, N, C]):
             return self.codes(node), len(kind.values)
         if isinstance(kind, Boolean):
             return self._codes_of(self.truth(node)), 2
-        low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # keys_of has seen to it
+        low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # a number, by `public_keys_of`
         step = step_of(node)
         return self._steps_at(self.numbers(node), low, high, step), (high - low) // step + 1
 
@@ -246,7 +248,8 @@ class Evaluation(ABC, Generic[B, N, C]):
                     return self._numbers_at(self.codes(inner), [float(value) for value in kind.values])
                 return self.numbers(inner)
             case Lookup(values=values):
-                return self._numbers_at(self.looked_up(node), [None if one is None else float(one) for one in values])
+                numbers = [None if value is None else float(value) for value in values]
+                return self._numbers_at(self.looked_up(node), numbers)
         raise TypeError(type(node).__name__)
 
     def _side(self, node: Expression) -> N:
@@ -313,7 +316,7 @@ class Evaluation(ABC, Generic[B, N, C]):
                 known = self.everywhere
                 for inner in arguments(node):
                     known = self.both(known, self.present(inner))
-                true: Any = self._settled(self._compared(node) if isinstance(node, Compare) else self._is_in(node))
+                true: Any = self._reused(self._compared(node) if isinstance(node, Compare) else self._is_in(node))
                 return BooleanColumn(self.both(true, known), self.both(~true, known))
             case Where(condition, inner, otherwise):
                 chosen: Any = self.truth(condition)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def run_guarded(
-    work: Callable[[], T], message: str, *, interrupted: str = "", told: type[DpnbError] | tuple[()] = ()
+    work: Callable[[], T], message: str, *, interrupted: str = "", public_errors: type[DpnbError] | tuple[()] = ()
 ) -> T:
     """Run `work`; any error becomes one constant `ExecutionError`, and an interrupt a plain interrupt.
 
@@ -28,7 +28,7 @@ def run_guarded(
         Message of the error.
     interrupted : str
         Message of an interrupt; empty by default.
-    told : type, optional
+    public_errors : type, optional
         A class of errors whose message is kept, since it never quotes rows.
 
     Raises
@@ -44,7 +44,7 @@ def run_guarded(
         return work()
     except KeyboardInterrupt:
         kind, arguments = KeyboardInterrupt, (interrupted,) if interrupted else ()
-    except told as error:
+    except public_errors as error:
         kind, arguments = type(error), error.args
     except BaseException:  # noqa: BLE001, S110  (its message may quote rows)
         pass

@@ -65,7 +65,7 @@ class UnitBudgets(Protocol):
     """The budgets of all units: an immutable value, which each query replaces.  SENSITIVE: never shown."""
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, Self]:
-        """The result of a query over the units that can pay for it, and the unit budgets after it."""
+        """The result of a query over its active units, and the unit budgets after it."""
         ...
 
     def after_charge(self, loss: float) -> Self:

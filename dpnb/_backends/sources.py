@@ -1,6 +1,6 @@
 """Tables by name, and the joins and parts of them that queries use.
 
-Each is made once and kept; a join holds no rows: it is a plan of the engine, or
+Each is created once and kept.  A join holds no rows: it is a plan of the engine, or
 `dpnb._backends.memory.join_pairs.JoinedRows`.
 """
 
@@ -29,8 +29,8 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
     """
 
     def __init__(self, tables: Mapping[str, R], schemas: Schemas) -> None:
-        self._made: dict[TableSource, R] = {}
-        self._made.update(tables)
+        self._sources: dict[TableSource, R] = {}
+        self._sources.update(tables)
         self._names, self._schemas = tuple(tables), schemas
 
     def schema(self, source: TableSource) -> Schema:
@@ -45,15 +45,15 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
         KeyError
             There is no such table.
         """
-        if source not in self._made:
+        if source not in self._sources:
             if isinstance(source, Join):
                 sides = self.rows(source.left), self.rows(source.right)
-                self._made[source] = self._joined(*sides, source)
+                self._sources[source] = self._joined(*sides, source)
             elif isinstance(source, PartSource):
-                self._made[source] = self._part(self.rows(source.source), source)
+                self._sources[source] = self._part(self.rows(source.source), source)
             else:
                 raise KeyError(source)
-        return self._made[source]
+        return self._sources[source]
 
     @abstractmethod
     def _joined(self, left: R, right: R, source: Join) -> R:

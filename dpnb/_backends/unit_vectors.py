@@ -25,9 +25,9 @@ SUMMING_MARGIN = 2.0**-52
 the first, and that of a sum of n squares is less than n times the second."""
 
 
-def rounded_up(squares: Floats, terms: Integers | int, longest_squared: int) -> Floats:
+def rounded_up(squares: Floats, terms: Integers | int, max_norm_squared: int) -> Floats:
     """Sums of squares of integers, in doubles, rounded up; unchanged where all are exact."""
-    if longest_squared < EXACT:
+    if max_norm_squared < EXACT:
         return squares
     return np.asarray(squares * (1 + (np.asarray(terms) + 3) * (2 * SUMMING_MARGIN)))
 
@@ -57,7 +57,7 @@ class UnitVectors:
     values : int64 or object array, shape (entries,)
     width : int
         Number of components of the answer.
-    longest_squared : int
+    max_norm_squared : int
         No vector's squared norm exceeds this, whatever the rows are.
     """
 
@@ -66,11 +66,11 @@ class UnitVectors:
     slots: Integers
     values: NDArray[Any]
     width: int
-    longest_squared: int
+    max_norm_squared: int
 
     @classmethod
     def summed(
-        cls, owners: Integers, slots: Integers, values: NDArray[Any], width: int, longest_squared: int
+        cls, owners: Integers, slots: Integers, values: NDArray[Any], width: int, max_norm_squared: int
     ) -> UnitVectors:
         """The vectors whose entries are the sums, by owner and slot, of the entries of single rows, in any order."""
         index = owners * width + slots
@@ -80,13 +80,13 @@ class UnitVectors:
             owners, slots = owners[order[first]], slots[order[first]]
             values = np.add.reduceat(values[order], first)
         starts = starts_of([owners])
-        return cls(owners[starts], starts, slots, values, width, longest_squared)
+        return cls(owners[starts], starts, slots, values, width, max_norm_squared)
 
     def joined(self, others: UnitVectors) -> UnitVectors:
         """The sum of these vectors and others."""
         owners = np.concatenate([np.repeat(part.owners, part.sizes) for part in (self, others)])
         slots, values = np.r_[self.slots, others.slots], np.r_[self.values, others.values]
-        return self.summed(owners, slots, values, self.width, self.longest_squared)
+        return self.summed(owners, slots, values, self.width, self.max_norm_squared)
 
     def taken(self, cells: tuple[int, ...], each: int) -> UnitVectors:
         """The vectors restricted to some cells of `each` slots, ascending."""
@@ -96,7 +96,7 @@ class UnitVectors:
         kept = indices[cell] >= 0
         owners = np.repeat(self.owners, self.sizes)[kept]
         slots = (indices[cell] * each + slot)[kept]
-        return self.summed(owners, slots, self.values[kept], len(cells) * each, self.longest_squared)
+        return self.summed(owners, slots, self.values[kept], len(cells) * each, self.max_norm_squared)
 
     @property
     def sizes(self) -> Integers:
@@ -105,7 +105,7 @@ class UnitVectors:
 
     def squares(self) -> Floats:
         """The squared norm of each vector, rounded up; exact if no vector of the query can need more bits."""
-        return rounded_up(self._squares(), self.sizes, self.longest_squared)
+        return rounded_up(self._squares(), self.sizes, self.max_norm_squared)
 
     def _squares(self) -> Floats:
         """The squared norm of each vector, summed in doubles."""
@@ -143,7 +143,7 @@ class UnitVectors:
         else:
             exact = np.array([int(x) for x in shrunk], object)
         values = np.where(np.repeat(long, self.sizes), exact, self.values)
-        return UnitVectors(self.owners, self.starts, self.slots, values, self.width, self.longest_squared)
+        return UnitVectors(self.owners, self.starts, self.slots, values, self.width, self.max_norm_squared)
 
     def sums(self, active: NDArray[np.bool_] | None = None) -> Sums:
         """The exact sum of the vectors, shape (width,); with `active` only of those for which it is true."""

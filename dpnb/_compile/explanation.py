@@ -12,11 +12,11 @@ from dpnb._compile.features import (
     UnitFeature,
     ValueFeature,
 )
-from dpnb._compile.linear import ANY_NUMBER, LinearQuery
-from dpnb._compile.sensitivity import cells_of_unit, longest_squared, rows_squared
+from dpnb._compile.linear import UNKNOWN_CELLS, LinearQuery
+from dpnb._compile.sensitivity import cells_of_unit, max_norm_squared, rows_squared
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Discovery, JointAggregation, ModelLoss, Moments, Single
-from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit, describe_bounds
+from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
 
 
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
@@ -30,7 +30,7 @@ def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
 def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     """A unit's contribution, the clipping, and the reasons for the noise scale; pairs of heading and text."""
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
-    cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else ANY_NUMBER
+    cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else UNKNOWN_CELLS
     if any(not isinstance(feature, BY_UNIT) for feature in query.features):
         facts.append(("worst case", _worst(query, cells)))
     if any(isinstance(feature, UnitFeature) for feature in query.features):
@@ -104,14 +104,14 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
 
 
 def _worst(query: LinearQuery, cells: int) -> str:
-    limits: ContributionBounds = query.contribution_bounds
-    counted, longest = rows_squared(limits, cells), longest_squared(limits, cells)
+    limits = query.contribution_bounds
+    counted, norm = rows_squared(limits, cells), float(max_norm_squared(limits, cells)) ** 0.5
     if query.clip_squared is not None:
-        return f"its vector is scaled down to {float(longest) ** 0.5:.4g} times the longest row"
+        return f"its vector is scaled down to {norm:.4g} times the longest row"
     if counted == 1:
         return "one row at its bounds"
     per_group = limits.max_rows_per_group if limits.max_rows_per_group is not None else limits.max_rows
-    return f"its rows at their bounds, {per_group} in one group: {float(longest) ** 0.5:.4g} times one row"
+    return f"its rows at their bounds, {per_group} in one group: {norm:.4g} times one row"
 
 
 def _scale(feature: Feature, query: LinearQuery) -> str:

@@ -19,7 +19,7 @@ BRANCHING = 4
 """Children of a node.  A prefix of the leaves is a sum of at most 3 nodes on each of log_4(leaves) levels, and the
 levels share the charge: noise of about 3 log_4(leaves)^2 = 1.56 ln(leaves)^2, the least for any whole number."""
 
-DEEPEST = 6
+TREE_DEPTH = 6
 """Levels below the root: 4,096 leaves."""
 
 CLIP_STEPS = 2**30

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dpnb._compile import grid
 from dpnb._compile.features import (
     BRANCHING,
-    DEEPEST,
+    TREE_DEPTH,
     CountFeature,
     Feature,
     GradientFeature,
@@ -34,7 +34,7 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb._plan.regression import design
-from dpnb._plan.schema import NARROWEST_RANGE, Schema
+from dpnb._plan.schema import MIN_RELATIVE_RANGE, Schema
 from dpnb.errors import PlanError
 
 
@@ -75,7 +75,7 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
 
 def _value(node: Expression, schema: Schema, verb: str, required: tuple[Expression, ...] = ()) -> ValueFeature:
     number = numeric_dtype_of(node, schema, verb)
-    if number.high / 2 - number.low / 2 < NARROWEST_RANGE * number.magnitude / 2 or not number.magnitude:
+    if number.high / 2 - number.low / 2 < MIN_RELATIVE_RANGE * number.magnitude / 2 or not number.magnitude:
         raise PlanError(
             f"{verb} of {words(node)}: its bounds {number.low:g} and {number.high:g} must be at least 2**-20 of the "
             "larger one's size apart; subtract a public constant first, or query the count if it is a constant"
@@ -149,9 +149,11 @@ def _moments(aggregation: Moments, schema: Schema) -> tuple[Feature, ...]:
 
 def _nodes(node: Expression, schema: Schema) -> TreeFeature:
     number = numeric_dtype_of(node, schema, "quantiles")
-    if number.whole and number.high - number.low < BRANCHING**DEEPEST:
+    if number.whole and number.high - number.low < BRANCHING**TREE_DEPTH:
         values = int(number.high - number.low) + 1
-        levels = next(level for level in range(1, DEEPEST + 1) if BRANCHING**level >= values)
+        levels = next(level for level in range(1, TREE_DEPTH + 1) if BRANCHING**level >= values)
         return TreeFeature(node, number.low, number.high, 1.0, levels, True)
     _value(node, schema, "quantiles")
-    return TreeFeature(node, number.low, number.high, (number.high - number.low) / BRANCHING**DEEPEST, DEEPEST, False)
+    return TreeFeature(
+        node, number.low, number.high, (number.high - number.low) / BRANCHING**TREE_DEPTH, TREE_DEPTH, False
+    )

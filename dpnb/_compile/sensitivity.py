@@ -43,7 +43,7 @@ def rows_squared(limits: ContributionBounds, cells: int) -> int | None:
     return rows // per_group * per_group**2 + (rows % per_group) ** 2
 
 
-def longest_squared(limits: ContributionBounds, cells: int) -> Fraction:
+def max_norm_squared(limits: ContributionBounds, cells: int) -> Fraction:
     """The largest squared norm of one unit's vector, as a multiple of the largest squared norm of a single row."""
     counted = rows_squared(limits, cells)
     clipped = None if limits.max_norm is None else Fraction(limits.max_norm) ** 2

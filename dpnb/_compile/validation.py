@@ -15,7 +15,7 @@ from fractions import Fraction
 from dpnb._compile import grid
 from dpnb._compile.features import CLIP_STEPS, Feature, GradientFeature, ModelLossFeature, TreeFeature, ValueFeature
 from dpnb._plan.regression import RegressionDesign
-from dpnb._plan.schema import SIZES, of_usual_size
+from dpnb._plan.schema import ALLOWED_MAGNITUDES, has_allowed_magnitude
 from dpnb.errors import PlanError
 
 Figure = tuple[str, float | Fraction]
@@ -42,8 +42,10 @@ def refuse_unsound(words: str, features: Sequence[Feature], l2_sensitivity_squar
     """
     for feature in features:
         for name, bound in _bounds(feature):
-            if not of_usual_size(bound):
-                raise PlanError(f"{words}: its {name} must be {SIZES}; it is {bound!r}; .clip() the column first")
+            if not has_allowed_magnitude(bound):
+                raise PlanError(
+                    f"{words}: its {name} must be {ALLOWED_MAGNITUDES}; it is {bound!r}; .clip() the column first"
+                )
         for name, figure in _figures(feature):
             if not _is_sound(figure):
                 raise PlanError(_REFUSAL.format(words=words, name=name, figure=figure))

@@ -200,7 +200,7 @@ class ReleasePipeline(NotCopyable):
                 return ledger.release(charge, measurement, keys)
 
         try:
-            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, told=LedgerError)
+            return run_guarded(answered, FAILED, interrupted=INTERRUPTED, public_errors=LedgerError)
         except BaseException:
             with suppress(LedgerError):  # if this cannot be written either, the charge has no answer
                 ledger.fail(charge)

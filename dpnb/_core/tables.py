@@ -128,7 +128,7 @@ class PrivateTables(NotCopyable):
         Exceptions are raised without the stack frames that were reading rows.
         """
         with work(Stage.READING):
-            self._opened = run_guarded(lambda: self._read(unread), READING_FAILED, told=DpnbError)
+            self._opened = run_guarded(lambda: self._read(unread), READING_FAILED, public_errors=DpnbError)
 
     def _read(self, unread: UnreadTables) -> TableBackend:
         if set(unread.tables) != set(self.schemas):

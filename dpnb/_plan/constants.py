@@ -13,7 +13,7 @@ from narwhals.dependencies import is_into_dataframe
 
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Duration, String, Timestamp
 from dpnb._plan.expressions.rules import dtype_of, public_keys_of
-from dpnb._plan.expressions.text import LISTED
+from dpnb._plan.expressions.text import MAX_LISTED
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key, Schema, encodable, iso_time, plain, text_of
 from dpnb.errors import PlanError, SchemaError
@@ -71,7 +71,7 @@ def listed(values: object, where: str) -> tuple[Key, ...]:
         raise PlanError(f"{where}: must be a list of values, in a fixed order; got {values!r}")
     constants = tuple(constant(value, where) for value in values)
     if not constants:
-        raise PlanError(f"{where}: must hold at least one value; got an empty list")
+        raise PlanError(f"{where}: must contain at least one value; got an empty list")
     return constants
 
 
@@ -121,7 +121,7 @@ def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) ->
             raise PlanError(f"keys: each must have {len(by)} values, one for each of {names!r}; got {row!r}")
         checked.append(tuple(_key(part, group, schema) for part, group in zip(row, by, strict=True)))
     if not checked:
-        raise PlanError("keys: must hold at least one key; got none")
+        raise PlanError("keys: must contain at least one key; got none")
     if len(set(checked)) != len(checked):
         twice = next(key for key in checked if checked.count(key) > 1)
         raise PlanError(f"keys: must differ; got {twice!r} twice")
@@ -137,7 +137,7 @@ def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
         raise PlanError(f"keys: {group.name!r} holds dates; group by a part of them, such as .dt.year; got {part!r}")
     possible = public_keys_of(group.expression, schema) or ()
     if part not in possible or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
-        shown = ", ".join(map(repr, possible[:LISTED])) + (", ..." if len(possible) > LISTED else "")
+        shown = ", ".join(map(repr, possible[:MAX_LISTED])) + (", ..." if len(possible) > MAX_LISTED else "")
         raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; its values are {shown}")
     return possible[possible.index(part)]
 

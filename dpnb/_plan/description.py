@@ -49,8 +49,8 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"{'shares' if isinstance(view, Proportions) else 'count'} of {words(node)}"
         case Count():
             return "shares of rows" if isinstance(view, Proportions) else "count of rows"
-        case CountActiveUnits(moment):
-            return f"count of privacy units that can still pay for it, {moment!r}"
+        case CountActiveUnits(label):
+            return f"count of active privacy units, {label!r}"
         case CountUnits():
             return "shares of privacy units" if isinstance(view, Proportions) else "count of privacy units"
         case Sum(AsNumber(condition)) if isinstance(view, PlainView):

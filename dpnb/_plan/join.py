@@ -15,7 +15,7 @@ from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.schema import Schema
 from dpnb.errors import PlanError
 
-MOST_PAIRS = 10**4
+MAX_PAIRS = 10**4
 """Largest number of pairs of one unit."""
 
 
@@ -41,11 +41,11 @@ def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
             for name, column in own.items():
                 new = joined_name(name, side, source, sides[1 - side])
                 if new in schema:
-                    raise PlanError(f"merge: both tables give a column {new!r}; choose other suffixes=")
+                    raise PlanError(f"merge: both tables have a column {new!r}; choose other suffixes=")
                 schema[new] = column
         return schema
     if source not in schemas:
-        raise PlanError(f"table {source!r}: is not a table of the session; these are {', '.join(map(repr, schemas))}")
+        raise PlanError(f"table {source!r}: is not in the session; its tables are {', '.join(map(repr, schemas))}")
     return schemas[source]
 
 
@@ -91,12 +91,17 @@ def unit_of(source: TableSource, units: dict[str, PrivacyUnit]) -> PrivacyUnit:
     refuse_repeats(source)
     left, right = unit_of(source.left, units), unit_of(source.right, units)
     if left.column is None:
-        raise PlanError("merge: tables are joined on the privacy unit, but in this session each row is a unit")
-    if left.max_rows is None or right.max_rows is None:
-        raise PlanError("merge: needs max_rows_per_unit for both tables, so that the number of pairs is bounded")
-    if left.max_rows * right.max_rows > MOST_PAIRS:
         raise PlanError(
-            f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs of rows; at most {MOST_PAIRS:,} are "
+            "merge: tables are joined on the privacy unit, but in this session each row is a unit; open one with "
+            "privacy_unit="
+        )
+    if left.max_rows is None or right.max_rows is None:
+        raise PlanError(
+            "merge: the number of pairs is not bounded; open a session with max_rows_per_unit= for both tables"
+        )
+    if left.max_rows * right.max_rows > MAX_PAIRS:
+        raise PlanError(
+            f"merge: a unit could have {left.max_rows * right.max_rows:,} pairs of rows; at most {MAX_PAIRS:,} are "
             "possible; lower max_rows_per_unit of one of the tables"
         )
     limits = left.contribution_bounds.tightened(right.contribution_bounds)

@@ -35,12 +35,12 @@ class CountUnits(Aggregation, frozen=True, tag="count_units"):
 
 
 class CountActiveUnits(CountUnits, frozen=True, tag="count_active_units"):
-    """Number of privacy units that can still pay for this count, under individual accounting.
+    """Number of active privacy units: those whose remaining budget covers this count, under individual accounting.
 
     Parameters
     ----------
     label : str
-        The analyst's name for the moment; another label is another query.
+        The analyst's name for the count; another label is another query.
     """
 
     label: str
@@ -177,6 +177,14 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
 
 Single = Count | CountUnits | CountActiveUnits | Sum | Mean | Ratio | Moments | QuantileTree | Gradient | ModelLoss
 Measured = Single | JointAggregation | Discovery
+
+
+def weighted_parts(aggregation: Measured) -> tuple[tuple[Single | Discovery, float], ...]:
+    """The parts of a joint aggregation with their weights; any other aggregation is its only part."""
+    if isinstance(aggregation, JointAggregation):
+        return tuple((part.aggregation, part.weight) for part in aggregation.parts)
+    return ((aggregation, 1.0),)
+
 
 # --- views -----------------------------------------------------------------------------------------------------------
 

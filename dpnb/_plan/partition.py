@@ -45,9 +45,9 @@ def parts_of_unit(unit: PrivacyUnit, keys: int, requested: Any) -> tuple[int, in
     PlanError
         The requested limit is not a whole number of at least 1, or each row is a unit.
     """
-    natural = min(keys, unit.max_rows) if unit.max_rows is not None else keys
+    possible = min(keys, unit.max_rows) if unit.max_rows is not None else keys
     if requested is None:
-        return natural, None
+        return possible, None
     number = whole_number(requested)
     if number is None or number < 1:
         raise PlanError(
@@ -55,12 +55,12 @@ def parts_of_unit(unit: PrivacyUnit, keys: int, requested: Any) -> tuple[int, in
         )
     if unit.column is None and number != 1:
         raise PlanError(f"max_parts_per_unit: each row is a unit and in one part; got {requested!r}; leave it out")
-    return min(number, natural), number if number < natural else None
+    return min(number, possible), number if number < possible else None
 
 
-def parts_to_json(source: TableSource, by: GroupLevel, most: int | None) -> dict[str, Any]:
+def parts_to_json(source: TableSource, by: GroupLevel, max_parts: int | None) -> dict[str, Any]:
     """The fields that all parts of a partition have in common, for the ledger; :func:`part_from_json` reads them."""
-    return {"source": msgspec.to_builtins(source), "by": msgspec.to_builtins(by), "max_parts_per_unit": most}
+    return {"source": msgspec.to_builtins(source), "by": msgspec.to_builtins(by), "max_parts_per_unit": max_parts}
 
 
 def part_from_json(stored: Mapping[str, Any], key: Key) -> PartSource:

@@ -14,7 +14,6 @@ from dpnb._plan.measurements import (
     Count,
     Discovery,
     Gradient,
-    JointAggregation,
     Mean,
     Measured,
     ModelLoss,
@@ -24,8 +23,8 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     Sum,
-    WeightedAggregation,
     decoded,
+    weighted_parts,
 )
 from dpnb._plan.privacy_unit import ContributionBounds, describe_bounds
 from dpnb._plan.regression import check_gradient
@@ -156,14 +155,12 @@ def check_plan(plan: Plan, schema: Schema) -> None:
     PlanError
         An unknown column, a sum or mean of something without bounds, groups that are not public.
     """
-    joint = plan.aggregation
-    parts = joint.parts if isinstance(joint, JointAggregation) else (WeightedAggregation(joint),)  # type: ignore[arg-type]
-    for part in parts:
-        _check_aggregation(part.aggregation, schema)
+    for aggregation, _ in weighted_parts(plan.aggregation):
+        _check_aggregation(aggregation, schema)
     if isinstance(plan.aggregation, Gradient) and (plan.group_by or plan.contribution_bounds.max_norm is not None):
         raise PlanError(
-            f"{plan.words}: a gradient is over all rows, and each unit's is scaled to clip_norm=; leave out groups and "
-            "max_norm_per_unit, or filter the rows by df[...]"
+            f"{plan.words}: a gradient cannot be grouped, and clip_norm= already bounds each unit's norm; leave out "
+            "groups and max_norm_per_unit=, or filter the rows by df[...]"
         )
     names = [group.name for group in plan.group_by]
     for name in names:
@@ -195,8 +192,8 @@ def group_keys(plan: Plan, schema: Schema) -> tuple[tuple[Key, ...], ...]:
     for group, values in zip(plan.group_by, level_keys, strict=True):
         if values is None:
             raise PlanError(
-                f"groups of {group.name!r}: are texts, and the set of texts is private; give the public ones as "
-                f"groupby({group.name!r}, keys=[...]), or find common ones by .discover({group.name!r}) first"
+                f"groups of {group.name!r}: are texts, and the set of texts is private; list public ones, as in "
+                f"groupby({group.name!r}, keys=[...]), or find common ones with .discover({group.name!r}) first"
             )
         total *= len(values)
     if total > MAX_KEYS:
@@ -219,7 +216,7 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
                 numeric_dtype_of(node, schema, "moments")
             for node in categories:
                 if len(public_keys_of(node, schema) or ()) < 2:
-                    raise PlanError(f"regress: {words(node)} must have at least two public values")
+                    raise PlanError(f"regress: {words(node)} must have at least two public values; leave it out")
         case Gradient() | ModelLoss():
             check_gradient(aggregation, schema)
         case Sum(node) | Mean(node) | QuantileTree(node):

@@ -15,8 +15,8 @@ import msgspec
 from dpnb._plan.schema import Schema, whole_number
 from dpnb.errors import PlanError, SchemaError
 
-MOST = 2**31
-SHORTEST_NORM = 2.0**-10
+MAX_LIMIT = 2**31
+MIN_NORM = 2.0**-10
 N = TypeVar("N", int, float)
 
 
@@ -47,17 +47,17 @@ class ContributionBounds(
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            value, minimum = getattr(self, name), SHORTEST_NORM if name == "max_norm" else 1
-            if value is not None and not minimum <= value <= MOST:
+            value, minimum = getattr(self, name), MIN_NORM if name == "max_norm" else 1
+            if value is not None and not minimum <= value <= MAX_LIMIT:
                 raise SchemaError(f"{name}: must lie between {minimum} and 2**31; got {value!r}")
 
-    def rows_below(self, most: int | None) -> int | None:
-        """The limit on rows in a table where a unit has at most `most`; None if the limit changes nothing there."""
-        return self.max_rows if most is None or (self.max_rows is not None and self.max_rows < most) else None
+    def rows_below(self, max_rows: int | None) -> int | None:
+        """The limit on rows in a table where a unit has at most `max_rows`; None if the limit has no effect there."""
+        return self.max_rows if max_rows is None or (self.max_rows is not None and self.max_rows < max_rows) else None
 
-    def by_rank(self, most: int | None) -> bool:
+    def by_rank(self, max_rows: int | None) -> bool:
         """Whether each unit's rows must be ranked to decide which of them count."""
-        return self.rows_below(most) is not None or self.max_rows_per_group is not None
+        return self.rows_below(max_rows) is not None or self.max_rows_per_group is not None
 
     def tightened(self, other: ContributionBounds) -> ContributionBounds:
         """Both limits at once."""
@@ -168,7 +168,7 @@ def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: o
         ("max_rows_per_group", rows_per_group),
     ):
         number = whole_number(value)
-        if value is not None and (number is None or not 1 <= number <= MOST):
+        if value is not None and (number is None or not 1 <= number <= MAX_LIMIT):
             raise SchemaError(f"{name}: must be a whole number from 1 to 2**31; got {value!r}")
         checked.append(number)
     if norm is not None:
@@ -176,7 +176,7 @@ def bounds_from(*, rows: object, groups: object, rows_per_group: object, norm: o
             length = math.nan if isinstance(norm, bool) or not isinstance(norm, numbers.Real) else float(norm)
         except OverflowError:
             length = math.inf
-        if not SHORTEST_NORM <= length <= MOST:
+        if not MIN_NORM <= length <= MAX_LIMIT:
             raise SchemaError(f"max_norm_per_unit: must lie between 2**-10 and 2**31; got {norm!r}; 1 is one full row")
         return ContributionBounds(checked[0], checked[1], checked[2], length)
     return ContributionBounds(checked[0], checked[1], checked[2])

@@ -25,19 +25,19 @@ from typing import get_args
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
-from dpnb._plan.expressions.text import LISTED, words
+from dpnb._plan.expressions.text import MAX_LISTED, words
 from dpnb._plan.measurements import Coefficients, Family, Gradient, ModelLoss, RegressionModel
-from dpnb._plan.schema import NARROWEST_RANGE, Key, Schema
+from dpnb._plan.schema import MIN_RELATIVE_RANGE, Key, Schema
 from dpnb.errors import PlanError
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
-MOST_CLASSES = 1000
-MOST_TERMS = 100_000
+MAX_CLASSES = 1000
+MAX_TERMS = 100_000
 LARGEST = 2.0**20
 """Largest absolute value of a coefficient, for columns that are scaled to -1 to 1."""
 
-SMALLEST_CLIP, LARGEST_CLIP = 2.0**-100, 2.0**100
+MIN_CLIP_NORM, MAX_CLIP_NORM = 2.0**-100, 2.0**100
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class RegressionDesign:
         return self.terms * max(1, len(self.classes))
 
     @property
-    def longest_squared(self) -> int:
+    def max_norm_squared(self) -> int:
         """The largest squared norm of a row's vector of terms."""
         return 1 + len(self.middles) + len(self.sizes)
 
@@ -88,7 +88,8 @@ def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
     """
     nodes = (model.outcome, *model.columns, *model.categories)
     if len(set(nodes)) != len(nodes):
-        raise PlanError("fit: each column may occur once, as the outcome or in on=; one occurs twice; remove it")
+        twice = words(next(node for node in nodes if nodes.count(node) > 1))
+        raise PlanError(f"fit: a column can occur only once, as the outcome or in on=; got {twice} twice; remove one")
     scales = [_scale(node, schema) for node in model.columns]
     sizes = tuple(_indicators(node, schema) for node in model.categories)
     terms = RegressionDesign(
@@ -98,8 +99,11 @@ def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
         _outcome(model, schema),
         _classes(model, schema),
     )
-    if terms.width > MOST_TERMS:
-        raise PlanError(f"fit: {terms.width:,} coefficients are too many; at most {MOST_TERMS:,} are possible")
+    if terms.width > MAX_TERMS:
+        raise PlanError(
+            f"fit: the model has {terms.width:,} coefficients; at most {MAX_TERMS:,} are possible; leave out columns, "
+            "or use categories with fewer values"
+        )
     return terms
 
 
@@ -131,18 +135,18 @@ def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
     terms = design(aggregation.model, schema)
     at = aggregation.at if isinstance(aggregation, Gradient) else (aggregation.at,)
     if not at:
-        raise PlanError("fit: a gradient needs coefficients at which it is taken; got none")
+        raise PlanError("fit: a gradient needs the coefficients at which it is computed; got none")
     for coefficients in at:
         _check_coefficients(coefficients, terms)
-    if isinstance(aggregation, Gradient) and not SMALLEST_CLIP <= aggregation.clip_norm <= LARGEST_CLIP:
+    if isinstance(aggregation, Gradient) and not MIN_CLIP_NORM <= aggregation.clip_norm <= MAX_CLIP_NORM:
         raise PlanError(f"fit: clip_norm must be from 2**-100 to 2**100; got {aggregation.clip_norm!r}; 1 is usual")
 
 
 def describe_model(model: RegressionModel) -> str:
     """A model in words, for example ``poisson regression of mdvis on age, idp``."""
     on = [words(node) for node in (*model.columns, *model.categories)]
-    more = f" and {len(on) - LISTED} more" if len(on) > LISTED else ""
-    return f"{model.family} regression of {words(model.outcome)} on {', '.join(on[:LISTED]) or 'nothing'}{more}"
+    more = f" and {len(on) - MAX_LISTED} more" if len(on) > MAX_LISTED else ""
+    return f"{model.family} regression of {words(model.outcome)} on {', '.join(on[:MAX_LISTED]) or 'nothing'}{more}"
 
 
 def is_class(model: RegressionModel) -> bool:
@@ -152,10 +156,13 @@ def is_class(model: RegressionModel) -> bool:
 
 def _check_coefficients(coefficients: Coefficients, terms: RegressionDesign) -> None:
     if len(coefficients) != terms.width:
-        raise PlanError(f"fit: this regression has {terms.width} coefficients; got {len(coefficients)}")
+        raise PlanError(
+            f"fit: this regression has {terms.width} coefficients; got {len(coefficients)}; give all of them"
+        )
     if not all(-LARGEST <= value <= LARGEST for value in coefficients):
         raise PlanError(
-            "fit: a coefficient of columns scaled to -1 to 1 is at most 2**20 in size; use a smaller learning rate"
+            "fit: a coefficient (of columns scaled to -1 to 1) must be at most 2**20 in absolute value; use a smaller "
+            "learning_rate="
         )
 
 
@@ -163,7 +170,7 @@ def _scale(node: Expression, schema: Schema) -> tuple[float, float]:
     """Middle and half-width of an expression's bounds."""
     number = numeric_dtype_of(node, schema, "fit")
     middle, reach = number.low / 2 + number.high / 2, number.high / 2 - number.low / 2
-    if reach < NARROWEST_RANGE * number.magnitude / 2 or not math.isfinite(1 / reach if reach else math.inf):
+    if reach < MIN_RELATIVE_RANGE * number.magnitude / 2 or not math.isfinite(1 / reach if reach else math.inf):
         raise PlanError(
             f"fit: {words(node)} has the bounds {number.low:g} and {number.high:g}, which must be at least 2**-20 of "
             "the larger one's size apart; leave out constant columns"
@@ -173,7 +180,7 @@ def _scale(node: Expression, schema: Schema) -> tuple[float, float]:
 
 def _indicators(node: Expression, schema: Schema) -> int:
     if not isinstance(dtype_of(node, schema), Categorical | Boolean) or len(public_keys_of(node, schema) or ()) < 2:
-        raise PlanError(f"fit: {words(node)} must have at least two public values")
+        raise PlanError(f"fit: {words(node)} must have at least two public values; leave it out")
     return len(public_keys_of(node, schema) or ()) - 1
 
 
@@ -202,9 +209,9 @@ def _classes(model: RegressionModel, schema: Schema) -> tuple[Key, ...]:
                 f"{words(model.outcome)} has {len(values)}; compare it, as in df['x'] > 1, or use family='multinomial'"
             )
         return ()
-    if not 2 <= len(values) <= MOST_CLASSES:
+    if not 2 <= len(values) <= MAX_CLASSES:
         raise PlanError(
-            f"fit: the outcome of a multinomial regression must have 2 to {MOST_CLASSES:,} values; "
-            f"{words(model.outcome)} has {len(values):,}"
+            f"fit: the outcome of a multinomial regression must have 2 to {MAX_CLASSES:,} values; "
+            f"{words(model.outcome)} has {len(values):,}; choose another outcome"
         )
     return values

@@ -22,17 +22,17 @@ Outside = Literal["clamp", "drop"]
 MIDNIGHT, END_OF_DAY = "T00:00:00", "T23:59:59.999999"
 """The time that is added to a date without a time: the beginning or the end of the day."""
 
-EXACT = 2**53
-"""Doubles hold every integer up to here."""
+MAX_EXACT_INTEGER = 2**53
+"""Doubles represent every integer up to this one exactly."""
 
-GREATEST, LEAST = 1e100, 1e-100
-"""A number in a schema or a query is 0, or its absolute value lies between these: squares, grid steps and the widths
+MAX_MAGNITUDE, MIN_MAGNITUDE = 1e100, 1e-100
+"""A number in a schema or a query must be 0, or its absolute value between these: squares, grid steps and the widths
 of leaves are then normal doubles, and no step of an evaluation overflows."""
 
-SIZES = f"0, or between {LEAST:g} and {GREATEST:g} in size"
+ALLOWED_MAGNITUDES = f"0, or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in absolute value"
 """This rule in words, for error messages."""
 
-NARROWEST_RANGE = 2.0**-20
+MIN_RELATIVE_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
 
 
@@ -83,7 +83,7 @@ class Bounded(DeclaredColumn, frozen=True, tag="bounded", tag_field="type", omit
                 f"Bounded: low must be below high; got low={self.low!r}, high={self.high!r}; "
                 "give two different numbers in ascending order"
             )
-        if self.high / 2 - self.low / 2 < NARROWEST_RANGE * self.magnitude / 2:
+        if self.high / 2 - self.low / 2 < MIN_RELATIVE_RANGE * self.magnitude / 2:
             raise SchemaError(
                 f"Bounded: high - low must be at least 2**-20 of the larger bound's size; got low={self.low!r}, "
                 f"high={self.high!r}; subtract a public constant from the column first"
@@ -286,9 +286,9 @@ def text_of(value: object) -> str | None:
     return str(value) if isinstance(value, bool | int | float | str) else None
 
 
-def of_usual_size(number: float) -> bool:
-    """Whether a number is 0, or its absolute value is between `LEAST` and `GREATEST`; false for NaN."""
-    return number == 0 or LEAST <= abs(number) <= GREATEST
+def has_allowed_magnitude(number: float) -> bool:
+    """Whether a number is 0, or its absolute value is between `MIN_MAGNITUDE` and `MAX_MAGNITUDE`; false for NaN."""
+    return number == 0 or MIN_MAGNITUDE <= abs(number) <= MAX_MAGNITUDE
 
 
 def plain(value: Any) -> Any:
@@ -308,10 +308,10 @@ def _finite(value: Any, name: str) -> float:
             number = float(value)
         except OverflowError:
             number = math.inf
-        if of_usual_size(number):
+        if has_allowed_magnitude(number):
             return number
     raise SchemaError(
-        f"Bounded: {name} must be a finite number, {SIZES}; got {value!r}; give the column's public limit"
+        f"Bounded: {name} must be a finite number, {ALLOWED_MAGNITUDES}; got {value!r}; give the column's public limit"
     )
 
 
@@ -320,7 +320,7 @@ def _categories(values: object) -> tuple[Key, ...]:
         raise SchemaError(f"Categories: must be a list of values in a fixed order; got {values!r}")
     keys = tuple(plain(value) for value in values)
     if not keys:
-        raise SchemaError("Categories: must hold at least one value; got an empty list")
+        raise SchemaError("Categories: must contain at least one value; got an empty list")
     for key in keys:
         invalid = (isinstance(key, float) and not math.isfinite(key)) or (isinstance(key, str) and not encodable(key))
         if invalid or not isinstance(key, bool | int | float | str):
@@ -330,8 +330,10 @@ def _categories(values: object) -> tuple[Key, ...]:
             )
         if isinstance(key, int) and abs(key) >= 2**63:
             raise SchemaError(f"Categories: an int must fit 64 bits; got {key!r}; use text for longer codes")
-        if isinstance(key, float) and not of_usual_size(key):
-            raise SchemaError(f"Categories: a number must be {SIZES}; got {key!r}; use text for other codes")
+        if isinstance(key, float) and not has_allowed_magnitude(key):
+            raise SchemaError(
+                f"Categories: a number must be {ALLOWED_MAGNITUDES}; got {key!r}; use text for other codes"
+            )
     seen: set[Key] = set()
     for key in keys:
         if key in seen:

@@ -203,7 +203,7 @@ def _approx(loss: Loss, delta: Number | None) -> Loss | None:
         )
     epsilon = _epsilon(loss, good)
     if epsilon == float("inf"):
-        raise ConversionError(f"delta: {shown(delta)} leaves nothing to bound {_named(loss)}; give a larger delta")
+        raise ConversionError(f"delta: {shown(delta)} is too small to convert {_named(loss)}; give a larger delta")
     return None if epsilon is None else ApproxDP(epsilon, total)
 
 
@@ -298,7 +298,8 @@ def _between(loss: RDP, order: Fraction) -> Fraction:
             return (at_below + (at_above - at_below) * (order - below) / (above - below)) / (order - 1)
         below, at_below = above, at_above
     raise ConversionError(
-        f"orders: must not exceed the largest order of the loss, got {shown(float(order))} for {_named(loss)}"
+        f"orders: must not exceed the largest order of the loss, got {shown(float(order))} for {_named(loss)}; "
+        "give smaller orders"
     )
 
 

@@ -27,7 +27,7 @@ __all__ = ["equivalent_epsilon_delta", "proportional_loss"]
 STEPS = 2**24
 """Numbers of releases are multiples of 1/STEPS."""
 
-MOST = STEPS * 10**9
+MAX_STEPS = STEPS * 10**9
 """Largest number of steps considered: a smaller release is charged a billionth of the budget, more than it needs."""
 
 
@@ -80,15 +80,15 @@ def proportional_loss(mu_squared: Fraction, slack: Fraction, mu0_squared: Fracti
 
 
 def _largest(fits: Callable[[int], bool], guess: int) -> int:
-    """The largest whole number up to `MOST` that fits, 0 if none does; the guess only affects the time to find it."""
-    if guess >= MOST and fits(MOST):
-        return MOST
-    low = high = min(max(guess, 1), MOST)
+    """The largest whole number up to `MAX_STEPS` that fits, or 0; the guess only affects the time to find it."""
+    if guess >= MAX_STEPS and fits(MAX_STEPS):
+        return MAX_STEPS
+    low = high = min(max(guess, 1), MAX_STEPS)
     step = 1
     while low and not fits(low):
         low, high, step = max(low - step, 0), low, 2 * step
     if low == high:
-        while low < MOST and fits(high := min(low + step, MOST)):
+        while low < MAX_STEPS and fits(high := min(low + step, MAX_STEPS)):
             low, step = high, 2 * step
         high = max(low, high)
     while high - low > 1:

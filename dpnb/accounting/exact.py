@@ -58,7 +58,7 @@ Number = int | float | str | Fraction | Decimal | np.integer[Any] | np.floating[
 
 _LARGEST = sys.float_info.max
 # Python refuses decimal texts of integers beyond 4300 digits; no loss or budget needs that many.
-_MOST_DIGITS = 4000
+_MAX_DIGITS = 4000
 _EXPONENT = re.compile(r"[eE]([+-]?[\d_]+)\s*$")
 _INTEGER = r"(?:[0-9]+|0x[0-9a-f]+)"
 _STORED = re.compile(rf"(-?)({_INTEGER})(?:/({_INTEGER}))?")
@@ -239,12 +239,12 @@ def shown(value: object) -> str:
 def _of_text(text: str, value: object, name: str) -> Fraction:
     exponent = _EXPONENT.search(text)
     try:
-        is_long = len(text) > _MOST_DIGITS or (exponent and abs(int(exponent[1])) > _MOST_DIGITS)
+        is_long = len(text) > _MAX_DIGITS or (exponent and abs(int(exponent[1])) > _MAX_DIGITS)
         number = Fraction(0 if is_long else text)
     except (ValueError, ZeroDivisionError):
         raise _not_a_number(value, name) from None
     if is_long:
-        raise InvalidValueError(f"{name} must have at most {_MOST_DIGITS} digits, got {shown(value)}; round it")
+        raise InvalidValueError(f"{name} must have at most {_MAX_DIGITS} digits, got {shown(value)}; round it")
     return number
 
 
@@ -296,7 +296,7 @@ def _largest(guess: float, stays: Callable[[float], bool]) -> float:
 
 
 def _integer_text(n: int) -> str:
-    return str(n) if n.bit_length() < 3 * _MOST_DIGITS else hex(n)
+    return str(n) if n.bit_length() < 3 * _MAX_DIGITS else hex(n)
 
 
 def _integer_of(text: str) -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpnb._backends.column_types import StorageType
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, columns_of, prepare, prepare_all
-from dpnb._backends.memory.prepare.times import TIMES, is_span
+from dpnb._backends.memory.prepare.times import TIMES, is_duration
 from dpnb._backends.memory.prepare.values import codes_of, floats, seconds
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._plan.privacy_unit import PrivacyUnit
@@ -202,7 +202,7 @@ def _absent(table: PreparedTable, name: str, column: ColumnType) -> tuple[Any, .
 
 
 def _some(values: Values, indices: NDArray[np.intp]) -> list[Any]:
-    return [*(values.values[values.places[indices]] if isinstance(values, DictionaryColumn) else values[indices])]
+    return [*(values.values[values.codes[indices]] if isinstance(values, DictionaryColumn) else values[indices])]
 
 
 def _kind(values: list[Any]) -> StorageType | None:
@@ -223,7 +223,7 @@ KINDS: tuple[tuple[tuple[type, ...], StorageType], ...] = (
 
 def _kind_of_value(value: Any) -> StorageType | None:
     if isinstance(value, TIMES):
-        return "spans of time" if is_span(value) else "dates or times"
+        return "durations" if is_duration(value) else "dates or times"
     value = plain(value)
     return next((kind for types, kind in KINDS if isinstance(value, types)), None)
 

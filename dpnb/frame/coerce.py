@@ -83,7 +83,7 @@ def bins(node: Expression, edges: object, labels: object, right: bool, low: floa
     count = whole_number(edges)
     if count is not None:
         if not 1 <= count <= 100_000:
-            raise PlanError(f"bins: must be from 1 to 100,000; got {count}")
+            raise PlanError(f"bins: the number of bins must be from 1 to 100,000; got {count}")
         ends = [low + (high - low) * index / count for index in range(count)] + [high]
     elif isinstance(edges, str | bytes | Mapping | Set) or not isinstance(edges, Iterable):
         raise PlanError(f"bins: must be a number of bins, or a list of ascending edges; got {edges!r}")

@@ -10,8 +10,8 @@ import numpy as np
 from dpnb._plan.constants import constant, group_key_table, listed, number
 from dpnb._plan.expressions.dtypes import Boolean, Numeric, Timestamp
 from dpnb._plan.expressions.nodes import (
-    DEEPEST,
-    LARGEST,
+    MAX_DEPTH,
+    MAX_NODES,
     And,
     Apply,
     Arithmetic,
@@ -79,15 +79,15 @@ class ColumnExpr(UnsupportedOperations):
         self._node = node
         if not small_enough(node):
             raise PlanError(
-                f"expression: must have at most {DEEPEST} levels and {LARGEST} parts; this one has more; group long "
-                "sums in pairs, and use .isin([...]) for long lists of values"
+                f"expression: must have at most {MAX_DEPTH} levels and {MAX_NODES} parts; this one has more; group "
+                "long sums in pairs, and use .isin([...]) for long lists of values"
             )
         dtype_of(node, view.schema)
 
     def _new(self, node: Expression) -> Self:
         return type(self)(self._view, node)
 
-    def _said(self) -> str:
+    def _description(self) -> str:
         return f"private column {words(self._node)}"
 
     @safe_repr
@@ -223,8 +223,8 @@ class ColumnExpr(UnsupportedOperations):
         translation = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or arguments or translation is None:
             raise UnsupportedError(
-                f"numpy.{ufunc.__name__}({self._said()}): is not offered; the numpy functions offered are log1p, exp, "
-                "absolute, sqrt, square and the operators; .round() and .clip() are methods of the column"
+                f"numpy.{ufunc.__name__}({self._description()}): is not offered; the numpy functions offered are "
+                "log1p, exp, absolute, sqrt, square and the operators; .round() and .clip() are methods of the column"
             )
         if isinstance(inputs[0], ColumnExpr):
             return translation(*inputs)
@@ -233,12 +233,12 @@ class ColumnExpr(UnsupportedOperations):
         verb = {**swapped, **mirrored}.get(ufunc.__name__)
         left = np.asarray(inputs[0])
         if left.ndim:
-            raise UnsupportedError(f"{self._said()}: the other operand must be a single number; got an array")
+            raise UnsupportedError(f"{self._description()}: the other operand must be a single number; got an array")
         return getattr(self, verb)(left.item()) if verb else translation(self, left.item())
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
         raise UnsupportedError(
-            f"numpy.{function.__name__}({self._said()}): is not offered; use the column's own .mean(), .sum() "
+            f"numpy.{function.__name__}({self._description()}): is not offered; use the column's own .mean(), .sum() "
             "or .quantile(), and release it"
         )
 

@@ -29,7 +29,7 @@ class DateParts(UnsupportedOperations, Generic[C]):
     def __init__(self, new: Callable[[Expression], C], node: Expression) -> None:
         self._new, self._node = new, node
 
-    def _said(self) -> str:
+    def _description(self) -> str:
         return f"{words(self._node)}.dt"
 
     def _part(self, part: DatePart) -> C:

@@ -54,7 +54,9 @@ def regression_of(nodes: list[Expression], view: TableView) -> tuple[Moments, Mo
         A column is named twice, or there is only one.
     """
     if len(nodes) < 2 or len(set(nodes)) != len(nodes):
-        raise PlanError("regress: on= must name at least one column, and each column at most once")
+        raise PlanError(
+            "regress: on= must name at least one column, and a column can occur only once, as the outcome or in on="
+        )
     outcome, on = as_number(nodes[0], view.schema), nodes[1:]
     categories = [node for node in on if isinstance(dtype_of(node, view.schema), Categorical | Boolean)]
     numbers = [outcome, *(node for node in on if node not in categories)]

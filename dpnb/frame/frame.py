@@ -341,7 +341,7 @@ class Frame(UnsupportedOperations):
         checks = {"check_every": check_every, "check_mu": check_mu, "patience": patience}
         return self._view.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **options, **checks)
 
-    def _said(self) -> str:
+    def _description(self) -> str:
         return "private table"
 
     @safe_repr

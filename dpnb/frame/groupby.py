@@ -63,7 +63,7 @@ class GroupBy(UnsupportedOperations):
     def _question(self, aggregation: Measured, view: AnyView) -> Query:
         return self._view.query(aggregation, view, self._by, self._keys)
 
-    def _said(self) -> str:
+    def _description(self) -> str:
         return f"groups of {', '.join(repr(group.name) for group in self._by)}"
 
     @safe_repr
@@ -80,7 +80,7 @@ class GroupedSeries(Series):
         super().__init__(grouped._view, node)
         self._grouped = grouped
 
-    def _ask(
+    def _query(
         self,
         aggregation: Measured,
         view: AnyView | None = None,
@@ -92,30 +92,36 @@ class GroupedSeries(Series):
 
     def _new(self, node: Expression) -> Any:
         raise PlanError(
-            f"{self._said()}: a grouped column can only be aggregated; compute it before grouping, with .assign()"
+            f"{self._description()}: a grouped column can only be aggregated; compute it before "
+            "grouping, with .assign()"
         )
 
     def __getitem__(self, key: object) -> NoReturn:
-        raise PlanError(f"{self._said()}[...]: filter before grouping, as in df[df['x'] > 1].groupby(...); got {key!r}")
+        raise PlanError(
+            f"{self._description()}[...]: filter before grouping, as in df[df['x'] > 1].groupby(...); got {key!r}"
+        )
 
     def value_counts(self, normalize: bool = False, keys: object = None) -> Query:
         """Not offered for groups: group by both columns instead."""
         del normalize, keys
-        raise PlanError(f"{self._said()}: value_counts is not offered for groups; use groupby([..., column]).count()")
+        raise PlanError(
+            f"{self._description()}: value_counts is not offered for groups; use groupby([..., column]).count()"
+        )
 
     def histogram(self, bins: object = 10) -> Query:
         """Not offered for groups: group by the bins too."""
         del bins
         raise PlanError(
-            f"{self._said()}: histogram is not offered for groups; use groupby([..., dpnb.cut(column, bins)]).count()"
+            f"{self._description()}: histogram is not offered for groups; use "
+            "groupby([..., dpnb.cut(column, bins)]).count()"
         )
 
-    def _said(self) -> str:
+    def _description(self) -> str:
         return f"private column by {', '.join(group.name for group in self._grouped._by)}"
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"<{self._said()}>"
+        return f"<{self._description()}>"
 
 
 def aggregated(

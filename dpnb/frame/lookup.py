@@ -15,7 +15,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema, plain, text_of
 from dpnb.errors import PlanError
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 
 
 def looked_up(
@@ -44,7 +44,7 @@ def looked_up(
     Raises
     ------
     PlanError
-        Not a data frame, no key, keys that are not unique, or a column that holds neither numbers nor strings.
+        Not a data frame, no key, keys that are not unique, or a column with other values than numbers or strings.
     """
     if not is_into_dataframe(table):
         raise PlanError(f"merge: right must be a view of this session's tables or a public data frame; got {table!r}")
@@ -64,8 +64,10 @@ def looked_up(
         if isinstance(dtype_of(columns[name], schema), String):
             data[name] = [None if value is None else text_of(value) for value in data[name]]
     keys = list(zip(*(data[name] for name in names), strict=True))
-    if len(keys) > MOST_ROWS:
-        raise PlanError(f"merge: a public table may have {MOST_ROWS:,} rows; got {len(keys):,}; keep only those needed")
+    if len(keys) > MAX_ROWS:
+        raise PlanError(
+            f"merge: a public table can have at most {MAX_ROWS:,} rows; got {len(keys):,}; keep only those needed"
+        )
     kept = [index for index, key in enumerate(keys) if None not in key]
     unique = tuple(tuple(constant(part, "merge") for part in keys[index]) for index in kept)
     if len(set(unique)) != len(unique) or not unique:
@@ -90,7 +92,7 @@ def looked_up(
 
 def _add(columns: dict[str, Expression], name: str, node: Expression) -> None:
     if name in columns:
-        raise PlanError(f"merge: there would be two columns {name!r}; choose other suffixes=")
+        raise PlanError(f"merge: the result would have two columns {name!r}; choose other suffixes=")
     columns[name] = node
 
 
@@ -101,7 +103,9 @@ def _lookup(inner: tuple[Expression, ...], keys: tuple[tuple[Key, ...], ...], va
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in present):
         return Lookup(name, inner, keys, tuple(values), float(min(present)), float(max(present)))
     if len({type(value) for value in present}) > 1:
-        raise PlanError(f"merge: column {name!r} of the public table must hold only numbers or only strings")
+        raise PlanError(
+            f"merge: column {name!r} of the public table must contain only numbers or only strings; convert it"
+        )
     return Lookup(name, inner, keys, tuple(values))
 
 

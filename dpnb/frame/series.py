@@ -49,7 +49,7 @@ class Series(ColumnExpr):
 
     # --- aggregations ------------------------------------------------------------------------------------------
 
-    def _ask(
+    def _query(
         self,
         aggregation: Measured,
         view: AnyView | None = None,
@@ -67,15 +67,15 @@ class Series(ColumnExpr):
         What the schema cannot use counts as null: an undeclared category, or a number out of bounds with
         ``outside="drop"``.  There is no ``size``: `Frame.count` is the number of rows, nulls included.
         """
-        return self._ask(*aggregation_for("count", self._node))
+        return self._query(*aggregation_for("count", self._node))
 
     def sum(self) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true."""
-        return self._ask(*aggregation_for("sum", self._number()))
+        return self._query(*aggregation_for("sum", self._number()))
 
     def mean(self) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
-        return self._ask(*aggregation_for("mean", self._number()))
+        return self._query(*aggregation_for("mean", self._number()))
 
     def var(self, ddof: Ddof = 1) -> Query:
         """Variance: count, sum and sum of squares, measured jointly.
@@ -92,27 +92,27 @@ class Series(ColumnExpr):
         PlanError
             The column is no number, or `ddof` is neither 0 nor 1.
         """
-        return self._ask(*aggregation_for("var", self._number(), ddof=ddof))
+        return self._query(*aggregation_for("var", self._number(), ddof=ddof))
 
     def std(self, ddof: Ddof = 1) -> Query:
         """Standard deviation: the square root of `var`."""
-        return self._ask(*aggregation_for("std", self._number(), ddof=ddof))
+        return self._query(*aggregation_for("std", self._number(), ddof=ddof))
 
     def min(self) -> Query:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
-        return self._ask(*aggregation_for("min", self._number()))
+        return self._query(*aggregation_for("min", self._number()))
 
     def max(self) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
-        return self._ask(*aggregation_for("max", self._number()))
+        return self._query(*aggregation_for("max", self._number()))
 
     def median(self) -> Query:
         """The median; any other quantile is free afterwards."""
-        return self._ask(*aggregation_for("median", self._number()))
+        return self._query(*aggregation_for("median", self._number()))
 
     def quantile(self, q: object = 0.5) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree."""
-        return self._ask(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
+        return self._query(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
 
     def corr(self, other: Series) -> Query:
         """Pearson's correlation with another column."""
@@ -127,23 +127,23 @@ class Series(ColumnExpr):
         columns = tuple(sorted((self._number(), second), key=words))  # the same query in either order
         if columns[0] == columns[1]:
             raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
-        return self._ask(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
+        return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
 
     def ratio(self, denominator: Series) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both."""
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
-        return self._ask(Ratio(self._number(), other))
+        return self._query(Ratio(self._number(), other))
 
     def value_counts(self, normalize: bool = False, keys: object = None) -> Query:
         """Rows of each public value; with `normalize` as shares.  `keys` gives the public values of a string column."""
         by = groups_of(self._view, self)
         listed = listed_keys(self._view, by, keys)
-        return self._ask(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
+        return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
     def histogram(self, bins: object = 10) -> Query:
         """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge."""
         edges = cut(self, bins, right=False)
-        return self._ask(Count(), by=(GroupLevel(words(self._node), edges._node),))
+        return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
     def describe(self) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles."""
@@ -153,7 +153,7 @@ class Series(ColumnExpr):
         columns.append(NamedColumn("min", 1, QuantilesView((EXTREMES["min"],), single=True)))
         columns += [NamedColumn(f"{round(100 * q)}%", 1, QuantilesView((q,), single=True)) for q in (0.25, 0.5, 0.75)]
         columns.append(NamedColumn("max", 1, QuantilesView((EXTREMES["max"],), single=True)))
-        return self._ask(
+        return self._query(
             JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node)))),
             ColumnsView(tuple(columns), f"description of {words(node)}"),
         )

@@ -41,7 +41,7 @@ class UnsupportedOperations(NotCopyable):
 
     __slots__ = ()
 
-    def _said(self) -> str:
+    def _description(self) -> str:
         """Name of the object in error messages; by default that of its class."""
         return f"<private {type(self).__name__}>"
 
@@ -50,37 +50,43 @@ class UnsupportedOperations(NotCopyable):
         def __getattr__(self, name: str) -> Any:
             remedy = REMEDIES.get(name)
             if remedy is not None:
-                raise UnsupportedError(f".{name} of {self._said()}: {remedy}")
+                raise UnsupportedError(f".{name} of {self._description()}: {remedy}")
             if name.startswith("_"):
                 raise AttributeError(name)
             if hasattr(type(self), "columns") and name in self.columns:
-                raise UnsupportedError(f".{name} of {self._said()}: write df[{name!r}]; columns are not attributes")
+                raise UnsupportedError(
+                    f".{name} of {self._description()}: write df[{name!r}]; columns are not attributes"
+                )
             verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
-            raise UnsupportedError(f".{name} of {self._said()}: is not offered; it offers: {', '.join(verbs)}")
+            raise UnsupportedError(f".{name} of {self._description()}: is not offered; it offers: {', '.join(verbs)}")
 
     def __iter__(self) -> NoReturn:
-        raise PlanError(f"{self._said()}: cannot be iterated: its rows are never shown; use .count(), .mean(), ...")
+        raise PlanError(
+            f"{self._description()}: cannot be iterated: its rows are never shown; use .count(), .mean(), ..."
+        )
 
     def __len__(self) -> NoReturn:
-        raise PlanError(f"{self._said()}: has no len(): the number of rows is private; release .count() instead")
+        raise PlanError(f"{self._description()}: has no len(): the number of rows is private; release .count() instead")
 
     def __bool__(self) -> NoReturn:
-        raise PlanError(f"{self._said()}: its truth value is ambiguous; release an aggregate of it instead")
+        raise PlanError(f"{self._description()}: its truth value is ambiguous; release an aggregate of it instead")
 
     def __float__(self) -> NoReturn:
-        raise PlanError(f"{self._said()}: is not a number; release an aggregate of it instead")
+        raise PlanError(f"{self._description()}: is not a number; release an aggregate of it instead")
 
     __int__ = __float__
     __index__ = __float__
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise UnsupportedError(f"{self._said()}: is not an array; it {SHOWS_ROWS}")
+        raise UnsupportedError(f"{self._description()}: is not an array; it {SHOWS_ROWS}")
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise PlanError(f"{self._said()}: is immutable; .assign(name=expression) returns a view with another column")
+        raise PlanError(
+            f"{self._description()}: is immutable; .assign(name=expression) returns a view with another column"
+        )
 
     def __contains__(self, item: object) -> bool:
         raise PlanError(
-            f"in: whether rows of {self._said()} have a value is private; compare with == and release .count(); "
+            f"in: whether rows of {self._description()} have a value is private; compare with == and release .count(); "
             ".columns lists the columns"
         )

@@ -58,28 +58,28 @@ def sigma_for(l2_sensitivity_squared: Fraction | int, loss: GaussianLoss) -> flo
     if isinstance(l2_sensitivity_squared, bool) or not isinstance(l2_sensitivity_squared, int | Fraction):
         raise InvalidValueError(
             f"l2_sensitivity_squared: must be an exact number (int or Fraction), "
-            f"given {l2_sensitivity_squared!r}. Compute it in integers on the plan's grid."
+            f"got {l2_sensitivity_squared!r}; compute it in integers on the plan's grid"
         )
     if l2_sensitivity_squared <= 0:
         raise InvalidValueError(
-            f"l2_sensitivity_squared: must be > 0, given {l2_sensitivity_squared}. "
-            f"A query that no privacy unit can change needs no noise: answer it from the schema."
+            f"l2_sensitivity_squared: must be > 0; got {l2_sensitivity_squared}; "
+            f"a query that no privacy unit can change needs no noise: answer it from the schema"
         )
     mu_squared = getattr(loss, "mu_squared", None)
     if not isinstance(mu_squared, int | Fraction):
         raise ConversionError(
-            f"loss: Gaussian noise is calibrated to a loss in mu, given {type(loss).__name__}. "
-            f"Convert it to accounting.losses.GDP first."
+            f"loss: Gaussian noise is calibrated to a loss in mu; got {type(loss).__name__}; "
+            f"convert it to accounting.losses.GDP first"
         )
     if mu_squared <= 0:
         raise InvalidValueError(
-            f"loss: mu must be > 0, given mu^2 = {shown(mu_squared)}: a loss of 0 needs infinite noise. "
-            "Request a larger mu."
+            f"loss: mu must be > 0; got mu^2 = {shown(mu_squared)}: a loss of 0 needs infinite noise; "
+            "request a larger mu"
         )
     sigma = sqrt_up(Fraction(l2_sensitivity_squared) / mu_squared)
     if not math.isfinite(sigma):
         raise InvalidValueError(
-            f"loss: the noise scale C/mu must stay below the largest double, given C^2 = {l2_sensitivity_squared} "
-            f"and mu^2 = {shown(mu_squared)}. Request a larger mu or a coarser grid."
+            f"loss: the noise scale C/mu must stay below the largest double; got C^2 = {l2_sensitivity_squared} "
+            f"and mu^2 = {shown(mu_squared)}; request a larger mu or a coarser grid"
         )
     return sigma

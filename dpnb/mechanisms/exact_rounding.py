@@ -24,7 +24,7 @@ _UNIT_BITS = 16
 _GUARD_BITS = 64
 _DIGITS_FOR_A_GUESS = 32
 # A draw that is undecided after this many digits means a broken source, not bad luck.
-_MOST_BITS = 1024
+_MAX_BITS = 1024
 
 
 class LazyUniform:
@@ -56,10 +56,10 @@ class LazyUniform:
         InvalidValueError
             A thousand digits did not decide the draw, as happens with a source that repeats itself.
         """
-        if self.bits > _MOST_BITS:
+        if self.bits > _MAX_BITS:
             raise InvalidValueError(
                 f"source: the bits must be random, but {self.bits} of them did not decide one draw, which has "
-                f"probability below 2**-{_MOST_BITS - 64 - _UNIT_BITS}. Use SystemNoiseSource()."
+                f"probability below 2**-{_MAX_BITS - 64 - _UNIT_BITS}; use SystemNoiseSource()"
             )
         self.leading = (self.leading << self._step) | self._more()
         self.bits += self._step

@@ -128,8 +128,8 @@ def _output_grid(sigma: object) -> tuple[int, float]:
     """Choose the output grid 2**exponent and express sigma in it: a double in [2^20, 2^21), exactly."""
     if not isinstance(sigma, float) or not math.isfinite(sigma) or sigma <= 0:
         raise InvalidValueError(
-            f"sigma: the noise scale must be a positive, finite float, given {sigma!r}. "
-            f"Take it from calibration.sigma_for()."
+            f"sigma: the noise scale must be a positive, finite float; got {sigma!r}; "
+            f"take it from calibration.sigma_for()"
         )
     mantissa, power = math.frexp(sigma)  # sigma = mantissa * 2**power, 1/2 <= mantissa < 1
     return power - 1 - _GRID_BITS, math.ldexp(mantissa, 1 + _GRID_BITS)
@@ -146,14 +146,14 @@ def _as_integers(sums: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
         return array.astype(np.int64, copy=False) if narrow else _as_integers(array.tolist())
     if array is not None and (array.ndim != 1 or array.dtype.kind != "O"):
         raise InvalidValueError(
-            f"sums: a one-dimensional array of integers is needed, given {array.ndim} dimension(s) of {array.dtype}. "
-            f"Put the values on an integer grid first."
+            f"sums: a one-dimensional array of integers is needed; got {array.ndim} dimension(s) of {array.dtype}; "
+            f"put the values on an integer grid first"
         )
     cells = list(sums)
     for kind in set(map(type, cells)):
         if kind is bool or not issubclass(kind, int | np.integer):
             raise InvalidValueError(
-                f"sums: every sum must be an integer, given {kind.__name__}. Put the values on an integer grid first."
+                f"sums: every sum must be an integer; got {kind.__name__}; put the values on an integer grid first"
             )
     try:
         return np.array(cells, dtype=np.int64)

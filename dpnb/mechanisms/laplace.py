@@ -49,7 +49,7 @@ _WORD_VALUES = 1 << WORD_BITS
 # Enough for nearly every draw; drawing words one by one would take most of the time.
 _WORDS_AT_ONCE = 16
 # A draw undecided after 4,096 words, times the number of words in its scale, means a broken source, not bad luck.
-_MOST_REFILLS = 256
+_MAX_REFILLS = 256
 # exp(-800) is below every double.
 _DEEP = 800
 
@@ -82,7 +82,7 @@ def discrete_laplace(scale: Fraction, source: NoiseSource) -> int:
     True
     """
     top, bottom = _checked(scale)
-    chance = _ExactBernoulli(source, _MOST_REFILLS * (1 + top.bit_length() // WORD_BITS))
+    chance = _ExactBernoulli(source, _MAX_REFILLS * (1 + top.bit_length() // WORD_BITS))
     while True:
         rest = chance.below(top)
         if not chance.happens(rest, top):
@@ -162,7 +162,7 @@ def laplace_half_width(scale: Fraction, alpha: Number) -> int:
     """
     exact_scale, miss = Fraction(*_checked(scale)), exact(alpha, name="alpha")
     if not 0 < miss < 1:
-        raise InvalidValueError(f"alpha: must lie between 0 and 1, given {shown(alpha)}. Give for example 0.05.")
+        raise InvalidValueError(f"alpha: must lie between 0 and 1; got {shown(alpha)}; give for example 0.05")
     # The bit length exceeds log(2/alpha), so w = 0 suffices, and q, which has as many digits as 1/scale, is not needed.
     if exact_scale * math.ceil(2 / miss).bit_length() < 1:
         return 0
@@ -180,14 +180,14 @@ def _checked(scale: object) -> tuple[int, int]:
         if top > 0:
             return top, bottom
     raise InvalidValueError(
-        f"scale: must be an exact number (Fraction or int) greater than 0, given {shown(scale)}. "
-        f"Compute it as sensitivity / epsilon in Fractions."
+        f"scale: must be an exact number (Fraction or int) greater than 0; got {shown(scale)}; "
+        f"compute it as sensitivity / epsilon in Fractions"
     )
 
 
 def _checked_width(width: object) -> int:
     if isinstance(width, bool) or not isinstance(width, int) or width < 0:
-        raise InvalidValueError(f"width: must be an integer of at least 0, given {shown(width)}. Round it down.")
+        raise InvalidValueError(f"width: must be an integer of at least 0; got {shown(width)}; round it down")
     return width
 
 
@@ -231,7 +231,7 @@ class _ExactBernoulli:
         if not self._refills_left:
             raise InvalidValueError(
                 "source: the bits must be random, but thousands of words did not decide one draw, which has "
-                "probability below 2**-200. Use SystemNoiseSource()."
+                "probability below 2**-200; use SystemNoiseSource()"
             )
         self._refills_left -= 1
         self._words = checked_words(self._source, _WORDS_AT_ONCE).tolist()

@@ -96,8 +96,8 @@ class Measurement:
             sigma = float.fromhex(data["sigma"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InvalidValueError(
-                f"measurement: the stored form must have values, exponent and sigma as numbers, "
-                f"{type(error).__name__} while reading it. Restore the file from before it was edited."
+                f"measurement: the stored form must have values, exponent and sigma as numbers; "
+                f"got {type(error).__name__} while reading it; restore the file from before it was edited"
             ) from None
         return cls(values, exponent, sigma)
 

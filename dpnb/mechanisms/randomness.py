@@ -124,7 +124,7 @@ def checked_words(source: NoiseSource, n: int) -> NDArray[np.uint64]:
     words: object = source.words(n)  # the annotation is not trusted
     if not isinstance(words, np.ndarray) or words.dtype != np.uint64 or words.shape != (n,):
         raise InvalidValueError(
-            f"source: words(n) must return an array of n numbers of type uint64, {type(source).__name__} returned "
-            f"something else. Use SystemNoiseSource()."
+            f"source: words(n) must return an array of n numbers of type uint64; {type(source).__name__} returned "
+            f"something else; use SystemNoiseSource()"
         )
     return words

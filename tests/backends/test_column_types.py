@@ -60,7 +60,7 @@ OF_KIND: dict[StorageType, tuple[Any, list[Any]]] = {
     "decimal numbers": (pl.Decimal(24, 2), [Decimal("0.50"), Decimal("1.00"), Decimal("25.00"), Decimal(2**60)]),
     "truth values": (pl.Boolean, [True, False]),
     "dates or times": (pl.Datetime, [datetime.datetime(2010, 3, 1), datetime.datetime(1970, 1, 1)]),
-    "spans of time": (pl.Duration, [datetime.timedelta(days=1), datetime.timedelta(0)]),
+    "durations": (pl.Duration, [datetime.timedelta(days=1), datetime.timedelta(0)]),
     "lists": (pl.List(pl.Int64), [[1], [0, 25]]),
     "bytes": (pl.Binary, [b"elm", b"yes"]),
 }
@@ -245,5 +245,5 @@ def test_a_dictionary_is_of_the_kind_of_its_values() -> None:
 @pytest.mark.parametrize("table", [None, 3, pd.DataFrame([[1, 2]], columns=["x", "x"]), pl.DataFrame({"y": [1]})])
 def test_what_is_wrong_otherwise_is_left_to_those_who_read_the_table(table: Any) -> None:
     refuse_mismatches(table, {"x": NUMBER})
-    with pytest.raises(SchemaError, match=r"DataFrame|column 'x'"):
+    with pytest.raises(SchemaError, match=r"data frame|column 'x'"):
         session(table, x=NUMBER)

@@ -139,7 +139,7 @@ def test_a_units_vector_depends_on_its_own_rows_alone_to_the_last_bit(
 
     together = by_unit(frame)
     assert by_unit(frame.sample(frac=1, random_state=3)) == together
-    monkeypatch.setattr(gradient, "AT_ONCE", 1)  # blocks of 64 rows
+    monkeypatch.setattr(gradient, "NUMBERS_AT_ONCE", 1)  # blocks of 64 rows
     for name, vector in list(together.items())[:40]:
         assert by_unit(frame[frame["u"] == name]) == {name: vector}
         alone = frame[frame["u"] == name]
@@ -183,7 +183,7 @@ def test_a_unit_of_very_many_rows_is_added_up_exactly(monkeypatch: pytest.Monkey
     at = coefficients(model)
     whole = gradients(model, at, frame, unit, 1e9)
     small = gradients(model, at, frame, unit, 0.25)
-    monkeypatch.setattr(gradient, "AT_ONCE", 64)
+    monkeypatch.setattr(gradient, "NUMBERS_AT_ONCE", 64)
     assert (gradients(model, at, frame, unit, 1e9) == whole).all()
     assert (gradients(model, at, frame, unit, 0.25) == small).all()
     assert math.sqrt((small**2).sum()) == pytest.approx(0.25, rel=1e-6)
@@ -278,12 +278,12 @@ def test_the_numbers_of_a_gradient_have_names() -> None:
 GOOD = Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 0.0),), 1.0)
 BAD: list[tuple[Any, str]] = [
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0,),), 1.0), "has 2 coefficients; got 1"),
-    (Gradient(RegressionModel("linear", Y, (A,)), (), 1.0), "needs coefficients"),
+    (Gradient(RegressionModel("linear", Y, (A,)), (), 1.0), "needs the coefficients"),
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, math.nan),), 1.0), "at most"),
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 2e6),), 1.0), "at most"),
     (Gradient(RegressionModel("linear", Y, (A,)), ((0.0, 0.0),), 0.0), "clip_norm must be"),
-    (Gradient(RegressionModel("linear", Y, (A, A)), ((0.0,) * 3,), 1.0), "occurs twice"),
-    (Gradient(RegressionModel("linear", Y, (Y,)), ((0.0,) * 2,), 1.0), "occurs twice"),
+    (Gradient(RegressionModel("linear", Y, (A, A)), ((0.0,) * 3,), 1.0), "only once.*twice"),
+    (Gradient(RegressionModel("linear", Y, (Y,)), ((0.0,) * 2,), 1.0), "only once.*twice"),
     (Gradient(RegressionModel("linear", C, (A,)), ((0.0,) * 2,), 1.0), "needs a number"),
     (Gradient(RegressionModel("linear", Y, (C,)), ((0.0,) * 2,), 1.0), "needs a number"),
     (Gradient(RegressionModel("linear", Y, (), (A,)), ((0.0,) * 2,), 1.0), "two public values"),
@@ -306,7 +306,7 @@ def test_what_the_schema_gives_no_meaning_is_refused(aggregation: Any, said: str
 )
 def test_a_gradient_is_of_all_rows_together(more: Any) -> None:
     check_plan(Plan(GOOD), SCHEMA)
-    with pytest.raises(PlanError, match="over all rows"):
+    with pytest.raises(PlanError, match="cannot be grouped"):
         check_plan(Plan(GOOD, **more), SCHEMA)
 
 

@@ -88,7 +88,7 @@ def test_an_interrupt_says_what_it_is_given_and_nothing_else(error: BaseExceptio
 
 
 def test_an_error_that_quotes_no_rows_is_told_without_its_way() -> None:
-    caught = outcome(run_guarded, LedgerError("the ledger is full"), told=LedgerError)
+    caught = outcome(run_guarded, LedgerError("the ledger is full"), public_errors=LedgerError)
     assert type(caught) is LedgerError
     assert caught.args == ("the ledger is full",)
     assert not leads_to_rows(caught)

@@ -97,7 +97,7 @@ OTHERS += [of_pandas_on_arrow]
 
 
 def assert_same(found: PreparedTable, expected: PreparedTable) -> None:
-    assert found.most == expected.most
+    assert found.max_rows == expected.max_rows
     assert found.texts == expected.texts
     np.testing.assert_array_equal(found.units, expected.units)
     np.testing.assert_array_equal(found.names[found.units], expected.names[expected.units])

@@ -10,7 +10,7 @@ import pytest
 
 from compile.neighbours import FAMILY, MENU, SCHEMA, WITH_NORM, WITHOUT_NORM, changes, worst
 from dpnb._compile import linear_query
-from dpnb._compile.sensitivity import cells_of_unit, clips, longest_squared, rows_squared
+from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared, rows_squared
 from dpnb._plan.expressions.nodes import (
     And,
     Apply,
@@ -272,5 +272,5 @@ def test_rows_squared_is_the_largest_of_all_distributions(cells: int) -> None:
 @pytest.mark.parametrize(("norm", "expected"), [(1.5, 2.25), (2.9, 8.41), (3.0, 9), (50.0, 9)])
 def test_a_norm_is_used_only_where_it_is_the_smaller_bound(norm: float, expected: float) -> None:
     limits = ContributionBounds(max_rows=3, max_norm=norm)
-    assert float(longest_squared(limits, 5)) == pytest.approx(expected)
+    assert float(max_norm_squared(limits, 5)) == pytest.approx(expected)
     assert clips(limits, 5) == (norm < 3)

@@ -193,7 +193,7 @@ def test_a_question_that_is_refused_by_now_stays_in_the_log(made: Made, monkeypa
     """As one that an earlier version answered, before the sizes of numbers were limited."""
     with monkeypatch.context() as earlier:
         for module in (dtypes, rules):
-            earlier.setattr(module, "of_usual_size", lambda number: True)
+            earlier.setattr(module, "has_allowed_magnitude", lambda number: True)
         earlier.setattr(compiling, "refuse_unsound", lambda *_: None)
         (made().frame["x"] * 1e150).sum().release(mu=0.3)
     session = made()

@@ -444,8 +444,8 @@ def old_leaves(feature: Any, rows: Any) -> Any:
 
 def without_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (dtypes, rules):
-        monkeypatch.setattr(module, "of_usual_size", lambda number: True)
-    monkeypatch.setattr(lowering, "NARROWEST_RANGE", 0.0)
+        monkeypatch.setattr(module, "has_allowed_magnitude", lambda number: True)
+    monkeypatch.setattr(lowering, "MIN_RELATIVE_RANGE", 0.0)
 
 
 def test_the_oracle_works_without_the_defences_and_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

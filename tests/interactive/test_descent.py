@@ -278,8 +278,8 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"family": "cubic"}, PlanError, "family must be one of"),
     ({"family": "poisson"}, PlanError, "at least 0"),
     ({"on": []}, PlanError, "at least one column"),
-    ({"on": ["x", "x"]}, PlanError, "occurs twice"),
-    ({"on": "cost"}, PlanError, "occurs twice"),
+    ({"on": ["x", "x"]}, PlanError, "only once"),
+    ({"on": "cost"}, PlanError, "only once"),
     ({"on": "nothing"}, PlanError, "not in this view"),
     ({"start": {"z": 1}}, RequestError, "not a term"),
 ]

@@ -57,9 +57,9 @@ def test_tiny_scale_is_still_sharp_among_subnormal_doubles() -> None:
     ("squared", "loss", "error", "text"),
     [
         (1, GDP(0), InvalidValueError, "mu must be > 0"),
-        (0, GDP(1), InvalidValueError, "must be > 0, given 0"),
-        (-1, GDP(1), InvalidValueError, "must be > 0, given -1"),
-        (Fraction(-1, 3), GDP(1), InvalidValueError, "given -1/3"),
+        (0, GDP(1), InvalidValueError, "must be > 0; got 0"),
+        (-1, GDP(1), InvalidValueError, "must be > 0; got -1"),
+        (Fraction(-1, 3), GDP(1), InvalidValueError, "got -1/3"),
         (1.0, GDP(1), InvalidValueError, "exact number"),
         (True, GDP(1), InvalidValueError, "exact number"),
         (float("nan"), GDP(1), InvalidValueError, "exact number"),

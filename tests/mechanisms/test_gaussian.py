@@ -269,7 +269,7 @@ def test_no_cells_are_a_fine_question() -> None:
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf, -math.inf, True, 3, "1.0", None])
 def test_impossible_scale_is_refused_before_a_bit_is_drawn(sigma: Any) -> None:
-    with pytest.raises(InvalidValueError, match="sigma: the noise scale must be a positive, finite float, given"):
+    with pytest.raises(InvalidValueError, match="sigma: the noise scale must be a positive, finite float; got"):
         measure([1], sigma=sigma, source=PlannedWords([]))
 
 

@@ -259,7 +259,7 @@ def test_scale_that_is_no_exact_positive_number_is_refused(bad: Any) -> None:
         lambda: laplace_tail(bad, 1),
         lambda: laplace_half_width(bad, "0.05"),
     ):
-        with pytest.raises(InvalidValueError, match=r"scale: must be an exact number.*given .*Fractions"):
+        with pytest.raises(InvalidValueError, match=r"scale: must be an exact number.*got .*Fractions"):
             use()
 
 

@@ -23,10 +23,10 @@ HALF = "\ud800"  # half of a surrogate pair
 NO_ROWS = {"max_rows_per_unit": None}
 
 SESSIONS: dict[str, tuple[dict[str, Any], str]] = {
-    "a path for a table": ({"table": "people.csv"}, "DataFrame"),
+    "a path for a table": ({"table": "people.csv"}, "data frame"),
     "a dict of columns for a table": ({"table": {"visits": [1]}}, "schema"),
-    "a list for a table": ({"table": [1, 2]}, "DataFrame"),
-    "a series for a table": ({"table": make_table()["visits"]}, "DataFrame"),
+    "a list for a table": ({"table": [1, 2]}, "data frame"),
+    "a series for a table": ({"table": make_table()["visits"]}, "data frame"),
     "a column of the schema is missing": ({"schema": {**SCHEMA, "hight": dpnb.Bounded(0, 1)}}, "not in the table"),
     "a column is there twice": ({"table": pd.concat([make_table(), make_table()], axis=1)}, "more than once"),
     "privacy unit is missing": ({"privacy_unit": "persn"}, "not in the table"),
@@ -112,7 +112,7 @@ def test_a_session_that_breaks_a_rule_is_refused_and_leaves_no_ledger(
 def test_a_session_without_a_table_is_refused() -> None:
     assert_refused(
         lambda: dpnb.Session(None, name="clinic", budget=dpnb.Budget.gdp(1), schema=SCHEMA, ledger=":memory:"),
-        "DataFrame",
+        "data frame",
     )
 
 

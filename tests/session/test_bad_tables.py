@@ -31,9 +31,9 @@ DECLARED: dict[str, tuple[dict[str, Any], str]] = {
         "got 'visited', 'paid', 'third'",
     ),
     "a table misspelt": ({"tables": {"visited": make_table(), "payed": make_table()}}, "got 'visited', 'payed'"),
-    "a table nothing": ({"tables": {"visited": make_table(), "paid": None}}, "table 'paid'.*DataFrame"),
-    "a table a list": ({"tables": {"visited": make_table(), "paid": [1, 2]}}, "table 'paid'.*DataFrame"),
-    "a table a path": ({"tables": {"visited": make_table(), "paid": "paid.csv"}}, "table 'paid'.*DataFrame"),
+    "a table nothing": ({"tables": {"visited": make_table(), "paid": None}}, "table 'paid'.*data frame"),
+    "a table a list": ({"tables": {"visited": make_table(), "paid": [1, 2]}}, "table 'paid'.*data frame"),
+    "a table a path": ({"tables": {"visited": make_table(), "paid": "paid.csv"}}, "table 'paid'.*data frame"),
     "no privacy unit": ({"privacy_unit": None, "max_rows_per_unit": None}, "name the column that they share"),
     "a privacy unit of each table": (
         {"privacy_unit": {"visited": "person", "paid": "person"}},
@@ -168,7 +168,7 @@ PRIVATE: dict[str, Case] = {
     "merge of rows that are units": (lambda s: row_units().frame.merge(row_units().frame, on="person"), "unit"),
     "merge of rows that are units, on nothing": (lambda s: row_units().frame.merge(row_units().frame, on=None), "unit"),
     "merge with too many pairs": (lambda s: joined(many_pairs()).count(), "pairs of rows"),
-    "merge of uncounted rows": (lambda s: joined(uncounted()).count(), "max_rows_per_unit for both"),
+    "merge of uncounted rows": (lambda s: joined(uncounted()).count(), "max_rows_per_unit= for both"),
     "a column that the merge renamed": (lambda s: joined(s)["town"], "'town_x'"),
     "a column of one side in the merge": (lambda s: joined(s)[s.table("paid")["income"] > 1], "same table"),
 }

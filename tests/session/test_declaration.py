@@ -301,7 +301,7 @@ def test_the_table_has_to_be_of_the_shape_that_is_stated(file: Path) -> None:
     with pytest.raises(SchemaError, match="line 8: schema: has the tables 'seen', 'paid'; got one table; pass a dict"):
         dpnb.Session.from_toml(file, table())
     file.write_text(GOOD, encoding="utf-8")
-    with pytest.raises(SchemaError, match=r"^table: must be a pandas DataFrame"):
+    with pytest.raises(SchemaError, match=r"^table: must be a data frame"):
         dpnb.Session.from_toml(file)
 
 

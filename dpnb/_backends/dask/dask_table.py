@@ -1,7 +1,7 @@
 """Tables of Dask: every partition holds whole units and is processed on its worker by the code for tables in memory.
 
-The rows are shuffled by the portable number of their unit (`dpnb._backends.contribution.label_hash`), which is the same
-for equal names whatever type a partition's column happens to have; they are prepared once, and stay on the workers.
+The rows are shuffled by the hash of their unit's name (`dpnb._backends.contribution.label_hash`), which is the same for
+equal names whatever type a partition's column happens to have; they are prepared once, and stay on the workers.
 The contribution of a unit depends on no other unit, so the sums of the partitions add up to those of the table.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from dpnb._backends.dask.work import run, settle, stays
+from dpnb._backends.dask.work import persisted, run, settle
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.memory_table import MemoryBackend
 from dpnb._backends.memory.partitions import merged
@@ -36,7 +36,7 @@ from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmiss
 from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionError, SchemaError
 
-NUMBER = "dpnb unit number"
+UNIT_HASH = "dpnb unit hash"
 """The column by which rows are shuffled."""
 
 
@@ -97,7 +97,7 @@ class DaskBackend(NotCopyable):
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> DaskUnitBudgets:
         """The budgets of all units, before any charge; kept on the workers, beside the rows."""
-        units = run(lambda: stays(_task(_fresh, part, budget, mode) for part in self._parts))
+        units = run(lambda: persisted(_task(_unit_filter, part, budget, mode) for part in self._parts))
         return DaskUnitBudgets(self._parts, units, self._schemas)
 
     def _each(self, work: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -120,20 +120,22 @@ class DaskUnitBudgets(NotCopyable):
     schemas: Schemas
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
-        """The result of a query over the units that can pay for it, and the unit budgets after it."""
-        return run(lambda: self._asked(query, terms))
+        """The result of a query over its active units, and the unit budgets after it."""
+        return run(lambda: self._after_query(query, terms))
 
-    def _asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
-        both = stays(_task(_paid, *each, query, terms) for each in zip(self.parts, self.units, strict=True))
-        results = _fetched(_task(itemgetter(0), each) for each in both)
-        after = replace(self, units=stays(_task(itemgetter(1), each) for each in both))
+    def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, DaskUnitBudgets]:
+        pairs = persisted(
+            _task(_result_and_units, *each, query, terms) for each in zip(self.parts, self.units, strict=True)
+        )
+        results = _fetched(_task(itemgetter(0), pair) for pair in pairs)
+        after = replace(self, units=persisted(_task(itemgetter(1), pair) for pair in pairs))
         if isinstance(query.plan.aggregation, Discovery):
             return merged(results, query, schema_of(query.plan.source, self.schemas)), after
         return reduce(added, results), after
 
     def after_charge(self, loss: float) -> DaskUnitBudgets:
         """The unit budgets after the same charge to every unit."""
-        return replace(self, units=run(lambda: stays(_task(_charged, units, loss) for units in self.units)))
+        return replace(self, units=run(lambda: persisted(_task(_charged, units, loss) for units in self.units)))
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ class _Failed:
 def _tried(work: Callable[..., Any], *arguments: Any) -> Any:
     try:
         with isolated_numeric_settings():
-            return _Failed() if any(isinstance(one, _Failed) for one in arguments) else work(*arguments)
+            return _Failed() if any(isinstance(argument, _Failed) for argument in arguments) else work(*arguments)
     except BaseException:  # noqa: BLE001  (its message may quote rows)
         return _Failed()
 
@@ -163,12 +165,12 @@ def _fetched(tasks: Iterable[Any]) -> list[Any]:
     Raises
     ------
     ExecutionError
-        One of them failed.
+        A task failed.
     """
     import dask
 
-    results = list(dask.compute(*stays(tasks)))
-    if any(isinstance(one, _Failed) for one in results):
+    results = list(dask.compute(*persisted(tasks)))
+    if any(isinstance(result, _Failed) for result in results):
         raise ExecutionError("a task on a worker failed")
     return results
 
@@ -182,7 +184,8 @@ def _columns(table: Any, name: str, schema: Schema, unit: PrivacyUnit) -> Any:
         if list(table.columns).count(column) != 1:
             which = f"the table {name!r}" if name else "the table"
             raise SchemaError(
-                f"column {column!r}: is not in {which} exactly once; schema and privacy_unit name columns of the table"
+                f"column {column!r}: must occur in {which} exactly once; correct its name in the schema or in "
+                "privacy_unit=, or rename the column"
             )
     return table[wanted]
 
@@ -190,33 +193,33 @@ def _columns(table: Any, name: str, schema: Schema, unit: PrivacyUnit) -> Any:
 def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units) -> list[Any]:
     """The prepared partitions, each with its rows of every table."""
     count = max(frame.npartitions for frame in frames.values())
-    each = [_brought_together(frames[name], units[name], count).to_delayed() for name in frames]
-    parts = stays(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
-    _fetched(_task(_ready, part) for part in parts)  # or raise here, before anything is charged
+    each = [_shuffled(frames[name], units[name], count).to_delayed() for name in frames]
+    parts = persisted(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
+    _fetched(_task(_ready, part) for part in parts)  # raises here if a task failed, before anything is charged
     return parts
 
 
-def _brought_together(frame: Any, unit: PrivacyUnit, count: int) -> Any:
+def _shuffled(frame: Any, unit: PrivacyUnit, count: int) -> Any:
     """The same rows, shuffled so that each unit is in one partition; unchanged if each row is a unit."""
     if unit.column is None:
         return frame
-    numbered = frame.map_partitions(_with_number, unit.column, meta=_with_number(frame._meta, unit.column))
-    return numbered.shuffle(on=NUMBER, npartitions=count)
+    hashed = frame.map_partitions(_with_hash, unit.column, meta=_with_hash(frame._meta, unit.column))
+    return hashed.shuffle(on=UNIT_HASH, npartitions=count)
 
 
 # --- on the workers --------------------------------------------------------------------------------------------------
 
 
-def _with_number(frame: Any, unit: str) -> Any:
+def _with_hash(frame: Any, unit: str) -> Any:
     with isolated_numeric_settings():
         names = unit_labels(column_of(nw.from_native(frame, eager_only=True).get_column(unit)))
-        codes, numbers = assign_unit_ids(names)
-    return frame.assign(**{NUMBER: np.append(numbers, 0)[codes]})
+        codes, hashes = assign_unit_ids(names)
+    return frame.assign(**{UNIT_HASH: np.append(hashes, 0)[codes]})
 
 
 def _prepared(names: list[str], schemas: Schemas, units: Units, *frames: Any) -> MemoryBackend:
     """Prepare a partition in an order of units that does not depend on arrival: spending is kept by index."""
-    ordered = [frame.sort_values(NUMBER, kind="stable") if NUMBER in frame else frame for frame in frames]
+    ordered = [frame.sort_values(UNIT_HASH, kind="stable") if UNIT_HASH in frame else frame for frame in frames]
     return MemoryBackend.read(dict(zip(names, ordered, strict=True)), schemas, units)
 
 
@@ -224,15 +227,15 @@ def _ready(tables: MemoryBackend) -> None:
     """Do nothing: its argument has been prepared."""
 
 
-def _fresh(tables: MemoryBackend, budget: Fraction, mode: OnExhausted) -> IndividualFilter:
+def _unit_filter(tables: MemoryBackend, budget: Fraction, mode: OnExhausted) -> IndividualFilter:
     return IndividualFilter(budget, tables.units, mode)
 
 
-def _paid(
+def _result_and_units(
     tables: MemoryBackend, units: IndividualFilter, query: LinearQuery, terms: UnitChargeTerms
 ) -> tuple[Any, IndividualFilter]:
     admission = UnitAdmission(units, terms)
-    result = tables.paid(query, admission)
+    result = tables.admitted_result(query, admission)
     return result, admission.units
 
 

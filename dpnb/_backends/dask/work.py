@@ -25,7 +25,7 @@ def run(work: Callable[[], T]) -> T:
     """Run work on the workers, after any interrupted work has ended; an interrupt cancels it."""
     started: list[Any] = []
 
-    def begun() -> T:
+    def tracked() -> T:
         _here.started = started
         try:
             return work()
@@ -37,7 +37,7 @@ def run(work: Callable[[], T]) -> T:
         if started:
             started[0].client.cancel(list(started))
 
-    return run_silently(begun, "dask", (), lambda work: _background.run(work, cancel))
+    return run_silently(tracked, "dask", (), lambda work: _background.run(work, cancel))
 
 
 def settle() -> None:
@@ -45,36 +45,36 @@ def settle() -> None:
     _background.settle()
 
 
-def stays(tasks: Iterable[Any]) -> list[Any]:
+def persisted(tasks: Iterable[Any]) -> list[Any]:
     """Run tasks whose results stay on the workers; called only inside `run`."""
     import dask
 
     refuse_stopped()
-    kept = list(dask.persist(*tasks))
-    _here.started += _futures(kept)
-    return kept
+    results = list(dask.persist(*tasks))
+    _here.started += _futures(results)
+    return results
 
 
-def _futures(kept: list[Any]) -> list[Any]:
-    """The scheduler's futures of tasks; none if there is no scheduler, as with Dask's threads in this process."""
+def _futures(results: list[Any]) -> list[Any]:
+    """The scheduler's futures of tasks; none without a scheduler, as with Dask's threads in this process."""
     try:
         from distributed.client import futures_of
     except ImportError:
         return []
-    return list(futures_of(kept))
+    return list(futures_of(results))
 
 
 def _wait_for_workers(started: list[Any]) -> None:
-    """Wait for the tasks that had begun: a worker finishes even cancelled tasks before it takes others."""
+    """Wait for the tasks that have begun: a worker finishes even cancelled tasks before it begins others."""
     if not started:
         return
     keys, client = [future.key for future in started], started[0].client
     with suppress(Exception):  # do not wait for a cluster that is gone
-        while any(client.run(_holds, keys).values()):
+        while any(client.run(_is_busy, keys).values()):
             time.sleep(PAUSE)
 
 
-def _holds(keys: list[Any], dask_worker: Any = None) -> bool:
-    """On a worker: whether it is still busy with one of these tasks."""
+def _is_busy(keys: list[Any], dask_worker: Any = None) -> bool:
+    """On a worker: whether it is busy with one of these tasks."""
     states = (dask_worker.state.tasks[key].state for key in keys if key in dask_worker.state.tasks)
     return any(state in ("executing", "long-running", "cancelled", "resumed") for state in states)

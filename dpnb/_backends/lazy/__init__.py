@@ -1,13 +1,13 @@
-"""Queries on an engine that holds the rows: everything here is an expression of narwhals until the sums come out.
+"""Queries on tables that stay in an engine: expressions of narwhals, of which the engine returns only the sums.
 
 ``engines``          the operations that differ between engines, one module for each
 ``stability``        whether a plan returns the same rows each time
-``files``            which local files a table is read from, and whether they have changed
+``files``            the local files from which a table is read, and whether they have changed
 ``lazy_columns``     an engine's frame -> columns that the schema describes, without reading a row
 ``lazy_table``       the tables of a session in an engine
 ``arithmetic``       arithmetic that gives the same bits on every engine
 ``calendar``         parts of dates, by such arithmetic
-``expressions``      a row-wise expression -> an expression of the engine
+``expressions``      a row-wise expression -> an expression of narwhals
 ``contribution``     the rows and groups of a unit that count: windows over the unit
 ``combine``          joins and parts
 ``execute``          linear query x table -> exact integer sums

@@ -45,40 +45,40 @@ def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:
     rest = column - below
     odd = below - 2 * (below * 0.5).floor()
     up = (rest > 0.5) | ((rest == 0.5) & (odd == 1))
-    found = nw.when(up).then(below + 1.0).otherwise(below)
+    result = nw.when(up).then(below + 1.0).otherwise(below)
     if not decimals:
-        return found
-    return engine.divided(found, factor) if decimals > 0 else found * factor
+        return result
+    return engine.divided(result, factor) if decimals > 0 else result * factor
 
 
 def powered(column: nw.Expr, exponent: float) -> nw.Expr:
     """A power; with an integer exponent as a product."""
     if not float(exponent).is_integer():
         return column**exponent
-    found: nw.Expr | None = None
-    left = int(exponent)
-    while left:
-        if left % 2:
-            found = column if found is None else found * column
-        left //= 2
-        column = column * column if left else column
-    return column if found is None else found
+    power: nw.Expr | None = None
+    remaining = int(exponent)
+    while remaining:
+        if remaining % 2:
+            power = column if power is None else power * column
+        remaining //= 2
+        column = column * column if remaining else column
+    return column if power is None else power
 
 
-def placed(column: nw.Expr, values: Sequence[Any], places: Sequence[int], engine: Engine) -> nw.Expr:
-    """The index of a column's value in a public list of the same type; -1 for any other value.
+def encoded(column: nw.Expr, values: Sequence[Any], codes: Sequence[int], engine: Engine) -> nw.Expr:
+    """The code of each value of a public list of the column's type; -1 for any other value.
 
-    Evenly spaced values, as most codes are, are computed instead of looked up.
+    The codes of evenly spaced values, numbered 0, 1, ..., are computed instead of looked up.
     """
-    if len(values) > 2 and not isinstance(values[0], str) and list(places) == list(range(len(values))):
+    if len(values) > 2 and not isinstance(values[0], str) and list(codes) == list(range(len(values))):
         steps = {b - a for a, b in pairwise(values)}
         if len(steps) == 1 and (step := steps.pop()) > 0 and float(step).is_integer() and max(map(abs, values)) < 2**52:
             inside = (column >= values[0]) & (column <= values[-1])
-            there = nw.when(inside).then(column).otherwise(nw.lit(values[0])).cast(nw.Float64)
-            place = engine.divided(there - float(values[0]), float(step)).floor()
+            number = nw.when(inside).then(column).otherwise(nw.lit(values[0])).cast(nw.Float64)
+            code = engine.divided(number - float(values[0]), float(step)).floor()
             return (
-                nw.when(inside & (place * float(step) + float(values[0]) == there))
-                .then(whole(place))
+                nw.when(inside & (code * float(step) + float(values[0]) == number))
+                .then(whole(code))
                 .otherwise(nw.lit(-1))
             )
-    return engine.placed(column, values, places)
+    return engine.encoded(column, values, codes)

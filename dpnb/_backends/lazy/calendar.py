@@ -13,7 +13,7 @@ from dpnb._plan.expressions.nodes import DatePart
 def part_of(
     part: DatePart,
     seconds: nw.Expr,
-    dated: Callable[[nw.Expr], nw.Expr],
+    to_dates: Callable[[nw.Expr], nw.Expr],
     divided: Callable[[nw.Expr, float], nw.Expr],
 ) -> nw.Expr:
     """The part of each point in time, or duration, in seconds; a double without a fraction.
@@ -23,7 +23,7 @@ def part_of(
     part : str
     seconds : Expr
         Doubles.
-    dated : callable
+    to_dates : callable
         Converts days since 1970 to dates.  Unlike a timestamp in some engines, a date has no time zone.
     divided : callable
         Divides a column by a constant: see `Engine.divided`.
@@ -36,7 +36,7 @@ def part_of(
             return (day + 3.0) - divided(day + 3.0, 7.0).floor() * 7.0
         case "hour":
             return divided(seconds.floor() - day * DAY, 3600.0).floor()
-    date = dated(day.cast(nw.Int32)).dt
+    date = to_dates(day.cast(nw.Int32)).dt
     match part:
         case "year":
             value = date.year()

@@ -24,18 +24,18 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
     schema: Schema = {}
     frames = []
     for side, (table, own) in enumerate(zip((left, right), schemas, strict=True)):
-        mark = "lr"[side]
+        prefix = "lr"[side]
         columns = {} if side else {"name": nw.col("name")}
         for name in table.frame.collect_schema().names():
             if name not in ("unit", "name"):
-                columns[mark + name] = nw.col(name)
+                columns[prefix + name] = nw.col(name)
         for name in own:
             new = joined_name(name, side, source, schemas[1 - side])
-            stems[new], schema[new] = mark + table.stems[name], own[name]
+            stems[new], schema[new] = prefix + table.stems[name], own[name]
         frames.append(table.frame.select("unit", **columns))
-    most = None if left.most is None or right.most is None else left.most * right.most
+    max_pairs = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
     pairs = frames[0].join(frames[1], on="unit", how="inner")
-    return LazyTable(left.engine, pairs, stems, schema, True, most)
+    return LazyTable(left.engine, pairs, stems, schema, True, max_pairs)
 
 
 def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:

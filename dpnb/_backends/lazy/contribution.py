@@ -17,7 +17,7 @@ def ranked(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], finer:
     engine : Engine
     frame : LazyFrame
     contents, finer : mapping of str to Expr
-        As for `dpnb._backends.contribution.ranks`; the names are those of temporary columns.
+        As for `dpnb._backends.contribution.ranks`, by the names of temporary columns.
     """
     kept = frame.collect_schema().names()
     frame = frame.with_columns(**contents, **finer)
@@ -30,20 +30,20 @@ def ranked(engine: Engine, frame: Frame, contents: Mapping[str, nw.Expr], finer:
     return frame.with_columns(rank=_number_in(["unit"], order)).select(*kept, "rank")
 
 
-def first_rows(frame: Frame, most: int, of: tuple[str, ...] = ("unit",)) -> Frame:
+def first_rows(frame: Frame, max_rows: int, by: tuple[str, ...] = ("unit",)) -> Frame:
     """The first rows by ``rank`` of each unit, or of each unit in each group."""
-    frame = frame.with_columns(place=_number_in(list(of), ["rank"]))
-    return frame.filter(nw.col("place") <= most).drop("place")
+    frame = frame.with_columns(number=_number_in(list(by), ["rank"]))
+    return frame.filter(nw.col("number") <= max_rows).drop("number")
 
 
-def first_groups(engine: Engine, frame: Frame, most: int, cell: list[str]) -> Frame:
+def first_groups(engine: Engine, frame: Frame, max_groups: int, cell: list[str]) -> Frame:
     """The rows in the first groups of each unit, by a hash of its name and of column ``content``.
 
     Parameters
     ----------
     engine : Engine
     frame : LazyFrame
-    most : int
+    max_groups : int
     cell : list of str
         The columns that identify a group; they also order groups with equal hashes.
     """
@@ -52,10 +52,10 @@ def first_groups(engine: Engine, frame: Frame, most: int, cell: list[str]) -> Fr
     groups = groups.with_columns(h_equal=_number_in(["unit", "content"], cell) - 1)
     groups = engine.row_hash(groups, ["h_content", "h_equal"], "h_final")
     order = ["h_final", "h_content", "content", *cell]
-    groups = groups.with_columns(place=_number_in(["unit"], order)).filter(nw.col("place") <= most)
+    groups = groups.with_columns(number=_number_in(["unit"], order)).filter(nw.col("number") <= max_groups)
     return frame.join(groups.select("unit", *cell), on=["unit", *cell], how="inner")
 
 
 def _number_in(parts: list[str], order: list[str]) -> nw.Expr:
-    """1, 2, 3, ... for the rows of each part in the given order."""
+    """1, 2, 3, ... for the rows of each part, in an order."""
     return nw.col("name").cum_count().over(*parts, order_by=list(dict.fromkeys(order)))

@@ -1,8 +1,8 @@
-"""Expressions as the engine is asked to compute them, in narwhals; see `dpnb._backends.evaluation`.
+"""Expressions of rows as expressions of narwhals, which the engine computes; see `dpnb._backends.evaluation`.
 
-A number comes with where it is there, and has a stand-in within its bounds elsewhere, so that interval arithmetic holds
-for every row and nothing overflows, divides by zero or is undefined, which some engines answer with an error; a code is
--1 for nothing; a condition is two truth values, where true and where false.
+A number is a value and a mask of the rows where it is present; elsewhere the value is a placeholder within its bounds.
+So interval arithmetic holds for every row, and no step overflows, divides by zero or is undefined, which some engines
+report as an error.  A code is -1 if missing; a condition is two masks, where it is true and where it is false.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.schema import Key, Schema, text_of
 from dpnb.errors import UnsupportedError
 
-HEAVY = 30
-"""Of an expression, about as many times as columns are named in it."""
+MAX_INLINE_SIZE = 30
+"""A larger expression becomes a column; the size is about the number of references to columns."""
 
 ALWAYS, NEVER = nw.lit(True), nw.lit(False)
 
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A number, a moment or a span: a value for every row, and where it counts."""
+    """A number, point in time or duration: a value for every row, and where it is present."""
 
     value: nw.Expr
-    there: nw.Expr
+    present: nw.Expr
 
 
 class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
-    """The rows of one table, for the expressions of one question.
+    """The rows of one table, for the expressions of one query.
 
-    Before an expression becomes long it is made a column of `frame`, and used by that name, so that what is asked of
-    the engine grows with the question and not with its powers.
+    A long expression is materialised as a column of `frame` and used by its name, so that the engine's plan grows
+    linearly with the query, not exponentially.
 
     Parameters
     ----------
-    table : EngineTable
+    table : LazyTable
     schema : dict
 
     Attributes
     ----------
     frame : LazyFrame
-        The table's, with the columns that were made.
+        The table's frame with the materialised columns.
     """
 
     def __init__(self, table: LazyTable, schema: Schema) -> None:
         self._table, self._schema = table, schema
         self.frame = table.frame
-        self._done: dict[tuple[str, Expression], Any] = {}
-        self._weights: dict[Node, int] = {}
-        self._made = 0
+        self._results: dict[tuple[str, Expression], Any] = {}
+        self._sizes: dict[Node, int] = {}
+        self._column_count = 0
 
     @property
     def everywhere(self) -> nw.Expr:
@@ -89,59 +89,58 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return right if left is ALWAYS else left if right is ALWAYS else left & right
 
     def kind(self, node: Expression) -> Dtype:
-        """What the expression gives."""
+        """The type of the expression."""
         return dtype_of(node, self._schema)
 
     def text(self, node: Expression) -> NumberColumn:
-        """A column of texts."""
-        stem = self._table.stems[column_name(node)]
-        return NumberColumn(nw.col(stem), nw.col(f"{stem}_there"))
+        """A text column."""
+        return self._number_column(column_name(node))
 
-    def made(self, value: nw.Expr) -> nw.Expr:
+    def materialized(self, value: nw.Expr) -> nw.Expr:
         """The expression as a column of `frame`."""
-        name = f"e{self._made}"
-        self._made += 1
+        name = f"e{self._column_count}"
+        self._column_count += 1
         self.frame = self.frame.with_columns(**{name: value})
         return nw.col(name)
 
     def divided(self, column: nw.Expr, by: float) -> nw.Expr:
-        """A column of finite doubles divided by one number."""
+        """A column of finite doubles divided by a constant."""
         return self._table.engine.divided(column, by)
 
-    def _dated(self, days: nw.Expr) -> nw.Expr:
-        """Dates, of days since 1970, as a column of `frame`."""
-        name = f"d{self._made}"
+    def _dates(self, days: nw.Expr) -> nw.Expr:
+        """Dates, from days since 1970, as a column of `frame`."""
+        name = f"d{self._column_count}"
         self.frame = self._table.engine.dated(self.frame.with_columns(**{f"{name}_day": days}), f"{name}_day", name)
-        self._made += 1
+        self._column_count += 1
         return nw.col(name)
 
     def _once(self, what: str, node: Expression, compute: Callable[[Expression], Any]) -> Any:
-        found = self._done.get((what, node))
-        if found is None:
-            found = compute(node)
-            weight = self._weights[node] = 1 + 2 * sum(self._weights.get(inner, 1) for inner in arguments(node))
-            if weight > HEAVY:
-                self._weights[node] = 1
-                if isinstance(found, NumberColumn):
-                    found = NumberColumn(self.made(found.value), self.made(found.there))
-                elif isinstance(found, BooleanColumn):
-                    found = BooleanColumn(self.made(found.true), self.made(found.false))
+        result = self._results.get((what, node))
+        if result is None:
+            result = compute(node)
+            size = self._sizes[node] = 1 + 2 * sum(self._sizes.get(inner, 1) for inner in arguments(node))
+            if size > MAX_INLINE_SIZE:
+                self._sizes[node] = 1
+                if isinstance(result, NumberColumn):
+                    result = NumberColumn(self.materialized(result.value), self.materialized(result.present))
+                elif isinstance(result, BooleanColumn):
+                    result = BooleanColumn(self.materialized(result.true), self.materialized(result.false))
                 else:
-                    found = self.made(found)
-            self._done[what, node] = found
-        return found
+                    result = self.materialized(result)
+            self._results[what, node] = result
+        return result
 
-    def _settled(self, mask: nw.Expr) -> nw.Expr:
-        return self.made(mask)
+    def _reused(self, mask: nw.Expr) -> nw.Expr:
+        return self.materialized(mask)
 
     # --- numbers -----------------------------------------------------------------------------------------------
 
     def _number_column(self, name: str) -> NumberColumn:
         stem = self._table.stems[name]
-        return NumberColumn(nw.col(stem), nw.col(f"{stem}_there"))
+        return NumberColumn(nw.col(stem), nw.col(f"{stem}_present"))
 
-    def _there(self, numbers: NumberColumn) -> nw.Expr:
-        return numbers.there
+    def _number_present(self, numbers: NumberColumn) -> nw.Expr:
+        return numbers.present
 
     def _constant(self, value: float) -> NumberColumn:
         return NumberColumn(nw.lit(value), ALWAYS)
@@ -151,19 +150,19 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return NumberColumn(value, condition.true | condition.false)
 
     def _within(self, numbers: NumberColumn, kind: Numeric) -> NumberColumn:
-        """What was rounded, within its bounds; nothing where an engine gave no number."""
-        value = self.made(numbers.value)
+        """Rounded numbers, clamped to their bounds; missing where the engine returned no finite number."""
+        value = self.materialized(numbers.value)
         finite = value.is_finite().fill_null(False)
         value = nw.when(finite).then(value).otherwise(nw.lit(kind.low))
-        return NumberColumn(self.made(arithmetic.clipped(value, kind.low, kind.high)), numbers.there & finite)
+        return NumberColumn(self.materialized(arithmetic.clipped(value, kind.low, kind.high)), numbers.present & finite)
 
     def _step(self, node: NumberStep, number: NumberColumn, other: NumberColumn | None = None) -> NumberColumn:
         if isinstance(node, Arithmetic) and other is not None:
             value = self._arithmetic(node, number.value, other.value)
-            return NumberColumn(value, self.both(number.there, other.there))
-        return NumberColumn(self._of_one(node, number.value), number.there)
+            return NumberColumn(value, self.both(number.present, other.present))
+        return NumberColumn(self._unary_step(node, number.value), number.present)
 
-    def _of_one(self, node: NumberStep, number: nw.Expr) -> nw.Expr:
+    def _unary_step(self, node: NumberStep, number: nw.Expr) -> nw.Expr:
         match node:
             case Clip(_, low, high):
                 return arithmetic.clipped(number, low, high)
@@ -172,7 +171,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case Round(_, decimals):
                 return arithmetic.rounded(number, decimals, self._table.engine)
             case ExtractDatePart(part, _):
-                return calendar.part_of(part, number, self._dated, self.divided)
+                return calendar.part_of(part, number, self._dates, self.divided)
         raise TypeError(type(node).__name__)
 
     def _arithmetic(self, node: Arithmetic, left: nw.Expr, right: nw.Expr) -> nw.Expr:
@@ -190,126 +189,129 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case "**":
                 return arithmetic.powered(left, _literal(node.right))
             case _:
-                # A kind that is refused by `refuse_expression` unless both sides are whole.
+                # `refuse_expression` has refused operands that are not whole.
                 by = _literal(node.right)
-                quotient = self.made(self.divided(left, by).floor())
+                quotient = self.materialized(self.divided(left, by).floor())
                 return quotient if node.operator == "//" else left - quotient * by
 
     def _filled(self, numbers: NumberColumn, value: float) -> NumberColumn:
-        return NumberColumn(nw.when(numbers.there).then(numbers.value).otherwise(nw.lit(value)), ALWAYS)
+        return NumberColumn(nw.when(numbers.present).then(numbers.value).otherwise(nw.lit(value)), ALWAYS)
 
     def _chosen(
         self, condition: BooleanColumn[nw.Expr], numbers: NumberColumn, otherwise: NumberColumn
     ) -> NumberColumn:
-        there = (condition.true & numbers.there) | (condition.false & otherwise.there)
-        return NumberColumn(nw.when(condition.true).then(numbers.value).otherwise(otherwise.value), there)
+        present = (condition.true & numbers.present) | (condition.false & otherwise.present)
+        return NumberColumn(nw.when(condition.true).then(numbers.value).otherwise(otherwise.value), present)
 
-    def _numbers_at(self, places: nw.Expr, values: Sequence[float | None]) -> NumberColumn:
-        """The number at each place of a list; a row without a place, or at None, gets a value of the list too."""
-        lacking = [number for number, value in enumerate(values) if value is None]
-        there = places >= 0
-        there = there & ~places.is_in(lacking) if lacking else there
-        stand_in = next((value for value in values if value is not None), 0.0)
-        listed = [stand_in if value is None else value for value in values]
-        distinct = sorted(set(listed))
-        rank = {value: number for number, value in enumerate(distinct)}
-        if distinct == [distinct[0] + number for number in range(len(distinct))]:
-            number = self.translated(places, [rank[value] for value in listed])
+    def _numbers_at(self, indices: nw.Expr, values: Sequence[float | None]) -> NumberColumn:
+        """The number at each index of a list; a placeholder for None and for -1."""
+        without_value = [index for index, value in enumerate(values) if value is None]
+        present = indices >= 0
+        present = present & ~indices.is_in(without_value) if without_value else present
+        placeholder = next((value for value in values if value is not None), 0.0)
+        filled = [placeholder if value is None else value for value in values]
+        distinct = sorted(set(filled))
+        rank = {value: index for index, value in enumerate(distinct)}
+        if distinct == [distinct[0] + index for index in range(len(distinct))]:
+            ranks = self.translated(indices, [rank[value] for value in filled])
             return NumberColumn(
-                nw.when(number < 0).then(nw.lit(0)).otherwise(number).cast(nw.Float64) + distinct[0], there
+                nw.when(ranks < 0).then(nw.lit(0)).otherwise(ranks).cast(nw.Float64) + distinct[0], present
             )
-        found = places.replace_strict(list(range(len(listed))), listed, default=listed[0], return_dtype=nw.Float64)
-        return NumberColumn(found, there)
+        numbers = indices.replace_strict(list(range(len(filled))), filled, default=filled[0], return_dtype=nw.Float64)
+        return NumberColumn(numbers, present)
 
     # --- categories --------------------------------------------------------------------------------------------
 
     def _code_column(self, name: str) -> nw.Expr:
         return nw.col(self._table.stems[name])
 
-    def _text_there(self, name: str) -> nw.Expr:
-        return self._number_column(name).there
+    def _text_present(self, name: str) -> nw.Expr:
+        return self._number_column(name).present
 
     def _code(self, code: int) -> nw.Expr:
         return nw.lit(code).cast(nw.Int64)
 
     def _codes_of(self, condition: BooleanColumn[nw.Expr]) -> nw.Expr:
-        found = nw.when(condition.false).then(nw.lit(0)).otherwise(nw.lit(-1))
-        return nw.when(condition.true).then(nw.lit(1)).otherwise(found).cast(nw.Int64)
+        false_or_missing = nw.when(condition.false).then(nw.lit(0)).otherwise(nw.lit(-1))
+        return nw.when(condition.true).then(nw.lit(1)).otherwise(false_or_missing).cast(nw.Int64)
 
     def _filled_codes(self, codes: nw.Expr, code: int) -> nw.Expr:
         return nw.when(codes < 0).then(nw.lit(code)).otherwise(codes)
 
     def _chosen_codes(self, condition: BooleanColumn[nw.Expr], codes: nw.Expr, otherwise: nw.Expr) -> nw.Expr:
-        found = nw.when(condition.false).then(otherwise).otherwise(nw.lit(-1))
-        return nw.when(condition.true).then(codes).otherwise(found)
+        false_or_missing = nw.when(condition.false).then(otherwise).otherwise(nw.lit(-1))
+        return nw.when(condition.true).then(codes).otherwise(false_or_missing)
 
     def translated(self, codes: nw.Expr, to: list[int]) -> nw.Expr:
-        """Codes as those of another list; -1 stays."""
+        """Codes translated to those of another list; -1 stays."""
         if to == list(range(len(to))):
             return codes
-        return self._table.engine.placed(codes, list(range(len(to))), to)
+        return self._table.engine.encoded(codes, list(range(len(to))), to)
 
     def _bins(self, numbers: NumberColumn, edges: tuple[float, ...], right: bool) -> nw.Expr:
         x = numbers.value
-        place = reduce(
-            lambda found, edge: found + nw.when(x > edge if right else x >= edge).then(1).otherwise(0),
+        index = reduce(
+            lambda count, edge: count + nw.when(x > edge if right else x >= edge).then(1).otherwise(0),
             edges,
             nw.lit(-1),
         )
         last = len(edges) - 2
         at_end = (x == edges[0]) if right else (x == edges[-1])
-        place = nw.when(at_end).then(nw.lit(0 if right else last)).otherwise(place)
-        inside = numbers.there & (x >= edges[0]) & (x <= edges[-1])
-        return self.made(nw.when(inside).then(place).otherwise(nw.lit(-1)).cast(nw.Int64))
+        index = nw.when(at_end).then(nw.lit(0 if right else last)).otherwise(index)
+        inside = numbers.present & (x >= edges[0]) & (x <= edges[-1])
+        return self.materialized(nw.when(inside).then(index).otherwise(nw.lit(-1)).cast(nw.Int64))
 
     def _steps_at(self, numbers: NumberColumn, low: int, high: int, step: int) -> nw.Expr:
-        inside = numbers.there & (numbers.value >= low) & (numbers.value <= high)
+        inside = numbers.present & (numbers.value >= low) & (numbers.value <= high)
         above = nw.when(inside).then(numbers.value).otherwise(nw.lit(float(low))) - float(low)
-        place = self.divided(above, float(step)).floor()
-        return nw.when(inside).then(place.cast(nw.Int64)).otherwise(nw.lit(-1))
+        steps = self.divided(above, float(step)).floor()
+        return nw.when(inside).then(steps.cast(nw.Int64)).otherwise(nw.lit(-1))
 
     def looked_up(self, node: Lookup) -> nw.Expr:
-        """The place in `keys` of each row's key; -1 for a key that is not there.  Level by level, as in memory."""
-        found: nw.Expr | None = None
-        wanted = [0] * len(node.keys)
+        """The index in `keys` of each row's key; -1 for any other key.  Level by level, as in memory."""
+        prefix_codes: nw.Expr | None = None
+        prefixes = [0] * len(node.keys)
         engine = self._table.engine
         for level, inner in enumerate(node.inner):
-            listed = {key: place for place, key in enumerate(dict.fromkeys(key[level] for key in node.keys))}
-            codes = self.made(self.key_codes(inner, listed))
-            size = max(len(listed), 1)
-            wanted = [so_far * size + listed[key[level]] for so_far, key in zip(wanted, node.keys, strict=True)]
-            if found is not None:
-                codes = nw.when((found < 0) | (codes < 0)).then(nw.lit(-1)).otherwise(found * size + codes)
-            distinct = sorted(set(wanted))
-            number = {value: place for place, value in enumerate(distinct)}
-            wanted = [number[value] for value in wanted]
+            level_codes = {key: code for code, key in enumerate(dict.fromkeys(key[level] for key in node.keys))}
+            codes = self.materialized(self.key_codes(inner, level_codes))
+            size = max(len(level_codes), 1)
+            prefixes = [
+                prefix * size + level_codes[key[level]] for prefix, key in zip(prefixes, node.keys, strict=True)
+            ]
+            if prefix_codes is not None:
+                missing = (prefix_codes < 0) | (codes < 0)
+                codes = nw.when(missing).then(nw.lit(-1)).otherwise(prefix_codes * size + codes)
+            distinct = sorted(set(prefixes))
+            code_of = {prefix: code for code, prefix in enumerate(distinct)}
+            prefixes = [code_of[prefix] for prefix in prefixes]
             if not distinct:
                 return nw.lit(-1).cast(nw.Int64)
-            found = self.made(arithmetic.placed(codes, distinct, list(range(len(distinct))), engine))
-        if found is None:
+            prefix_codes = self.materialized(arithmetic.encoded(codes, distinct, list(range(len(distinct))), engine))
+        if prefix_codes is None:
             raise TypeError("lookup")
-        places = [0] * len(wanted)
-        for place, value in enumerate(wanted):
-            places[value] = place
-        return self.translated(found, places)
+        indices = [0] * len(prefixes)
+        for index, prefix in enumerate(prefixes):
+            indices[prefix] = index
+        return self.translated(prefix_codes, indices)
 
-    def key_codes(self, node: Expression, listed: dict[Key, int]) -> nw.Expr:
-        """The number in `listed` of each row's key; -1 for others."""
+    def key_codes(self, node: Expression, code_of: dict[Key, int]) -> nw.Expr:
+        """The code of each row's key; -1 for other keys."""
         kind, engine = self.kind(node), self._table.engine
-        if not listed:
+        if not code_of:
             return nw.lit(-1).cast(nw.Int64)
         if isinstance(kind, Categorical):
-            return self.translated(self.codes(node), [listed.get(value, -1) for value in kind.values])
+            return self.translated(self.codes(node), [code_of.get(value, -1) for value in kind.values])
         if isinstance(kind, String):
             text = self.text(node)
-            by_text = {text_of(key) or "": place for key, place in listed.items()}
-            codes = engine.placed(text.value, list(by_text), list(by_text.values()))
-            return nw.when(text.there).then(codes).otherwise(nw.lit(-1))
+            by_text = {text_of(key) or "": code for key, code in code_of.items()}
+            codes = engine.encoded(text.value, list(by_text), list(by_text.values()))
+            return nw.when(text.present).then(codes).otherwise(nw.lit(-1))
         if isinstance(kind, Numeric | Boolean):
             number = self.numbers(node)
-            by_value = {float(key): place for key, place in listed.items()}
-            codes = arithmetic.placed(number.value, list(by_value), list(by_value.values()), engine)
-            return nw.when(number.there).then(codes).otherwise(nw.lit(-1))
+            by_value = {float(key): code for key, code in code_of.items()}
+            codes = arithmetic.encoded(number.value, list(by_value), list(by_value.values()), engine)
+            return nw.when(number.present).then(codes).otherwise(nw.lit(-1))
         raise TypeError(type(kind).__name__)
 
     # --- conditions --------------------------------------------------------------------------------------------
@@ -324,18 +326,18 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return compare(nw.col(self._table.stems[name]), nw.lit(text))  # type: ignore[no-any-return]
 
     def _is_code(self, codes: nw.Expr, wanted: list[bool]) -> nw.Expr:
-        listed = [code for code, one in enumerate(wanted) if one]
-        return codes.is_in(listed) if listed else codes < -1
+        wanted_codes = [code for code, is_wanted in enumerate(wanted) if is_wanted]
+        return codes.is_in(wanted_codes) if wanted_codes else codes < -1
 
     def _is_number(self, numbers: NumberColumn, wanted: list[float]) -> nw.Expr:
         return numbers.value.is_in(wanted)
 
     def _is_key(self, node: IsIn) -> nw.Expr:
-        return self.key_codes(node.inner, {key: place for place, key in enumerate(dict.fromkeys(node.values))}) >= 0
+        return self.key_codes(node.inner, {key: code for code, key in enumerate(dict.fromkeys(node.values))}) >= 0
 
 
 def refuse_expression(node: Node, schema: Schema, engine: str) -> None:
-    """Refuse what engines round in ways of their own.
+    """Refuse operations that engines round differently.
 
     Raises
     ------
@@ -343,17 +345,17 @@ def refuse_expression(node: Node, schema: Schema, engine: str) -> None:
     """
     if isinstance(node, Arithmetic) and node.operator in ("//", "%"):
         kind = dtype_of(node.left, schema)
-        fraction = not isinstance(kind, Numeric) or not kind.whole or not _literal(node.right).is_integer()
-        if fraction or kind.magnitude >= 2**52:  # type: ignore[union-attr]
+        whole = isinstance(kind, Numeric) and kind.whole and _literal(node.right).is_integer()
+        if not whole or kind.magnitude >= 2**52:  # type: ignore[union-attr]
             raise UnsupportedError(
-                f"{words(node)}: {node.operator} is of whole numbers on {engine}, since engines round remainders of "
-                "others each in a way of their own; .round() both sides first, or compute the column in the engine"
+                f"{words(node)}: on {engine} both sides of {node.operator} must be whole numbers below 2**52, since "
+                "engines round other remainders differently; .round() both sides first, or add the column in the engine"
             )
     for inner in arguments(node):
         refuse_expression(inner, schema, engine)
 
 
 def _literal(node: Expression) -> float:
-    if not isinstance(node, Literal):  # kind_of has seen to it
+    if not isinstance(node, Literal):  # unreachable: `dtype_of` has refused it
         raise TypeError(type(node).__name__)
     return float(node.value)

@@ -1,6 +1,6 @@
-"""Which files a table is read from, and what identifies them as the same files, unchanged.
+"""The files from which a table is read, and a digest that identifies them as the same files, unchanged.
 
-Device, inode and time of change; never the size, which depends on the rows.  Only a digest of these is ever kept.
+The digest is of device, inode and time of change; never of the size, which depends on the rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpnb._backends.lazy.engines.engine import Engine, Paths
 
 
 def paths_of(native: Any, engine: Engine) -> Paths:
-    """What looks up the files of a table; it finds none if the engine does not list them or they are elsewhere."""
+    """A function that returns the files of a table; none if the engine does not list them."""
     try:
         return engine.files(native)
     except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
@@ -26,30 +26,30 @@ def paths_of(native: Any, engine: Engine) -> Paths:
 
 def digest_of(files: Mapping[str, Paths]) -> str | None:
     """A digest that identifies the unchanged files of some tables; None if there are no files."""
-    marks = {name: _marks(paths) for name, paths in files.items()}
-    if not any(marks.values()):
+    identities = {name: _identities(paths) for name, paths in files.items()}
+    if not any(identities.values()):
         return None
-    return hashlib.sha256(json.dumps(marks, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(identities, sort_keys=True).encode()).hexdigest()
 
 
-def _marks(paths: Paths) -> list[tuple[int, ...]]:
+def _identities(paths: Paths) -> list[tuple[int, ...]]:
     try:
-        return sorted(_mark(path) for path in set(_expanded(paths())))
-    except Exception:  # noqa: BLE001  (a file has gone, say, and the engine's message may quote what is there instead)
+        return sorted(_identity(path) for path in set(_expanded(paths())))
+    except Exception:  # noqa: BLE001  (for example a deleted file; an engine's message may quote what replaced it)
         return [()]
 
 
-def _mark(path: str) -> tuple[int, ...]:
-    """With both times, since on Windows the first is the time of creation."""
+def _identity(path: str) -> tuple[int, ...]:
+    """Device, inode and both times, since on Windows the first is the time of creation."""
     stat = os.stat(path)
     return stat.st_dev, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns
 
 
 def _expanded(paths: Iterable[str]) -> list[str]:
-    """The files on this machine that some paths and patterns match."""
-    found = []
+    """The files on this machine that match some paths and patterns."""
+    files = []
     for path in paths:
         local = os.path.expanduser(unquote(urlsplit(path).path) if path.startswith("file:") else path)
-        there = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
-        found += [os.path.realpath(one) for one in there if os.path.isfile(one)]
-    return found
+        matches = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
+        files += [os.path.realpath(match) for match in matches if os.path.isfile(match)]
+    return files

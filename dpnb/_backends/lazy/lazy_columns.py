@@ -36,15 +36,15 @@ class LazyTable:
     ----------
     engine : Engine
     frame : LazyFrame
-        For each column of the schema ``<stem>`` (number, seconds, code or text), ``<stem>_there`` where a row may lack
-        it, and ``<stem>_hash`` of texts; ``unit`` and ``name`` unless each row is a unit.
+        For each column of the schema ``<stem>`` (number, seconds, code or text), ``<stem>_present`` if it may be
+        missing, and ``<stem>_hash`` of texts; ``unit`` and ``name`` unless each row is a unit.
     stems : dict of str to str
-        By column of the schema.
+        Stem of each column of the schema.
     schema : dict
     has_units : bool
-        False where each row is a unit.
-    most : int or None
-        No unit has more rows than this.
+        False if each row is a unit.
+    max_rows : int or None
+        Largest number of rows of a unit; None if unknown.
     """
 
     engine: Engine
@@ -52,7 +52,7 @@ class LazyTable:
     stems: dict[str, str]
     schema: Schema
     has_units: bool
-    most: int | None
+    max_rows: int | None
 
     def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
         """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
@@ -60,21 +60,21 @@ class LazyTable:
         finer: dict[str, nw.Expr] = {}
         for name in sorted(self.stems):
             column, stem = self.schema[name], self.stems[name]
-            value, there = nw.col(stem), nw.col(f"{stem}_there")
+            value, present = nw.col(stem), nw.col(f"{stem}_present")
             if isinstance(column, Categories):
                 contents[f"c_{stem}"] = value + 1
                 continue
             if isinstance(column, Text):
                 content = nw.col(f"{stem}_hash") % 2**HASH_BITS + 1
             else:
-                finer[f"f_{stem}"] = nw.when(there).then(value).otherwise(nw.lit(0.0))
+                finer[f"f_{stem}"] = nw.when(present).then(value).otherwise(nw.lit(0.0))
                 if isinstance(column, Bounded):
                     content = arithmetic.to_grid(value, column) + (2**grid.BITS + 1)
                 else:
                     whole = value.floor()
-                    turns = (whole * 2.0**-HASH_BITS).floor()
-                    content = (whole - turns * 2.0**HASH_BITS).cast(nw.Int64) + 1
-            contents[f"c_{stem}"] = nw.when(there).then(content).otherwise(nw.lit(0))
+                    quotient = (whole * 2.0**-HASH_BITS).floor()
+                    content = (whole - quotient * 2.0**HASH_BITS).cast(nw.Int64) + 1
+            contents[f"c_{stem}"] = nw.when(present).then(content).otherwise(nw.lit(0))
         return contents, finer
 
     def with_ranks(self) -> LazyTable:
@@ -101,8 +101,10 @@ def engine_table(
     types = frame.collect_schema()
     for name in [*schema, *([unit.column] if unit.column else [])]:
         if name not in types:
-            raise SchemaError(f"column {name!r}: is not in the table; schema and privacy_unit name columns of it")
-    stems = {name: f"c{place}" for place, name in enumerate(sorted(schema))}
+            raise SchemaError(
+                f"column {name!r}: is not in the table; correct its name in the schema or in privacy_unit="
+            )
+    stems = {name: f"c{index}" for index, name in enumerate(sorted(schema))}
     for name, column in schema.items():
         _refuse_type(name, column, types[name], engine)
     if unit.column is not None:
@@ -116,12 +118,12 @@ def engine_table(
     frame = engine.microseconds(frame, dated) if dated else frame
     if unit.column is not None:
         frame = frame.filter(~nw.col("runit").is_null())
-    made: dict[str, nw.Expr] = {}
+    columns: dict[str, nw.Expr] = {}
     for name, column in schema.items():
-        made |= _column(stems[name], column, types[name], engine)
+        columns |= _column(stems[name], column, types[name], engine)
     if unit.column is not None:
-        made[UNIT] = _unit(types[unit.column])
-    frame = frame.with_columns(**made).select(*made)
+        columns[UNIT] = nw.col("runit").cast(nw.String if _is_text(types[unit.column]) else nw.Int64)
+    frame = frame.with_columns(**columns).select(*columns)
     hashes = {stems[name]: f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)}
     if unit.column is not None:
         if types[unit.column].is_integer():
@@ -133,11 +135,11 @@ def engine_table(
         frame = frame.filter(nw.col(NAME) % share[1] == share[0])
     table = LazyTable(engine, frame, stems, schema, unit.column is not None, None)
     if unit.column is None:
-        return replace(table, most=1)
+        return replace(table, max_rows=1)
     if unit.max_rows is None:
         return table
     kept = first_rows(table.with_ranks().frame, unit.max_rows)
-    return replace(table, frame=kept.drop("rank"), most=unit.max_rows)
+    return replace(table, frame=kept.drop("rank"), max_rows=unit.max_rows)
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -162,14 +164,14 @@ def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> N
     if not fits:
         kind = type(column).__name__
         # The type is not named: it may have been inferred from rows, and may list its values.
-        raise SchemaError(f"column {name!r}: {kind} needs {needed} in {engine.name}, and it is not; {_REMEDY}")
+        raise SchemaError(f"column {name!r}: {kind} needs a column of {needed} in {engine.name}; {_REMEDY}")
 
 
 def _refuse_unit(name: str, dtype: Any, engine: Engine) -> None:
     if not (_is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype))):
         raise SchemaError(
-            f"privacy_unit {name!r}: needs whole numbers of up to 64 bits or texts in {engine.name}, and it is not; "
-            f"{_REMEDY}"
+            f"privacy_unit {name!r}: must be a column of texts, or of whole numbers of up to 64 bits, in "
+            f"{engine.name}; {_REMEDY}"
         )
 
 
@@ -186,54 +188,51 @@ def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[s
     if isinstance(column, Categories):
         return {stem: _codes(raw, column.values, dtype, engine)}
     if isinstance(column, Text):
-        there = ~raw.is_null()
-        return {stem: nw.when(there).then(raw.cast(nw.String)).otherwise(nw.lit("")), f"{stem}_there": there}
+        present = ~raw.is_null()
+        return {stem: nw.when(present).then(raw.cast(nw.String)).otherwise(nw.lit("")), f"{stem}_present": present}
     if isinstance(column, Dates):
         micros = nw.col(f"m{stem}")
-        there = ~micros.is_null()
+        present = ~micros.is_null()
         seconds = engine.divided(micros.cast(nw.Float64), 1e6)
-        seconds = nw.when(there).then(seconds).otherwise(nw.lit(column.low))
-        return _within(stem, column, seconds, there, engine)
+        seconds = nw.when(present).then(seconds).otherwise(nw.lit(column.low))
+        return _within(stem, column, seconds, present, engine)
     number = raw.cast(nw.Float64)
-    there = number.is_finite().fill_null(False)
-    return _within(stem, column, nw.when(there).then(number).otherwise(nw.lit(column.low)), there, engine)
+    present = number.is_finite().fill_null(False)
+    return _within(stem, column, nw.when(present).then(number).otherwise(nw.lit(column.low)), present, engine)
 
 
-def _within(stem: str, column: Bounded | Dates, value: nw.Expr, there: nw.Expr, engine: Engine) -> dict[str, nw.Expr]:
+def _within(stem: str, column: Bounded | Dates, value: nw.Expr, present: nw.Expr, engine: Engine) -> dict[str, nw.Expr]:
     """Values and where they are present, by a column's bounds and its `outside`."""
     clipped = arithmetic.clipped(value, column.low, column.high)
     if column.outside == "drop":
-        there = there & (value == clipped)
-        clipped = nw.when(there).then(clipped).otherwise(nw.lit(column.low))
+        present = present & (value == clipped)
+        clipped = nw.when(present).then(clipped).otherwise(nw.lit(column.low))
     if isinstance(column, Bounded) and column.integer:
         clipped = arithmetic.rounded(clipped, 0, engine)
-    return {stem: clipped, f"{stem}_there": there}
+    return {stem: clipped, f"{stem}_present": present}
 
 
 def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> nw.Expr:
     """The index of each value in the declared list, by Python's equality of value and key; -1 for other values."""
     if _is_text(dtype):
-        listed: list[tuple[Any, int]] = [(key, place) for place, key in enumerate(keys) if isinstance(key, str)]
-        filler: Any = ""
+        matching: list[tuple[Any, int]] = [(key, code) for code, key in enumerate(keys) if isinstance(key, str)]
+        placeholder: Any = ""
         column = raw.cast(nw.String)
-    elif dtype.is_float():
-        numbers = [(key, place) for place, key in enumerate(keys) if not isinstance(key, str)]
-        listed = [(float(key), place) for key, place in numbers if float(key) == key]
-        filler, column = 0.0, raw.cast(nw.Float64)
     else:
-        numbers = [(key, place) for place, key in enumerate(keys) if not isinstance(key, str)]
-        listed = [(int(key), place) for key, place in numbers if key == int(key)]
-        filler, column = 0, raw.cast(nw.Int64)
-    if not listed:
+        numbers = [(key, code) for code, key in enumerate(keys) if not isinstance(key, str)]
+        if dtype.is_float():
+            matching = [(float(key), code) for key, code in numbers if float(key) == key]
+            placeholder, column = 0.0, raw.cast(nw.Float64)
+        else:
+            matching = [(int(key), code) for key, code in numbers if key == int(key)]
+            placeholder, column = 0, raw.cast(nw.Int64)
+    if not matching:
         return nw.lit(-1).cast(nw.Int64)
-    there = ~raw.is_null()
-    filled = nw.when(there).then(column).otherwise(nw.lit(filler))
-    values, places = zip(*listed, strict=True)
-    return nw.when(there).then(arithmetic.placed(filled, values, places, engine)).otherwise(nw.lit(-1)).cast(nw.Int64)
-
-
-def _unit(dtype: Any) -> nw.Expr:
-    return nw.col("runit").cast(nw.String if _is_text(dtype) else nw.Int64)
+    present = ~raw.is_null()
+    filled = nw.when(present).then(column).otherwise(nw.lit(placeholder))
+    values, codes = zip(*matching, strict=True)
+    encoded = arithmetic.encoded(filled, values, codes, engine)
+    return nw.when(present).then(encoded).otherwise(nw.lit(-1)).cast(nw.Int64)
 
 
 def _number_of_integer(unit: nw.Expr) -> nw.Expr:

@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 
 from dpnb._backends.lazy.combine import join, part
 from dpnb._backends.lazy.engines.engine import Engine, Frame, Paths
-from dpnb._backends.lazy.execute import SelectedRows, added_up, chosen_rows, refuse_query
+from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, selected_rows
 from dpnb._backends.lazy.files import digest_of, paths_of
 from dpnb._backends.lazy.lazy_columns import LazyTable, Share, engine_table
-from dpnb._backends.lazy.partitions import GroupFinder as Discovered
-from dpnb._backends.lazy.partitions import counted, groups_of_units
+from dpnb._backends.lazy.partitions import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.stability import refuse_unstable
 from dpnb._backends.lazy.unit_budgets import UnitSpending
 from dpnb._backends.lazy.unit_norms import unit_norms_squared
@@ -55,7 +54,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         self.engine, self._natives, self._units = engine, tables, units
         self._paths: dict[str, Paths] = {}
 
-        def described() -> dict[str, LazyTable]:
+        def lazy_tables() -> dict[str, LazyTable]:
             for name, table in tables.items() if share is None else ():
                 refuse_unstable(name, table, engine)
                 self._paths[name] = paths_of(table, engine)
@@ -63,7 +62,7 @@ class LazyBackend(SourceResolver[LazyTable]):
                 name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
             }
 
-        super().__init__(self._run(described), schemas)
+        super().__init__(self._run(lazy_tables), schemas)
 
     def _run(self, work: Callable[[], T]) -> T:
         natives = list(self._natives.values())
@@ -110,34 +109,35 @@ class LazyBackend(SourceResolver[LazyTable]):
         ------
         SchemaError
         """
-        where = self.engine.name
-        if not all(self._made[name].has_units for name in self._names):
+        engine = self.engine.name
+        if not all(self._sources[name].has_units for name in self._names):
             raise SchemaError(
-                f"accounting='individual': needs privacy_unit= on {where}, where the order of rows is undefined and "
+                f"accounting='individual': needs privacy_unit= on {engine}, where the order of rows is undefined and "
                 "rows cannot be distinguished; name the column that identifies the unit"
             )
         if mode == "clip":
             raise SchemaError(
-                f"on_exhausted: 'clip' needs a table in memory or on Dask; this one is on {where}; use 'skip' or 'drop'"
+                f"on_exhausted: 'clip' needs a table in memory or on Dask; this one is on {engine}; use 'skip' or "
+                "'drop'"
             )
 
-    def chosen(self, query: LinearQuery) -> SelectedRows:
+    def selected(self, query: LinearQuery) -> SelectedRows:
         """The rows that count in a query."""
         source = query.plan.source
-        return chosen_rows(query, self.rows(source), self.schema(source))
+        return selected_rows(query, self.rows(source), self.schema(source))
 
-    def discovered(self, query: LinearQuery) -> Discovered:
+    def unit_groups(self, query: LinearQuery) -> UnitGroups:
         """The pairs of units and groups."""
         source = query.plan.source
         return groups_of_units(query, self.rows(source), self.schema(source))
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a query."""
-        return self._run(lambda: added_up(query, (share.chosen(query) for share in self.shares)))
+        return self._run(lambda: added_up(query, (share.selected(query) for share in self.shares)))
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has."""
-        return self._run(lambda: counted(share.discovered(query) for share in self.shares))
+        return self._run(lambda: counted(share.unit_groups(query) for share in self.shares))
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> LazyUnitBudgets:
         """The budgets of all units, before any charge."""
@@ -162,36 +162,38 @@ class LazyUnitBudgets(NotCopyable):
     spent: tuple[UnitSpending, ...] = ()
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
-        """The result of a query over the units that can pay for it, and the unit budgets after it."""
-        return self.tables._run(lambda: self._asked(query, terms))
+        """The result of a query over its active units, and the unit budgets after it."""
+        return self.tables._run(lambda: self._after_query(query, terms))
 
-    def _asked(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
+    def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
         after: list[UnitSpending] = []
 
         def active(squares: Frame, spent: UnitSpending) -> Frame:
-            units, left = spent.paid(squares, terms)
-            after.append(left)
+            units, spent_after = spent.charge(squares, terms)
+            after.append(spent_after)
             return units
 
-        def chosen(share: LazyBackend, spent: UnitSpending) -> SelectedRows:
-            rows = share.chosen(query)
-            return rows.of(active(unit_norms_squared(query, rows), spent))
+        def active_rows(share: LazyBackend, spent: UnitSpending) -> SelectedRows:
+            rows = share.selected(query)
+            return rows.of_units(active(unit_norms_squared(query, rows), spent))
 
-        def discovered(share: LazyBackend, spent: UnitSpending) -> Discovered:
-            groups = share.discovered(query)
-            return groups.of(active(groups.squares(), spent))
+        def active_groups(share: LazyBackend, spent: UnitSpending) -> UnitGroups:
+            groups = share.unit_groups(query)
+            return groups.of_units(active(groups.squares(), spent))
 
-        found: Sums | Groups
+        result: Sums | Groups
         shares, spent = self.tables.shares, self._by_share()
         if isinstance(query.plan.aggregation, Discovery):
-            found = counted(map(discovered, shares, spent))
+            result = counted(map(active_groups, shares, spent))
         else:
-            found = added_up(query, map(chosen, shares, spent))
-        return found, replace(self, spent=tuple(after))
+            result = added_up(query, map(active_rows, shares, spent))
+        return result, replace(self, spent=tuple(after))
 
     def after_charge(self, loss: float) -> LazyUnitBudgets:
         """The unit budgets after the same charge to every unit."""
-        return self.tables._run(lambda: replace(self, spent=tuple(one.after_charge(loss) for one in self._by_share())))
+        return self.tables._run(
+            lambda: replace(self, spent=tuple(spent.after_charge(loss) for spent in self._by_share()))
+        )
 
     def _by_share(self) -> tuple[UnitSpending, ...]:
         return self.spent or (self.start,) * len(self.tables.shares)

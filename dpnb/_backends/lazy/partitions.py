@@ -20,12 +20,12 @@ from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.schema import Key, Schema
 
-Named = Callable[[Any], Key]
+ToKey = Callable[[Any], Key]
 """Converts a value of a level's column to its key."""
 
 
 @dataclass(frozen=True, repr=False)
-class GroupFinder:
+class UnitGroups:
     """The pairs of units and groups, without repetition.  A private value.
 
     Parameters
@@ -34,16 +34,16 @@ class GroupFinder:
     frame : LazyFrame
     cell : list of str
         The columns that identify a group.
-    named : list of callable
+    to_keys : list of callable
         Convert their values to keys.
     """
 
     table: LazyTable
     frame: Frame
     cell: list[str]
-    named: list[Named]
+    to_keys: list[ToKey]
 
-    def of(self, units: Frame) -> GroupFinder:
+    def of_units(self, units: Frame) -> UnitGroups:
         """The pairs of some units."""
         return replace(self, frame=self.frame.join(units, on="unit", how="inner"))
 
@@ -57,32 +57,33 @@ class GroupFinder:
         return Counter({tuple(row[name] for name in self.cell): int(row["s_0"]) for row in rows})
 
 
-def counted(shares: Iterable[GroupFinder]) -> tuple[list[tuple[Key, ...]], Integers]:
+def counted(shares: Iterable[UnitGroups]) -> tuple[list[tuple[Key, ...]], Integers]:
     """Every group that some unit of some share has, with its number of units; as `present_groups` in memory."""
     sizes: Counter[tuple[Any, ...]] = Counter()
-    named: list[Named] = []
+    to_keys: list[ToKey] = []
     for groups in shares:
-        sizes, named = sizes + groups.sizes(), groups.named
-    found = sorted(sizes.items())
-    keys = [tuple(name(part) for name, part in zip(named, key, strict=True)) for key, _ in found]
-    return keys, np.array([size for _, size in found], np.int64)
+        sizes, to_keys = sizes + groups.sizes(), groups.to_keys
+    ordered = sorted(sizes.items())
+    keys = [tuple(to_key(value) for to_key, value in zip(to_keys, cell, strict=True)) for cell, _ in ordered]
+    return keys, np.array([size for _, size in ordered], np.int64)
 
 
-def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> GroupFinder:
+def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> UnitGroups:
     """The pairs of units and groups in which they have a row that counts."""
     limits = query.contribution_bounds
-    by_rank = limits.rows_below(table.most) is not None
+    by_rank = limits.rows_below(table.max_rows) is not None
     table = table.with_ranks() if by_rank else table
     rows = NarwhalsEvaluator(table, schema)
     counts = counts_of(query.plan.where, (), rows)
     columns: dict[str, nw.Expr] = {}
-    named: list[Named] = []
+    to_keys: list[ToKey] = []
     content: nw.Expr | None = None
-    for place, group in enumerate(query.plan.group_by):
-        columns[f"g{place}"], there, number, name = _level(group.expression, rows, table)
-        counts.append(there)
-        named.append(name)
-        content = rows.made(number % PRIME if content is None else (content * MULTIPLIER + number % PRIME) % PRIME)
+    for index, group in enumerate(query.plan.group_by):
+        columns[f"g{index}"], present, number, to_key = _level(group.expression, rows, table)
+        counts.append(present)
+        to_keys.append(to_key)
+        combined = number % PRIME if content is None else (content * MULTIPLIER + number % PRIME) % PRIME
+        content = rows.materialized(combined)
     cell = list(columns)
     if limits.max_groups is not None and content is not None:
         columns["content"] = content
@@ -90,15 +91,15 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Gro
     frame = rows.frame.with_columns(**columns, counts=nw.all_horizontal(*counts, ignore_nulls=False))
     frame = limited(frame.filter(nw.col("counts")).select(*kept, *columns), limits, table, cell)
     frame = frame.select("unit", *cell).unique() if table.has_units else frame.select(*cell)
-    return GroupFinder(table, frame, cell, named)
+    return UnitGroups(table, frame, cell, to_keys)
 
 
-def _level(node: Expression, rows: NarwhalsEvaluator, table: LazyTable) -> tuple[nw.Expr, nw.Expr, nw.Expr, Named]:
+def _level(node: Expression, rows: NarwhalsEvaluator, table: LazyTable) -> tuple[nw.Expr, nw.Expr, nw.Expr, ToKey]:
     """A value for each row, which orders the groups; where it is present; its number; its conversion to a key."""
     kind = rows.kind(node)
     if isinstance(kind, String) and isinstance(node, Column):
         text = rows.text(node)
-        return text.value, text.there, nw.col(f"{table.stems[node.name]}_hash"), str
+        return text.value, text.present, nw.col(f"{table.stems[node.name]}_hash"), str
     if isinstance(kind, Categorical):
         codes, values = rows.codes(node), kind.values
         number = rows.translated(codes, [label_hash(value) % PRIME for value in values])
@@ -108,4 +109,4 @@ def _level(node: Expression, rows: NarwhalsEvaluator, table: LazyTable) -> tuple
         return codes, codes >= 0, codes, bool
     numbers = rows.numbers(node)
     value = numbers.value.cast(nw.Int64)
-    return value, numbers.there, value.abs(), int
+    return value, numbers.present, value.abs(), int

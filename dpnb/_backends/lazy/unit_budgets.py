@@ -16,7 +16,7 @@ from dpnb._backends.lazy.engines.engine import Engine, Frame
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.accounting.individual.rounding import plus_up as plus_up_in_memory
 from dpnb.accounting.individual.rounding import taken_apart
-from dpnb.accounting.individual.units import GREATEST, budget_as_double
+from dpnb.accounting.individual.units import MAX_DOUBLE, budget_as_double
 
 TO_NEXT = 2.0**-53 * (1 + 2.0**-52)
 """A positive normal double times this is just above half of the distance to the next one; adding it gives the next."""
@@ -24,7 +24,7 @@ TO_NEXT = 2.0**-53 * (1 + 2.0**-52)
 SPLIT = 134217729.0
 """2^27 + 1 (Veltkamp): splits a double into two halves of 26 bits."""
 
-MODERATE = 400
+MAX_EXPONENT = 400
 """Powers of two up to which no half of a product overflows or vanishes."""
 
 
@@ -38,7 +38,7 @@ class UnitSpending:
     budget : Fraction
         Budget of each unit, as mu squared.
     drop : bool
-        Whether a unit that once cannot pay is excluded from all later queries.
+        Whether a unit whose budget has once been too small is excluded from all later queries.
     units : LazyFrame, optional
         ``unit``, ``spent``, ``inside``, of the units that some query has used.
     others : float
@@ -56,7 +56,7 @@ class UnitSpending:
         """The spending before any charge."""
         return cls(engine, budget, mode == "drop")
 
-    def paid(self, squares: Frame, terms: UnitChargeTerms) -> tuple[Frame, UnitSpending]:
+    def charge(self, squares: Frame, terms: UnitChargeTerms) -> tuple[Frame, UnitSpending]:
         """The units included in a query (``unit``), among those it uses, and the spending after it.
 
         Parameters
@@ -65,33 +65,33 @@ class UnitSpending:
             ``unit``, each once, and ``square``, its squared norm, rounded up.
         terms : UnitChargeTerms
         """
-        asked = squares.select("unit", asked=_losses(nw.col("square"), terms))
+        frame = squares.select("unit", loss=_losses(nw.col("square"), terms))
         if self.units is not None:
-            asked = asked.join(self.units, on="unit", how="left")
+            frame = frame.join(self.units, on="unit", how="left")
             spent, inside = nw.col("spent").fill_null(self.others), nw.col("inside").fill_null(True)
-            asked = asked.with_columns(spent=spent, inside=inside)
+            frame = frame.with_columns(spent=spent, inside=inside)
         else:
-            asked = asked.with_columns(spent=nw.lit(self.others), inside=nw.lit(True))
-        asked = asked.with_columns(after=_plus_up(nw.col("spent"), nw.col("asked")))
+            frame = frame.with_columns(spent=nw.lit(self.others), inside=nw.lit(True))
+        frame = frame.with_columns(after=_plus_up(nw.col("spent"), nw.col("loss")))
         if terms.all_admitted:
-            asked = asked.with_columns(after=_least(nw.col("after"), GREATEST), active=nw.lit(True))
+            frame = frame.with_columns(after=_minimum(nw.col("after"), MAX_DOUBLE), active=nw.lit(True))
         else:
             limit = budget_as_double(self.budget, name="budget")
-            asked = asked.with_columns(active=nw.col("inside") & (nw.col("after") <= limit))
+            frame = frame.with_columns(active=nw.col("inside") & (nw.col("after") <= limit))
         after = nw.when(nw.col("active")).then(nw.col("after")).otherwise(nw.col("spent"))
         inside = nw.col("active") if self.drop and not terms.all_admitted else nw.col("inside")
-        touched = self.engine.kept(asked.select("unit", "active", spent=after, inside=inside))
-        units = touched.select("unit", "spent", "inside")
+        affected = self.engine.kept(frame.select("unit", "active", spent=after, inside=inside))
+        units = affected.select("unit", "spent", "inside")
         if self.units is not None:
             units = self.engine.kept(nw.concat([self.units.join(units, on="unit", how="anti"), units]))
-        return touched.filter(nw.col("active")).select("unit"), replace(self, units=units)
+        return affected.filter(nw.col("active")).select("unit"), replace(self, units=units)
 
     def after_charge(self, loss: float) -> UnitSpending:
         """The spending after the same charge to every unit."""
-        others = float(np.minimum(plus_up_in_memory(np.array([self.others]), np.array([loss])), GREATEST)[0])
+        others = float(np.minimum(plus_up_in_memory(np.array([self.others]), np.array([loss])), MAX_DOUBLE)[0])
         if self.units is None:
             return replace(self, others=others)
-        spent = _least(_plus_up(nw.col("spent"), nw.lit(loss)), GREATEST)
+        spent = _minimum(_plus_up(nw.col("spent"), nw.lit(loss)), MAX_DOUBLE)
         units = self.units.with_columns(spent=spent).select("unit", "spent", "inside")
         return replace(self, others=others, units=self.engine.kept(units))
 
@@ -99,12 +99,12 @@ class UnitSpending:
 def _losses(squares: nw.Expr, terms: UnitChargeTerms) -> nw.Expr:
     """The loss of each unit, as mu squared; see `losses_of_squares`."""
     mantissa, shift = taken_apart(1 / Fraction(terms.sigma) ** 2)
-    if abs(shift) >= MODERATE:
+    if abs(shift) >= MAX_EXPONENT:
         raise OverflowError
     if terms.rough:
-        return _least(squares * (mantissa * (1 + 2.0**-51) * 2.0**shift), float(np.finfo(np.float64).max))
+        return _minimum(squares * (mantissa * (1 + 2.0**-51) * 2.0**shift), float(np.finfo(np.float64).max))
     product, error = _product(squares, mantissa)
-    return _least(_moved_up(product, error) * 2.0**shift, float(np.finfo(np.float64).max))
+    return _minimum(_moved_up(product, error) * 2.0**shift, float(np.finfo(np.float64).max))
 
 
 def _plus_up(a: nw.Expr, b: nw.Expr) -> nw.Expr:
@@ -127,5 +127,5 @@ def _moved_up(number: nw.Expr, error: nw.Expr) -> nw.Expr:
     return nw.when(error > 0).then(number + number * TO_NEXT).otherwise(number)
 
 
-def _least(number: nw.Expr, upper: float) -> nw.Expr:
+def _minimum(number: nw.Expr, upper: float) -> nw.Expr:
     return nw.when(number < upper).then(number).otherwise(nw.lit(upper))

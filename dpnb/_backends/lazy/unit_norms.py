@@ -12,24 +12,24 @@ from dpnb._compile.linear import LinearQuery
 from dpnb.accounting.individual.admission import EXACT
 
 
-def unit_norms_squared(query: LinearQuery, chosen: SelectedRows) -> Frame:
+def unit_norms_squared(query: LinearQuery, selected: SelectedRows) -> Frame:
     """``unit`` and ``square`` of every unit that has a row which counts, rounded up where doubles may not be exact."""
-    frame = chosen.frame
+    frame = selected.frame
     if query.cell_subset is not None:
         frame = frame.filter(nw.col("cell").is_in(list(query.cell_subset)))
-    parts = [_of_plain(query, chosen, frame)]
-    for feature, of in zip(query.features, chosen.made, strict=True):
+    parts = [_plain_squares(query, selected, frame)]
+    for feature, of in zip(query.features, selected.columns, strict=True):
         if of is not None and of.slot is not None:
-            there = frame.filter(nw.col(of.there))
+            present = frame.filter(nw.col(of.present))
             slot = nw.col(of.slot)
             levels = feature.levels if isinstance(feature, TreeFeature) else 1
             for level in range(levels):
                 value = nw.lit(1).cast(nw.Int64) if of.value is None else nw.col(of.value)
                 node = (slot.cast(nw.Float64) / float(BRANCHING**level)).floor()
-                added = there.with_columns(node=node, value=value).group_by("unit", "cell", "node")
+                by_node = present.with_columns(node=node, value=value).group_by("unit", "cell", "node")
                 square = nw.col("value").cast(nw.Float64) * feature.weight
                 parts.append(
-                    added.agg(nw.col("value").sum(), terms=nw.len())
+                    by_node.agg(nw.col("value").sum(), terms=nw.len())
                     .with_columns(square=square * square)
                     .select("unit", "square", nw.col("terms").cast(nw.Int64))
                 )
@@ -40,17 +40,17 @@ def unit_norms_squared(query: LinearQuery, chosen: SelectedRows) -> Frame:
     return total.select("unit", square=nw.col("square") * (margin + 1.0))
 
 
-def _of_plain(query: LinearQuery, chosen: SelectedRows, frame: Frame) -> Frame:
+def _plain_squares(query: LinearQuery, selected: SelectedRows, frame: Frame) -> Frame:
     """Squares of the features with one slot, and of those to which a unit adds one in each of its cells."""
     columns: dict[str, nw.Expr] = {}
     squares = nw.lit(0.0)
-    for place, (feature, of) in enumerate(zip(query.features, chosen.made, strict=True)):
+    for index, (feature, of) in enumerate(zip(query.features, selected.columns, strict=True)):
         if of is None:
             squares = squares + float(feature.weight) ** 2
         elif of.slot is None:
             value = nw.lit(1) if of.value is None else nw.col(of.value)
-            columns[f"s{place}"] = nw.when(nw.col(of.there)).then(value).otherwise(nw.lit(0)).cast(nw.Int64)
-            length = nw.col(f"s{place}").cast(nw.Float64) * float(feature.weight)
+            columns[f"s{index}"] = nw.when(nw.col(of.present)).then(value).otherwise(nw.lit(0)).cast(nw.Int64)
+            length = nw.col(f"s{index}").cast(nw.Float64) * float(feature.weight)
             squares = squares + length * length
     sums = [nw.col(name).sum() for name in columns]
     by_cell = (frame.with_columns(**columns) if columns else frame).group_by("unit", "cell").agg(*sums, terms=nw.len())

@@ -21,23 +21,23 @@ class SubexpressionCache:
     """
 
     def __init__(self) -> None:
-        self._fresh = count()
+        self._numbers = count()
         self._by_text: dict[bytes, int] = {}
-        self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its identity stays its own
-        self._found: dict[tuple[str, int], Any] = {}
+        self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its id is not reused
+        self._results: dict[tuple[str, int], Any] = {}
 
     def number(self, node: Node) -> int:
-        """A number for an expression; equal if written alike (1, 1.0 and True, equal in Python, are different)."""
-        known = self._by_identity.get(id(node))
-        if known is None:
-            known = node, self._by_text.setdefault(msgspec.json.encode(node), next(self._fresh))
-            self._by_identity[id(node)] = known
-        return known[1]
+        """A number for an expression; equal for equal JSON (1, 1.0 and True, equal in Python, are different)."""
+        entry = self._by_identity.get(id(node))
+        if entry is None:
+            entry = node, self._by_text.setdefault(msgspec.json.encode(node), next(self._numbers))
+            self._by_identity[id(node)] = entry
+        return entry[1]
 
     def once(self, what: str, node: N, compute: Callable[[N], T]) -> T:
         """The result of `compute` for an expression, computed once."""
         key = what, self.number(node)
-        if key not in self._found:
-            self._found[key] = compute(node)
-        result: T = self._found[key]
+        if key not in self._results:
+            self._results[key] = compute(node)
+        result: T = self._results[key]
         return result

@@ -28,6 +28,7 @@ ROWS_AT_ONCE = 2**18
 """Rows of a block, unless a unit has more."""
 
 KEPT_BYTES = 2**25 - 2**16
+"""Size of the array that `_keep_freed_memory` allocates and frees."""
 
 
 def blocks_of(units: NDArray[np.signedinteger[Any]], rows: int) -> list[slice]:
@@ -49,19 +50,19 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
     After an exception or an interrupt no further block is begun.
     """
     results: dict[int, T] = {}
-    todo = deque(enumerate(blocks))
+    pending = deque(enumerate(blocks))
 
-    def some() -> None:
+    def work_on_pending() -> None:
         try:
             with np.errstate(all="ignore"):  # this setting belongs to the thread
-                while todo:
+                while pending:
                     try:
-                        index, block = todo.popleft()
-                    except IndexError:  # another thread took the last one
+                        index, block = pending.popleft()
+                    except IndexError:  # another thread has begun the last block
                         return
                     results[index] = work(block)
         except BaseException:
-            todo.clear()
+            pending.clear()
             raise
 
     _keep_freed_memory()
@@ -69,14 +70,14 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
     try:
         with suppress(RuntimeError):  # the system has no more threads: whether this fails must not depend on the rows
             for _ in range(min(cores(), len(blocks)) - 1):
-                helper = ThreadTask(some)
+                helper = ThreadTask(work_on_pending)
                 helper.start()
                 helpers.append(helper)
-        some()
+        work_on_pending()
         for helper in helpers:
             helper.result()
     except BaseException:
-        todo.clear()
+        pending.clear()
         raise
     return [results[index] for index in range(len(blocks))]
 

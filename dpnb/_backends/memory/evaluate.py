@@ -64,7 +64,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         self._schema = schema
         self._part = slice(0, table.rows)
         self._shared = SubexpressionCache()
-        self._done: dict[tuple[str, int], Any] = {}
+        self._results: dict[tuple[str, int], Any] = {}
 
     def block(self, part: slice) -> NumpyEvaluator:
         """Some of the rows."""
@@ -78,9 +78,9 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         return int(self._part.stop - self._part.start)
 
     @property
-    def most(self) -> int | None:
-        """No unit has more rows than this."""
-        return self._table.most
+    def max_rows(self) -> int | None:
+        """Largest number of rows of a unit; None if unknown."""
+        return self._table.max_rows
 
     @cached_property
     def units(self) -> NDArray[np.int64]:
@@ -89,7 +89,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     @property
     def names(self) -> NDArray[np.int64]:
-        """The unit's name of each row as a portable integer."""
+        """The hash of the name of each row's unit."""
         return self._table.names[self.units]
 
     @property
@@ -128,12 +128,12 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
 
     def _once(self, what: str, node: Expression, compute: Callable[[Expression], Any]) -> Any:
         key = what, self._shared.number(node)
-        found = self._done.get(key)
-        if found is None:
-            found = self._done[key] = compute(node)
-        return found
+        result = self._results.get(key)
+        if result is None:
+            result = self._results[key] = compute(node)
+        return result
 
-    def _settled(self, mask: Mask) -> Mask:
+    def _reused(self, mask: Mask) -> Mask:
         return mask
 
     # --- numbers -----------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def _number_column(self, name: str) -> Floats:
         return self._table.numbers[name][self._part]
 
-    def _there(self, numbers: Floats) -> Mask:
+    def _number_present(self, numbers: Floats) -> Mask:
         return ~np.isnan(numbers)
 
     def _constant(self, value: float) -> float:
@@ -182,16 +182,16 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def _chosen(self, condition: BooleanColumn[Mask], numbers: Any, otherwise: Any) -> Floats:
         return np.where(condition.true, numbers, np.where(condition.false, otherwise, np.nan))
 
-    def _numbers_at(self, places: NDArray[Any], values: Sequence[float | None]) -> Floats:
-        listed = np.array([*(np.nan if value is None else value for value in values), np.nan])
-        return np.asarray(listed[places])
+    def _numbers_at(self, indices: NDArray[Any], values: Sequence[float | None]) -> Floats:
+        numbers = np.array([*(np.nan if value is None else value for value in values), np.nan])
+        return np.asarray(numbers[indices])
 
     # --- categories and texts ----------------------------------------------------------------------------------
 
     def _code_column(self, name: str) -> Codes:
         return self._table.codes[name][self._part]
 
-    def _text_there(self, name: str) -> Mask:
+    def _text_present(self, name: str) -> Mask:
         return self._code_column(name) >= 0
 
     def _code(self, code: int) -> Codes:
@@ -222,60 +222,61 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def looked_up(self, node: Lookup) -> NDArray[np.int64]:
         """The index in `keys` of each row's key; -1 for any other key.
 
-        Level by level: the prefixes found so far are numbered, so that nothing grows with the product of the levels.
+        Level by level: the distinct prefixes of the keys are numbered, so that no array grows with the product of the
+        levels.
         """
-        levels, place = self._shared.once("levels", node, self._levels)
-        found = np.zeros(self.size, np.int64)
-        for inner, (wanted, distinct) in zip(node.inner, levels, strict=True):
-            codes = self._key_codes(inner, wanted)
-            both = np.where((found < 0) | (codes < 0), -1, found * len(wanted.places) + codes)
-            at = np.minimum(np.searchsorted(distinct, both), max(len(distinct) - 1, 0))
-            found = np.where((both >= 0) & (distinct[at] == both), at, -1)
-        return place[found]
+        levels, index = self._shared.once("levels", node, self._levels)
+        prefix = np.zeros(self.size, np.int64)
+        for inner, (keys, distinct) in zip(node.inner, levels, strict=True):
+            codes = self._key_codes(inner, keys)
+            longer = np.where((prefix < 0) | (codes < 0), -1, prefix * len(keys.code_of) + codes)
+            at = np.minimum(np.searchsorted(distinct, longer), max(len(distinct) - 1, 0))
+            prefix = np.where((longer >= 0) & (distinct[at] == longer), at, -1)
+        return index[prefix]
 
     def _levels(self, node: Lookup) -> tuple[list[tuple[_LookupKeys, NDArray[np.int64]]], NDArray[np.int64]]:
-        """For each level its values and the numbers of the prefixes that continue; and the index of each full key."""
+        """For each level its keys and the distinct prefixes up to it, ascending; and the index of each full key."""
         levels = []
-        found = np.zeros(len(node.keys), np.int64)
+        prefix = np.zeros(len(node.keys), np.int64)
         for level, inner in enumerate(node.inner):
-            wanted = self._wanted(inner, tuple(key[level] for key in node.keys))
-            codes = np.array([wanted.places[key[level]] for key in node.keys], np.int64)
-            distinct, found = np.unique(found * len(wanted.places) + codes, return_inverse=True)
-            levels.append((wanted, distinct))
-        place = np.full(len(node.keys) + 1, -1, np.int64)
-        place[found] = np.arange(len(node.keys))
-        return levels, place
+            keys = self._lookup_keys(inner, tuple(key[level] for key in node.keys))
+            codes = np.array([keys.code_of[key[level]] for key in node.keys], np.int64)
+            distinct, prefix = np.unique(prefix * len(keys.code_of) + codes, return_inverse=True)
+            levels.append((keys, distinct))
+        index = np.full(len(node.keys) + 1, -1, np.int64)
+        index[prefix] = np.arange(len(node.keys))
+        return levels, index
 
-    def _wanted(self, node: Expression, keys: tuple[Key, ...]) -> _LookupKeys:
-        """Some values of a key column, numbered 0, 1, ..."""
-        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    def _lookup_keys(self, node: Expression, keys: tuple[Key, ...]) -> _LookupKeys:
+        """Some values of a key column, with codes 0, 1, ..."""
+        code_of = {key: code for code, key in enumerate(dict.fromkeys(keys))}
         kind = self.kind(node)
         if isinstance(kind, Categorical):
-            table = [places.get(value, -1) for value in kind.values]
+            table = [code_of.get(value, -1) for value in kind.values]
         elif isinstance(kind, String):
             texts = self._table.texts[column_name(node)]
             table = [-1] * len(texts)
-            for key, place in places.items():
-                if (found := texts.get(text_of(key) or "")) is not None:
-                    table[found] = place
+            for key, code in code_of.items():
+                if (text_code := texts.get(text_of(key) or "")) is not None:
+                    table[text_code] = code
         elif isinstance(kind, Numeric | Boolean):
-            order = sorted(places, key=float)
+            order = sorted(code_of, key=float)
             numbers = np.array([float(value) for value in order])
-            return _LookupKeys(places, np.array([places[key] for key in order], np.int64), numbers)
+            return _LookupKeys(code_of, np.array([code_of[key] for key in order], np.int64), numbers)
         else:
             raise TypeError(type(kind).__name__)
-        return _LookupKeys(places, np.array([*table, -1], np.int64), None)
+        return _LookupKeys(code_of, np.array([*table, -1], np.int64), None)
 
-    def _key_codes(self, node: Expression, wanted: _LookupKeys) -> NDArray[np.int64]:
-        """Each row's value by number; -1 for others."""
-        if wanted.numbers is None:
+    def _key_codes(self, node: Expression, keys: _LookupKeys) -> NDArray[np.int64]:
+        """The code of each row's value; -1 for other values."""
+        if keys.numbers is None:
             codes: Codes = self.codes(node)
-            return wanted.table[codes]
-        if not wanted.places:
+            return keys.table[codes]
+        if not keys.code_of:
             return np.full(self.size, -1)
         numbers = self.numbers(node)
-        at = np.clip(np.searchsorted(wanted.numbers, numbers), 0, len(wanted.table) - 1)
-        return np.where(wanted.numbers[at] == numbers, wanted.table[at], -1)
+        at = np.clip(np.searchsorted(keys.numbers, numbers), 0, len(keys.table) - 1)
+        return np.where(keys.numbers[at] == numbers, keys.table[at], -1)
 
     # --- conditions --------------------------------------------------------------------------------------------
 
@@ -295,8 +296,8 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         return np.isin(numbers, wanted)
 
     def _is_key(self, node: IsIn) -> Mask:
-        wanted = self._shared.once("wanted", node, lambda node: self._wanted(node.inner, node.values))
-        return self._key_codes(node.inner, wanted) >= 0
+        keys = self._shared.once("keys", node, lambda node: self._lookup_keys(node.inner, node.values))
+        return self._key_codes(node.inner, keys) >= 0
 
 
 @dataclass(frozen=True)
@@ -305,23 +306,23 @@ class _LookupKeys:
 
     Parameters
     ----------
-    places : dict
-        Their numbers.
+    code_of : dict
+        The code of each value.
     table : int64 array
-        The number of each code of the column, -1 for none; or of each of `numbers`.
+        The code for each code of the column, -1 for none; for a numeric column the code of each of `numbers`.
     numbers : float64 array or None
-        Ascending, for a numeric column; otherwise None.
+        The values of a numeric column, ascending; otherwise None.
     """
 
-    places: Mapping[Key, int]
+    code_of: Mapping[Key, int]
     table: NDArray[np.int64]
     numbers: Floats | None
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
-    """Several codes combined into one number, the last varying fastest; -1 where any is; and the number of values.
+    """Several codes combined into one, the last varying fastest, -1 where any is -1; and the number of combinations.
 
-    Not for sizes whose product is beyond 64 bits; see `dense_codes`.
+    Not for sizes whose product exceeds 64 bits; see `dense_codes`.
     """
     combined = codes[0].astype(np.int64)
     missing = combined < 0
@@ -336,7 +337,7 @@ def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray
 
 
 def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Several codes combined into one, numbered densely in the order of the tuples; -1 where any is."""
+    """Several codes combined into one, numbered densely in the order of the tuples; -1 where any is -1."""
     combined = codes[0].astype(np.int64)
     for code in codes[1:]:
         pair = np.where((combined < 0) | (code < 0), -1, combined * (int(code.max(initial=0)) + 1) + code)

@@ -44,8 +44,8 @@ Active = Callable[[Integers, Floats], Mask | None]
 """Maps units and their squared norms, rounded up, to a mask of active units; None if publicly all are active."""
 
 CHUNK = 2**21
-"""Rows added up at a time.  A row's value is at most 2**32 in size, so a chunk's sums stay at most 2**53: float64
-(which `numpy.bincount` uses) adds them exactly, and so does int64.  Chunks are added up in int64: up to 2**31 rows."""
+"""Rows summed at a time.  A row's value is at most 2**32 in size, so a chunk's sums are at most 2**53: exact in float64
+(which `numpy.bincount` uses).  Sums over chunks are exact in int64 for up to 2**31 rows."""
 
 
 def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Active | None = None) -> Sums:
@@ -67,11 +67,11 @@ def execute(query: LinearQuery, table: PreparedTable, schema: Schema, active: Ac
     if query.clip_squared is not None or (active is not None and not has_fast_norms(query)):
         vectors = per_unit_vectors(query, table, schema)
         return vectors.sums(None if active is None else active(vectors.owners, vectors.squares()))
-    rows, keys, blocks = _begun(query, table, schema)
-    kept = None
+    rows, keys, blocks = _query_blocks(query, table, schema)
+    is_active = None
     if active is not None:
-        kept = apply_admission(active, *_squares(query, keys, rows, blocks), len(table.names))
-    parts = by_blocks(lambda block: _RowBlock(query, keys, rows.block(block), kept).sums(), blocks)
+        is_active = apply_admission(active, *_squares(query, keys, rows, blocks), len(table.names))
+    parts = by_blocks(lambda block: _RowBlock(query, keys, rows.block(block), is_active).sums(), blocks)
     sums = parts[0]
     for part in parts[1:]:
         sums += part
@@ -84,31 +84,31 @@ def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> 
     if not has_fast_norms(query):
         vectors = per_unit_vectors(query, table, schema)
         return vectors.owners, vectors.squares()
-    rows, keys, blocks = _begun(query, table, schema)
+    rows, keys, blocks = _query_blocks(query, table, schema)
     return _squares(query, keys, rows, blocks)
 
 
 def apply_admission(active: Active, owners: Integers, squares: Floats, units: int) -> Mask | None:
     """Whether each of the `units` units is active; None if all are."""
-    kept = active(owners, squares)
-    if kept is None:
+    admitted = active(owners, squares)
+    if admitted is None:
         return None
-    by_unit = np.ones(units, np.bool_)
-    by_unit[owners[~kept]] = False
-    return by_unit
+    is_active = np.ones(units, np.bool_)
+    is_active[owners[~admitted]] = False
+    return is_active
 
 
-def merge_partitions(found: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+def merge_blocks(blocks: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
     """The units of several blocks and their squared norms."""
-    owners, squares = zip(*found, strict=True)
+    owners, squares = zip(*blocks, strict=True)
     return np.concatenate(owners), np.concatenate(squares)
 
 
-def _begun(
+def _query_blocks(
     query: LinearQuery, table: PreparedTable, schema: Schema
 ) -> tuple[NumpyEvaluator, Lookup | None, list[slice]]:
     """The rows of a query, the lookup of a row's cell if keys are given, and the blocks."""
-    if query.contribution_bounds.by_rank(table.most):
+    if query.contribution_bounds.by_rank(table.max_rows):
         _ = table.ranks  # once, before several threads need them
     for feature in query.features:
         if isinstance(feature, ValueFeature) and isinstance(feature.expression, Column):
@@ -120,7 +120,7 @@ def _begun(
 def _squares(
     query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, blocks: list[slice]
 ) -> tuple[Integers, Floats]:
-    return merge_partitions(by_blocks(lambda block: _RowBlock(query, keys, rows.block(block)).squares(), blocks))
+    return merge_blocks(by_blocks(lambda block: _RowBlock(query, keys, rows.block(block)).squares(), blocks))
 
 
 class _RowBlock:
@@ -132,65 +132,66 @@ class _RowBlock:
     keys : Lookup, optional
         The lookup of a row's cell, if keys are given.
     rows : NumpyEvaluator
-    kept : bool array, optional
+    is_active : bool array, optional
         Whether each unit is active.
     """
 
-    def __init__(self, query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, kept: Mask | None = None) -> None:
+    def __init__(
+        self, query: LinearQuery, keys: Lookup | None, rows: NumpyEvaluator, is_active: Mask | None = None
+    ) -> None:
         self._query, self._rows = query, rows
         self._cells = cell_codes(query.plan, keys, rows)
         self._counts = row_mask(query.plan.where, query.required, self._cells, query.contribution_bounds, rows)
-        if kept is not None:
-            self._counts = self._counts & kept[rows.units]
+        if is_active is not None:
+            self._counts = self._counts & is_active[rows.units]
         self._ones: dict[tuple[tuple[Expression, ...], SlotLayout], Integers] = {}
 
     def sums(self) -> Integers:
         """Sums of every feature, before weighting, shape (cells, slots)."""
-        slopes = self._query.features[0]
-        if isinstance(slopes, GradientFeature):
-            chosen = np.flatnonzero(self._counts)
-            return gradient.total(slopes, self._rows, self._rows.units, chosen)[None, :]
+        first = self._query.features[0]
+        if isinstance(first, GradientFeature):
+            return gradient.total(first, self._rows, self._rows.units, np.flatnonzero(self._counts))[None, :]
         return np.concatenate([self._sums(feature) for feature in self._query.features], axis=1)
 
     def _sums(self, feature: Feature) -> Integers:
         match feature:
             case UnitFeature():
-                return self._present()
+                return self._unit_counts()
             case CountFeature():
-                return self._added(feature, None)
+                return self._slot_sums(feature, None)
             case ValueFeature():
-                sums = self._added(feature, steps_of(feature, self._rows))
-                return sums - feature.centre * self._added(feature, None) if feature.centre else sums
+                sums = self._slot_sums(feature, steps_of(feature, self._rows))
+                return sums - feature.centre * self._slot_sums(feature, None) if feature.centre else sums
             case TreeFeature():
-                leaves, there = leaves_of(feature, self._rows)
+                leaves, present = leaves_of(feature, self._rows)
                 count = self._query.cells
-                place = leaves if self._cells is None else self._cells * np.int64(feature.leaves) + leaves
-                counts = cell_sums(None, place, self._counts & there, count * feature.leaves)
+                index = leaves if self._cells is None else self._cells * np.int64(feature.leaves) + leaves
+                counts = cell_sums(None, index, self._counts & present, count * feature.leaves)
                 levels = [counts.reshape(count, feature.leaves)]
                 for _ in range(feature.levels - 1):
                     levels.append(levels[-1].reshape(count, -1, BRANCHING).sum(axis=2))
                 return np.concatenate(levels[::-1], axis=1)
         raise TypeError(type(feature).__name__)  # gradients are handled above
 
-    def _added(self, feature: CountFeature | ValueFeature, values: NDArray[Any] | None) -> Integers:
+    def _slot_sums(self, feature: CountFeature | ValueFeature, values: NDArray[Any] | None) -> Integers:
         """Sums of values, or of ones for None, over the rows of a feature, shape (cells, slots)."""
-        same = feature.required, feature.split
-        if values is None and same in self._ones:
-            return self._ones[same]
+        key = feature.required, feature.split
+        if values is None and key in self._ones:
+            return self._ones[key]
         counts = self._counts
         if feature.required != self._query.required:
             counts = self._rows.both(counts, has_values(feature.required, self._rows))
-        place, slots = self._cells, slots_of(feature, self._rows)
+        index, slots = self._cells, slots_of(feature, self._rows)
         if slots is not None:
             counts = self._rows.both(counts, slots >= 0)
-            place = slots if place is None else place * np.int64(feature.slots) + slots
+            index = slots if index is None else index * np.int64(feature.slots) + slots
         shape = self._query.cells, feature.slots
-        sums = cell_sums(values, place, counts, shape[0] * shape[1]).reshape(shape)
+        sums = cell_sums(values, index, counts, shape[0] * shape[1]).reshape(shape)
         if values is None:
-            self._ones[same] = sums
+            self._ones[key] = sums
         return sums
 
-    def _present(self) -> Integers:
+    def _unit_counts(self) -> Integers:
         """The number of units with a row in each cell, shape (cells, 1)."""
         counts, rows = self._counts, self._rows
         if self._query.contribution_bounds.max_rows != 1:
@@ -207,8 +208,8 @@ class _RowBlock:
 
         def values(feature: Feature) -> tuple[Integers | None, Mask | None]:
             if isinstance(feature, TreeFeature):
-                leaves, there = leaves_of(feature, self._rows)
-                return leaves[at], there[at]
+                leaves, present = leaves_of(feature, self._rows)
+                return leaves[at], present[at]
             if isinstance(feature, UnitFeature | GradientFeature):
                 return None, None
             number = None

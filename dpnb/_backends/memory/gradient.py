@@ -29,17 +29,17 @@ from dpnb._plan.regression import RegressionDesign, is_class
 
 Floats = NDArray[np.float64]
 
-AT_ONCE = 2**16
-"""Numbers of a block of rows, so that it stays in the processor's cache."""
+NUMBERS_AT_ONCE = 2**16
+"""Numbers in the arrays of a block of rows, so that these stay in the processor's cache."""
 
-LARGEST_ROW = 2.0**16
-"""Bound on a row's residual, in multiples of the clip: anything longer is scaled down in any case."""
+MAX_RESIDUAL = 2.0**16
+"""Bound on a row's residual, in multiples of the clipping norm: a longer gradient is scaled down in any case."""
 
-FEW_ROWS = 2**15
-"""Number of rows whose sum fits 64 bits: 2**15 * 2**16 clips of 2**30 steps."""
+MAX_ROWS_AT_ONCE = 2**15
+"""Number of rows whose sum fits 64 bits: 2**15 rows of 2**16 clipping norms of 2**30 steps."""
 
-STEEPEST = 40.0
-"""Bound on a linear predictor before its exponential is taken."""
+MAX_EXPONENT = 40.0
+"""Bound on the argument of an exponential."""
 
 LOG2_HIGH = float.fromhex("0x1.62e42feep-1")
 LOG2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
@@ -50,49 +50,49 @@ for _power in range(1, 14):
     TAYLOR.append(TAYLOR[-1] / _power)
 
 
-def total(slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice) -> Integers:
+def total(feature: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice) -> Integers:
     """The exact, unweighted sum of all units' gradients, shape (slots,).
 
     Parameters
     ----------
-    slopes : GradientFeature
+    feature : GradientFeature
     rows : NumpyEvaluator
     units : int64 array
         The unit of every row, ascending.
     chosen : int64 array or slice
         Rows that count, ascending.
     """
-    sums = np.zeros(slopes.slots, np.int64)  # each entry is at most 2**30: room for 2**33 units
-    for _, values in _gradients(slopes, rows, units[chosen], chosen):
+    sums = np.zeros(feature.slots, np.int64)  # an entry of a unit is at most 2**30, so 2**33 units fit
+    for _, values in _gradients(feature, rows, units[chosen], chosen):
         sums += values.sum(axis=0)
     return sums
 
 
 def vectors(
-    slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice, longest_squared: int
+    feature: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice, max_norm_squared: int
 ) -> UnitVectors:
     """The gradients of each unit that has a row that counts; see `total`."""
-    width = slopes.slots
-    parts = list(_gradients(slopes, rows, units[chosen], chosen))
+    width = feature.slots
+    parts = list(_gradients(feature, rows, units[chosen], chosen))
     owners = np.concatenate([np.zeros(0, np.int64), *(of for of, _ in parts)])
     values = np.concatenate([np.zeros(0, np.int64), *(values.ravel() for _, values in parts)])
     starts = np.arange(len(owners)) * width
     slots = np.tile(np.arange(width), len(owners))
-    if slopes.weight != 1:
-        values *= slopes.weight
-    return UnitVectors(owners, starts, slots, values, width, longest_squared)
+    if feature.weight != 1:
+        values *= feature.weight
+    return UnitVectors(owners, starts, slots, values, width, max_norm_squared)
 
 
 def model_losses(feature: ModelLossFeature, rows: NumpyEvaluator) -> Floats:
     """The prediction error of each row, from 0 to 1; arbitrary or NaN for rows that do not count."""
-    model, made = feature.misfit.model, feature.design
-    terms = _DesignColumns.of(model, made, rows, slice(None))
-    at = np.array(feature.misfit.at).reshape(-1, made.terms)
-    found = np.empty(len(terms.outcome))
-    for start in range(0, len(found), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        found[part] = _missed(model, made, terms.predictor(at, part), terms.outcome[part])
-    return found
+    model, design = feature.misfit.model, feature.design
+    terms = _DesignColumns.of(model, design, rows, slice(None))
+    at = np.array(feature.misfit.at).reshape(-1, design.terms)
+    losses = np.empty(len(terms.outcome))
+    for start in range(0, len(losses), NUMBERS_AT_ONCE):
+        part = slice(start, start + NUMBERS_AT_ONCE)
+        losses[part] = _prediction_errors(model, design, terms.predictor(at, part), terms.outcome[part])
+    return losses
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ class _DesignColumns:
     Parameters
     ----------
     sizes : tuple of int
-        Indicators of each category.
+        Number of indicators of each category.
     numbers : list of float64 array
-        From -1 to 1.
+        Numbers, scaled to -1 to 1.
     codes : list of int64 array
         Index of each category's value; the first has no indicator.
     outcome : array
@@ -121,49 +121,49 @@ class _DesignColumns:
 
     @classmethod
     def of(
-        cls, model: RegressionModel, made: RegressionDesign, rows: NumpyEvaluator, chosen: Integers | slice
+        cls, model: RegressionModel, design: RegressionDesign, rows: NumpyEvaluator, chosen: Integers | slice
     ) -> _DesignColumns:
-        scales = zip(model.columns, made.middles, made.reaches, strict=True)
+        scales = zip(model.columns, design.middles, design.reaches, strict=True)
         numbers = [np.clip((rows.numbers(node)[chosen] - middle) / reach, -1.0, 1.0) for node, middle, reach in scales]
         codes = [np.maximum(rows.level_codes(node)[0][chosen], 0).astype(np.int64) for node in model.categories]
-        middle, reach = made.outcome
+        middle, reach = design.outcome
         if is_class(model):
             outcome: NDArray[Any] = rows.level_codes(model.outcome)[0][chosen]
         elif model.family == "poisson":
             outcome = np.clip(rows.numbers(model.outcome)[chosen], max(middle - reach, 0.0), middle + reach)
         else:
             outcome = np.clip((rows.numbers(model.outcome)[chosen] - middle) / reach, -1.0, 1.0)
-        return cls(made.sizes, numbers, codes, outcome)
+        return cls(design.sizes, numbers, codes, outcome)
 
     def predictor(self, at: Floats, part: slice) -> Floats:
         """Linear predictors of some rows at some coefficients, shape (coefficients, rows), term by term."""
-        found = np.repeat(at[:, :1], len(self.outcome[part]), axis=1)
-        place = 1
+        predictor = np.repeat(at[:, :1], len(self.outcome[part]), axis=1)
+        term = 1
         for column in self.numbers:
-            found += at[:, place, None] * column[part]
-            place += 1
+            predictor += at[:, term, None] * column[part]
+            term += 1
         for codes, size in zip(self.codes, self.sizes, strict=True):
-            table = np.concatenate([np.zeros((len(at), 1)), at[:, place : place + size]], axis=1)
-            found += table[:, codes[part]]
-            place += size
-        return found
+            table = np.concatenate([np.zeros((len(at), 1)), at[:, term : term + size]], axis=1)
+            predictor += table[:, codes[part]]
+            term += size
+        return predictor
 
     def matrix(self, part: slice) -> Floats:
         """The terms of some rows, shape (rows, terms)."""
-        found = np.zeros((len(self.outcome[part]), 1 + len(self.numbers) + sum(self.sizes)))
-        found[:, 0] = 1.0
-        place = 1
+        matrix = np.zeros((len(self.outcome[part]), 1 + len(self.numbers) + sum(self.sizes)))
+        matrix[:, 0] = 1.0
+        term = 1
         for column in self.numbers:
-            found[:, place] = column[part]
-            place += 1
+            matrix[:, term] = column[part]
+            term += 1
         for codes, size in zip(self.codes, self.sizes, strict=True):
-            at = np.flatnonzero(codes[part])
-            found[at, place - 1 + codes[part][at]] = 1.0
-            place += size
-        return found
+            rows = np.flatnonzero(codes[part])
+            matrix[rows, term - 1 + codes[part][rows]] = 1.0
+            term += size
+        return matrix
 
 
-def _residuals(model: RegressionModel, made: RegressionDesign, predictor: Floats, outcome: NDArray[Any]) -> Floats:
+def _residuals(model: RegressionModel, design: RegressionDesign, predictor: Floats, outcome: NDArray[Any]) -> Floats:
     """Predictions minus outcomes, shape (coefficients, rows); with several classes, those of a chain are adjacent."""
     match model.family:
         case "linear":
@@ -172,22 +172,24 @@ def _residuals(model: RegressionModel, made: RegressionDesign, predictor: Floats
             return np.asarray(1.0 / (1.0 + exponential(-predictor)) - (outcome == 1))
         case "poisson":
             return np.asarray(exponential(predictor) - outcome)
-    count = len(made.classes)
-    chances = predictor.reshape(-1, count, predictor.shape[1])
-    top = chances[:, 0].copy()
-    for place in range(1, count):
-        np.maximum(top, chances[:, place], out=top)
-    chances = exponential(chances - top[:, None])
-    together = chances[:, 0].copy()
-    for place in range(1, count):
-        together += chances[:, place]
-    chances /= together[:, None]
-    known = np.flatnonzero(outcome >= 0)
-    chances[:, outcome[known], known] -= 1.0
-    return chances.reshape(predictor.shape)
+    count = len(design.classes)
+    odds = predictor.reshape(-1, count, predictor.shape[1])
+    largest = odds[:, 0].copy()
+    for index in range(1, count):
+        np.maximum(largest, odds[:, index], out=largest)
+    odds = exponential(odds - largest[:, None])
+    totals = odds[:, 0].copy()
+    for index in range(1, count):
+        totals += odds[:, index]
+    odds /= totals[:, None]
+    present = np.flatnonzero(outcome >= 0)
+    odds[:, outcome[present], present] -= 1.0
+    return odds.reshape(predictor.shape)
 
 
-def _missed(model: RegressionModel, made: RegressionDesign, predictor: Floats, outcome: NDArray[Any]) -> Floats:
+def _prediction_errors(
+    model: RegressionModel, design: RegressionDesign, predictor: Floats, outcome: NDArray[Any]
+) -> Floats:
     """Prediction errors, from 0 to 1, shape (rows,)."""
     match model.family:
         case "linear":
@@ -195,69 +197,69 @@ def _missed(model: RegressionModel, made: RegressionDesign, predictor: Floats, o
         case "logistic":
             return np.asarray((predictor[0] > 0) != (outcome == 1), np.float64)
         case "poisson":
-            return np.asarray(np.minimum(np.abs(exponential(predictor[0]) - outcome) / (2 * made.outcome[1]), 1.0))
+            return np.asarray(np.minimum(np.abs(exponential(predictor[0]) - outcome) / (2 * design.outcome[1]), 1.0))
     return np.asarray(predictor.argmax(axis=0) != outcome, np.float64)
 
 
 def exponential(x: Floats) -> Floats:
-    """The exponential of numbers clamped to `STEEPEST`, with relative error 1e-15 and machine-independent bits."""
-    x = np.clip(x, -STEEPEST, STEEPEST)
+    """The exponential of numbers clamped to `MAX_EXPONENT`, with relative error 1e-15 and machine-independent bits."""
+    x = np.clip(x, -MAX_EXPONENT, MAX_EXPONENT)
     power = np.rint(x * (1 / (LOG2_HIGH + LOG2_LOW)))
     x -= power * LOG2_HIGH
     x -= power * LOG2_LOW
-    found = np.full_like(x, TAYLOR[-1])
+    result = np.full_like(x, TAYLOR[-1])
     for coefficient in reversed(TAYLOR[:-1]):
-        found *= x
-        found += coefficient
+        result *= x
+        result += coefficient
     # 2**power, by its exponent bits.
-    found *= ((power.astype(np.int64) + 1023) << 52).view(np.float64)
-    return found
+    result *= ((power.astype(np.int64) + 1023) << 52).view(np.float64)
+    return result
 
 
 # --- units -----------------------------------------------------------------------------------------------------------
 
 
 def _gradients(
-    slopes: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice
+    feature: GradientFeature, rows: NumpyEvaluator, units: Integers, chosen: Integers | slice
 ) -> Iterator[tuple[Integers, Integers]]:
     """Units, and the gradient of each in steps, shape (units, slots), in batches."""
-    model, made = slopes.gradient.model, slopes.design
-    terms = _DesignColumns.of(model, made, rows, chosen)
-    at = np.array(slopes.gradient.at).reshape(-1, made.terms)
-    most = LARGEST_ROW * CLIP_STEPS
+    model, design = feature.gradient.model, feature.design
+    terms = _DesignColumns.of(model, design, rows, chosen)
+    at = np.array(feature.gradient.at).reshape(-1, design.terms)
+    limit = MAX_RESIDUAL * CLIP_STEPS
     residuals = np.empty((len(units), len(at)))
-    rows_at_once = max(AT_ONCE // len(at), 64)
+    rows_at_once = max(NUMBERS_AT_ONCE // len(at), 64)
     for start in range(0, len(units), rows_at_once):
         part = slice(start, start + rows_at_once)
-        found = _residuals(model, made, terms.predictor(at, part), terms.outcome[part])
-        residuals[part] = np.clip(found.T * (CLIP_STEPS / slopes.gradient.clip_norm), -most, most)
+        raw = _residuals(model, design, terms.predictor(at, part), terms.outcome[part])
+        residuals[part] = np.clip(raw.T * (CLIP_STEPS / feature.gradient.clip_norm), -limit, limit)
 
     def entries(start: int, end: int) -> Floats:
         """The entries of rows, in steps, rounded toward zero."""
         part = slice(start, end)
-        found = residuals[part, :, None] * terms.matrix(part)[:, None, :]
-        np.trunc(found, out=found)
-        return found.reshape(end - start, slopes.slots)
+        products = residuals[part, :, None] * terms.matrix(part)[:, None, :]
+        np.trunc(products, out=products)
+        return products.reshape(end - start, feature.slots)
 
     starts = np.r_[starts_of([units]), len(units)]
-    rows_at_once = min(max(AT_ONCE // slopes.slots, 64), FEW_ROWS)
+    rows_at_once = min(max(NUMBERS_AT_ONCE // feature.slots, 64), MAX_ROWS_AT_ONCE)
     first = 0
     while first < len(starts) - 1:
         last = int(np.searchsorted(starts, starts[first] + rows_at_once, "right")) - 1
         last = max(last, first + 1)
         start, end = int(starts[first]), int(starts[last])
-        if end - start > rows_at_once:  # of one unit
-            values = _of_one(entries, start, end, rows_at_once)
+        if end - start > rows_at_once:  # rows of a single unit
+            values = _long_sum(entries, start, end, rows_at_once)
         else:
             values = entries(start, end)
             if last - first < end - start:
                 values = np.add.reduceat(values.astype(np.int64), starts[first:last] - start).astype(np.float64)
-        yield units[starts[first:last]], _scaled_down(values.reshape(-1, slopes.chains, made.width))
+        yield units[starts[first:last]], _scaled_down(values.reshape(-1, feature.chains, design.width))
         first = last
 
 
-def _of_one(entries: Callable[[int, int], Floats], start: int, end: int, at_once: int) -> Floats:
-    """The sum over the rows of a unit with very many, exact before it is converted to doubles; shape (1, slots)."""
+def _long_sum(entries: Callable[[int, int], Floats], start: int, end: int, at_once: int) -> Floats:
+    """The sum over the rows of one unit, exact before it is converted to doubles; shape (1, slots)."""
     parts = [entries(at, min(at + at_once, end)).astype(np.int64).sum(axis=0) for at in range(start, end, at_once)]
     whole = [sum(column) for column in zip(*(part.tolist() for part in parts), strict=True)]
     return np.array([[float(number) for number in whole]])

@@ -19,7 +19,7 @@ import numpy as np
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory import execute, partitions
 from dpnb._backends.memory.blocks import by_blocks
-from dpnb._backends.memory.execute import Active, apply_admission, merge_partitions
+from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
 from dpnb._backends.unit_vectors import Floats, Sums, added
@@ -60,14 +60,14 @@ class JoinedRows:
         self._left, self._right, self._schemas, self._source = left, right, schemas, source
 
     @property
-    def most(self) -> int | None:
-        """No unit has more pairs than this."""
-        left, right = self._left.most, self._right.most
+    def max_rows(self) -> int | None:
+        """Largest number of pairs of a unit; None if unknown."""
+        left, right = self._left.max_rows, self._right.max_rows
         return None if left is None or right is None else left * right
 
     @property
     def names(self) -> Integers:
-        """Each unit's name as a portable integer."""
+        """Hash of each unit's name."""
         return self._left.names
 
     def counts(self, units: int) -> Integers:
@@ -85,7 +85,7 @@ class JoinedRows:
     def each(self, query: LinearQuery, work: Callable[[PreparedTable], T]) -> Iterator[T]:
         """The results of a function on each block of pairs; few blocks exist at a time."""
         with at(Stage.JOINING):
-            self._ask_for_memory(query)
+            self._reserve_memory(query)
             blocks = self._blocks()
             for first in range(0, len(blocks), BLOCKS_AT_ONCE):
                 yield from by_blocks(lambda block: work(self.of_units(block)), blocks[first : first + BLOCKS_AT_ONCE])
@@ -99,9 +99,10 @@ class JoinedRows:
         cuts = dict.fromkeys(end for end in ends.tolist() if end < units)
         return [slice(start, end) for start, end in pairwise([0, *cuts, units])]
 
-    def _ask_for_memory(self, query: LinearQuery) -> None:
+    def _reserve_memory(self, query: LinearQuery) -> None:
+        """Fail here if the largest possible blocks do not fit the memory, whatever the rows are."""
         columns = COLUMNS_AT_ONCE + 2 * (sum(map(len, self._schemas)) + len(query.features))
-        np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + (self.most or 0), columns))
+        np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + (self.max_rows or 0), columns))
 
 
 def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
@@ -119,22 +120,22 @@ def groups(
         active = _decided(
             active, pairs.each(query, lambda block: partitions.affected_units(query, block, schema)), pairs
         )
-    found = pairs.each(query, lambda block: partitions.present_groups(query, block, schema, active))
-    return partitions.merged(found, query, schema)
+    blocks = pairs.each(query, lambda block: partitions.present_groups(query, block, schema, active))
+    return partitions.merged(blocks, query, schema)
 
 
-def _decided(active: Active, found: Iterator[tuple[Integers, Floats]], pairs: JoinedRows) -> Active | None:
+def _decided(active: Active, blocks: Iterator[tuple[Integers, Floats]], pairs: JoinedRows) -> Active | None:
     """Decide once, over all blocks, which units are active; the result applies that decision to one block."""
-    kept = apply_admission(active, *merge_partitions(list(found)), len(pairs.names))
-    return None if kept is None else lambda owners, _: kept[owners]
+    is_active = apply_admission(active, *merge_blocks(list(blocks)), len(pairs.names))
+    return None if is_active is None else lambda owners, _: is_active[owners]
 
 
 def join(left: PreparedTable, right: PreparedTable, schemas: tuple[Schema, Schema], source: Join) -> PreparedTable:
     """Every pair of rows that one unit has in both tables, or in both blocks of the same units."""
     at_left, at_right = _pairs(left.units, right.units)
     sides = left.taken(at_left), right.taken(at_right)
-    most = None if left.most is None or right.most is None else left.most * right.most
-    table = PreparedTable(sides[0].units, sides[0].names, most)
+    max_pairs = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
+    table = PreparedTable(sides[0].units, sides[0].names, max_pairs)
     for side, (part, own) in enumerate(zip(sides, schemas, strict=True)):
         for name in own:
             new = joined_name(name, side, source, schemas[1 - side])

@@ -45,7 +45,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     @property
     def units(self) -> int:
         """Number of units of all tables."""
-        tables = [self._made[name] for name in self._names]
+        tables = [self._sources[name] for name in self._names]
         return max(
             (int(table.units.max(initial=-1)) + 1 for table in tables if isinstance(table, PreparedTable)), default=0
         )
@@ -92,21 +92,21 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         """The budgets of all units, before any charge."""
         return MemoryUnitBudgets(self, IndividualFilter(budget, self.units, mode))
 
-    def paid(self, query: LinearQuery, admission: UnitAdmission) -> Sums | Groups:
+    def admitted_result(self, query: LinearQuery, admission: UnitAdmission) -> Sums | Groups:
         """The result of a query over the units that `admission` admits."""
         if isinstance(query.plan.aggregation, Discovery):
             return self.groups(query, admission.active)
         sums = self.sums(query, admission.active)
-        radii = admission.clip_norms
-        if radii is None:
+        clip_norms = admission.clip_norms
+        if clip_norms is None:
             return sums
         rows, schema = self._rows_and_schema(query)
 
-        def in_part(rows: PreparedTable) -> Sums:
-            others = per_unit_vectors(query, rows.taken(np.flatnonzero(radii[rows.units] >= 0)), schema)
-            return others.within(radii[others.owners]).sums()
+        def clipped_sums(rows: PreparedTable) -> Sums:
+            clipped = per_unit_vectors(query, rows.taken(np.flatnonzero(clip_norms[rows.units] >= 0)), schema)
+            return clipped.within(clip_norms[clipped.owners]).sums()
 
-        return added(sums, rows.summed(query, in_part) if isinstance(rows, JoinedRows) else in_part(rows))
+        return added(sums, rows.summed(query, clipped_sums) if isinstance(rows, JoinedRows) else clipped_sums(rows))
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +120,7 @@ class MemoryUnitBudgets(NotCopyable):
     watched : int
         A unit whose charge by each query is recorded, for its own statement; -1 for none.
     asked_of_watched : float
-        The charge that the last query requested of it, as mu squared.
+        The charge that the last query requested of this unit, as mu squared.
     """
 
     tables: MemoryBackend
@@ -129,9 +129,9 @@ class MemoryUnitBudgets(NotCopyable):
     asked_of_watched: float = 0.0
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, MemoryUnitBudgets]:
-        """The result of a query over the units that can pay for it, and the unit budgets after it."""
+        """The result of a query over its active units, and the unit budgets after it."""
         admission = UnitAdmission(self.units, terms)
-        result = self.tables.paid(query, admission)
+        result = self.tables.admitted_result(query, admission)
         requested = admission.requested[admission.unit_indices == self.watched]
         charge = float(requested.sum()) if self.watched >= 0 else 0.0
         return result, replace(self, units=admission.units, asked_of_watched=charge)

@@ -13,7 +13,7 @@ import numpy as np
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash, starts_of
 from dpnb._backends.memory.blocks import by_blocks, gathered
 from dpnb._backends.memory.evaluate import NumpyEvaluator, dense_codes
-from dpnb._backends.memory.execute import Active, apply_admission, merge_partitions
+from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.memory.row_mask import Mask, row_mask
@@ -41,27 +41,27 @@ def present_groups(
         Maps units and their squared norms, which are their numbers of groups, to a mask of active units.
     """
     with np.errstate(all="ignore"):
-        groups = _GroupFinder(query, NumpyEvaluator(table, schema), table)
+        groups = _UnitGroups(query, NumpyEvaluator(table, schema), table)
         blocks = table.blocks_for(groups.width)
-        kept = None if active is None else apply_admission(active, *groups.touched(blocks), len(table.names))
-        sizes = np.sum(by_blocks(lambda block: groups.sizes(block, kept), blocks), axis=0)
+        is_active = None if active is None else apply_admission(active, *groups.affected(blocks), len(table.names))
+        sizes = np.sum(by_blocks(lambda block: groups.sizes(block, is_active), blocks), axis=0)
         present = np.flatnonzero(sizes)
         return groups.keys(present), sizes[present]
 
 
 def merged(
-    found: Iterable[tuple[list[tuple[Key, ...]], Integers]], query: LinearQuery, schema: Schema
+    tables: Iterable[tuple[list[tuple[Key, ...]], Integers]], query: LinearQuery, schema: Schema
 ) -> tuple[list[tuple[Key, ...]], Integers]:
     """The groups of tables without common units, in the order that a single table would have."""
     sizes: Counter[tuple[Key, ...]] = Counter()
-    for keys, counts in found:
+    for keys, counts in tables:
         for key, count in zip(keys, counts.tolist(), strict=True):
             sizes[key] += count
     kinds = [dtype_of(group.expression, schema) for group in query.plan.group_by]
-    listed = [kind.values if isinstance(kind, Categorical) else None for kind in kinds]
+    categories = [kind.values if isinstance(kind, Categorical) else None for kind in kinds]
 
     def order(key: tuple[Key, ...]) -> list[Key]:
-        return [part if values is None else values.index(part) for part, values in zip(key, listed, strict=True)]
+        return [part if values is None else values.index(part) for part, values in zip(key, categories, strict=True)]
 
     keys = sorted(sizes, key=order)
     return keys, np.array([sizes[key] for key in keys], np.int64)
@@ -70,11 +70,11 @@ def merged(
 def affected_units(query: LinearQuery, table: PreparedTable, schema: Schema) -> tuple[Integers, Floats]:
     """The units that are in a group, ascending, and the number of groups of each."""
     with np.errstate(all="ignore"):
-        groups = _GroupFinder(query, NumpyEvaluator(table, schema), table)
-        return groups.touched(table.blocks_for(groups.width))
+        groups = _UnitGroups(query, NumpyEvaluator(table, schema), table)
+        return groups.affected(table.blocks_for(groups.width))
 
 
-class _GroupFinder:
+class _UnitGroups:
     """The pairs of units and groups, block by block.
 
     Parameters
@@ -87,17 +87,16 @@ class _GroupFinder:
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
         levels = [_level(group.expression, rows, table) for group in query.plan.group_by]
         self._query, self._rows, self._levels = query, rows, levels
-        if query.contribution_bounds.by_rank(table.most):
+        if query.contribution_bounds.by_rank(table.max_rows):
             _ = table.ranks  # once, before several threads need them
         codes, keys = levels[0]
         self._cells = codes if len(levels) == 1 else dense_codes([codes for codes, _ in levels])
         self.width = len(keys) if len(levels) == 1 else int(self._cells.max(initial=-1)) + 1
-        self._numbers = [
-            _numbers(group.expression, keys, table)
-            for group, (_, keys) in zip(query.plan.group_by, levels, strict=True)
+        self._hashes = [
+            _hashes(group.expression, keys, table) for group, (_, keys) in zip(query.plan.group_by, levels, strict=True)
         ]
 
-    def _once(self, block: slice) -> tuple[Integers, Integers]:
+    def _pairs(self, block: slice) -> tuple[Integers, Integers]:
         """Pairs of units and groups, without repetition; units ascending."""
         query, rows, cells = self._query, self._rows.block(block), self._cells[block]
         contents = self._contents(block) if query.contribution_bounds.max_groups is not None else None
@@ -112,34 +111,34 @@ class _GroupFinder:
     def _contents(self, block: slice) -> Integers:
         """A number for each row's group that does not depend on other units."""
         contents = np.zeros(block.stop - block.start, np.int64)
-        for (codes, _), numbers in zip(self._levels, self._numbers, strict=True):
-            contents = (contents * MULTIPLIER + numbers[codes[block]]) % PRIME
+        for (codes, _), hashes in zip(self._levels, self._hashes, strict=True):
+            contents = (contents * MULTIPLIER + hashes[codes[block]]) % PRIME
         return contents
 
-    def touched(self, blocks: list[slice]) -> tuple[Integers, Floats]:
+    def affected(self, blocks: list[slice]) -> tuple[Integers, Floats]:
         """The units that are in a group, ascending, and the number of groups of each."""
 
         def units_in(block: slice) -> tuple[Integers, Floats]:
-            units, _ = self._once(block)
+            units, _ = self._pairs(block)
             starts = starts_of([units])
             return units[starts], np.diff(np.r_[starts, len(units)]).astype(np.float64)
 
-        return merge_partitions(by_blocks(units_in, blocks))
+        return merge_blocks(by_blocks(units_in, blocks))
 
-    def sizes(self, block: slice, kept: Mask | None) -> Integers:
+    def sizes(self, block: slice, is_active: Mask | None) -> Integers:
         """The number of active units in each group."""
-        units, cell = self._once(block)
-        return np.bincount(cell if kept is None else cell[kept[units]], minlength=self.width)
+        units, cell = self._pairs(block)
+        return np.bincount(cell if is_active is None else cell[is_active[units]], minlength=self.width)
 
     def keys(self, present: Integers) -> list[tuple[Key, ...]]:
         """The keys of some groups."""
         if len(self._levels) == 1:
             return [(self._levels[0][1][code],) for code in present.tolist()]
         example = np.zeros(self.width, np.int64)  # one row of each group, from which its key is read
-        known = np.flatnonzero(self._cells >= 0)
-        example[self._cells[known]] = known
-        named = [[keys[code] for code in codes[example[present]].tolist()] for codes, keys in self._levels]
-        return list(zip(*named, strict=True))
+        rows = np.flatnonzero(self._cells >= 0)
+        example[self._cells[rows]] = rows
+        levels = [[keys[code] for code in codes[example[present]].tolist()] for codes, keys in self._levels]
+        return list(zip(*levels, strict=True))
 
 
 def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tuple[Codes, list[Key]]:
@@ -147,9 +146,9 @@ def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tupl
     kind = rows.kind(node)
     if isinstance(kind, String) and isinstance(node, Column):
         texts, codes = table.texts[node.name], rows.codes(node)
-        place = np.full(len(texts) + 1, -1, codes.dtype)
-        place[texts.places] = np.arange(len(texts))
-        return gathered(place, codes), list(texts.ordered)
+        rank = np.full(len(texts) + 1, -1, codes.dtype)
+        rank[texts.ordered_codes] = np.arange(len(texts))
+        return gathered(rank, codes), list(texts.ordered)
     if isinstance(kind, Categorical):
         return rows.codes(node), list(kind.values)
     if isinstance(kind, Boolean):
@@ -162,9 +161,9 @@ def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tupl
     return np.where(np.isnan(numbers), -1, codes), keys
 
 
-def _numbers(node: Expression, keys: list[Key], table: PreparedTable) -> Integers:
-    """A number for the value of each code that does not depend on which values occur; 0 for none."""
+def _hashes(node: Expression, keys: list[Key], table: PreparedTable) -> Integers:
+    """The hash of the value of each code; 0 for none."""
     texts = table.texts.get(node.name) if isinstance(node, Column) else None
     if texts is not None:
-        return np.append(texts.numbers[texts.places] % PRIME, 0)
+        return np.append(texts.hashes[texts.ordered_codes] % PRIME, 0)
     return np.array([*(label_hash(key) % PRIME for key in keys), 0], np.int64)

@@ -36,18 +36,18 @@ def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -
         rows = NumpyEvaluator(table, schema)
         cells = cell_codes(query.plan, keys_looked_up(query.plan), rows)
         at = np.flatnonzero(row_mask(query.plan.where, query.required, cells, query.contribution_bounds, rows))
-        slopes = query.features[0]
-        if isinstance(slopes, GradientFeature):
-            return gradient.vectors(slopes, rows, rows.units, at, query.l2_sensitivity_squared)
-        chosen = np.zeros(len(at), np.int64) if cells is None else cells[at].astype(np.int64)
-        everything = list(range(len(query.features)))
+        first = query.features[0]
+        if isinstance(first, GradientFeature):
+            return gradient.vectors(first, rows, rows.units, at, query.l2_sensitivity_squared)
+        row_cells = np.zeros(len(at), np.int64) if cells is None else cells[at].astype(np.int64)
+        indices = list(range(len(query.features)))
         if query.clip_squared is None:
-            vectors = _vectors(query, everything, rows, at, chosen)
+            vectors = _vectors(query, indices, rows, at, row_cells)
         else:
-            whole = [index for index in everything if isinstance(query.features[index], UnitFeature)]
-            others = [index for index in everything if index not in whole]
-            vectors = _vectors(query, others, rows, at, chosen).shortened(query.clip_squared)
-            vectors = vectors.joined(_vectors(query, whole, rows, at, chosen)) if whole else vectors
+            by_unit = [index for index in indices if isinstance(query.features[index], UnitFeature)]
+            by_row = [index for index in indices if index not in by_unit]
+            vectors = _vectors(query, by_row, rows, at, row_cells).shortened(query.clip_squared)
+            vectors = vectors.joined(_vectors(query, by_unit, rows, at, row_cells)) if by_unit else vectors
         return vectors if query.cell_subset is None else vectors.taken(query.cell_subset, query.slots)
 
 
@@ -80,10 +80,10 @@ def _vectors(
     kind = np.int64 if (len(units) + 1) * max(max_norm, math.isqrt(query.clip_squared or 0)) < BIG else object
     parts: list[tuple[Integers, Integers, NDArray[Any]]] = []
     first = np.cumsum([0, *(feature.slots for feature in query.features)]).tolist()
-    for number in indices:
-        feature = query.features[number]
-        for which, place, value in _entries(feature, rows, at, cells):
-            slot = cells[which] * query.slots + first[number] + place
+    for index in indices:
+        feature = query.features[index]
+        for which, feature_slot, value in _entries(feature, rows, at, cells):
+            slot = cells[which] * query.slots + first[index] + feature_slot
             parts.append((units[which], slot, value.astype(kind) * feature.weight))
     owners, slots, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     width = query.cells * query.slots
@@ -97,20 +97,20 @@ def _entries(
     if isinstance(feature, UnitFeature):
         which = first_per_unit_cell(rows.units[at], cells)
         return [(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))]
-    if isinstance(feature, GradientFeature):  # handled above
+    if isinstance(feature, GradientFeature):  # handled by `per_unit_vectors`
         raise TypeError(type(feature).__name__)
     if isinstance(feature, TreeFeature):
-        leaves, known = leaves_of(feature, rows)
-        leaves, which = leaves[at], np.flatnonzero(known[at])
+        leaves, present = leaves_of(feature, rows)
+        leaves, which = leaves[at], np.flatnonzero(present[at])
         entries, start = [], 0
         for level in range(1, feature.levels + 1):
             node = leaves[which] // BRANCHING ** (feature.levels - level)
             entries.append((which, start + node, np.ones(len(which), np.int64)))
             start += BRANCHING**level
         return entries
-    there, slots = has_values(feature.required, rows)[at], slots_of(feature, rows)
+    present, slots = has_values(feature.required, rows)[at], slots_of(feature, rows)
     slot = np.zeros(len(at), np.int64) if slots is None else slots[at].astype(np.int64)
-    which = np.flatnonzero(there & (slot >= 0))
+    which = np.flatnonzero(present & (slot >= 0))
     if isinstance(feature, CountFeature):
         return [(which, slot[which], np.ones(len(which), np.int64))]
     return [(which, slot[which], steps_of(feature, rows)[at[which]].astype(np.int64) - feature.centre)]

@@ -35,17 +35,17 @@ def cell_codes(plan: Plan, keys: Lookup | None, rows: NumpyEvaluator) -> NDArray
         return None
     if keys is not None:
         return rows.looked_up(keys)
-    return together([rows.level_codes(group.expression) for group in plan.group_by])
+    return level_product([rows.level_codes(group.expression) for group in plan.group_by])
 
 
-def together(levels: list[tuple[NDArray[Any], int]]) -> NDArray[Any]:
+def level_product(levels: list[tuple[NDArray[Any], int]]) -> NDArray[Any]:
     """The codes of several levels combined into one code; those of a single level unchanged."""
     return levels[0][0] if len(levels) == 1 else combined_codes(*map(list, zip(*levels, strict=True)))[0]
 
 
 def row_mask(
     where: Expression | None,
-    given: tuple[Expression, ...],
+    required: tuple[Expression, ...],
     cells: NDArray[Any] | None,
     limits: ContributionBounds,
     rows: NumpyEvaluator,
@@ -57,25 +57,25 @@ def row_mask(
     Parameters
     ----------
     where : expression, optional
-    given : tuple of expression
-        Rows have something in all of them.
+    required : tuple of expression
+        Expressions that must not be missing.
     cells : array of int, optional
-        The row's group, or -1 for none; of one group if left out.
-    limits : Limits
-    rows : Rows
+        The cell of each row's group, -1 for none; by default all rows are in one cell.
+    limits : ContributionBounds
+    rows : NumpyEvaluator
     contents : int64 array, optional
-        For `first_groups`; the cells themselves if left out.
+        For `first_groups`; by default the cells.
     """
-    counts = has_values(given, rows)
+    counts = has_values(required, rows)
     if cells is not None:
         counts = rows.both(counts, cells >= 0)
     if where is not None:
         counts = rows.both(counts, rows.truth(where)[0])
-    fewer = limits.rows_below(rows.most)
-    if fewer is not None:
+    max_rows = limits.rows_below(rows.max_rows)
+    if max_rows is not None:
         at = np.flatnonzero(counts)
         units = rows.units[at]
-        counts = select_rows(at, first_in_groups(units, np.zeros_like(units), rows.ranks[at], fewer), rows)
+        counts = select_rows(at, first_in_groups(units, np.zeros_like(units), rows.ranks[at], max_rows), rows)
     if limits.max_groups is None and limits.max_rows_per_group is None:
         return counts
     if cells is None:
@@ -95,31 +95,31 @@ def row_mask(
 
 
 def select_rows(at: Integers, kept: Mask, rows: NumpyEvaluator) -> Mask:
-    """Some of the rows at some places."""
+    """A mask of the kept rows among the rows at some indices."""
     counts = np.zeros(rows.size, np.bool_)
     counts[at] = kept
     return counts
 
 
-def has_values(given: tuple[Expression, ...], rows: NumpyEvaluator) -> Mask:
-    """Which rows have something in all of the expressions."""
-    there = rows.everywhere
-    for node in given:
-        there = rows.both(there, rows.present(node))
-    return there
+def has_values(required: tuple[Expression, ...], rows: NumpyEvaluator) -> Mask:
+    """The rows where none of the expressions is missing."""
+    present = rows.everywhere
+    for node in required:
+        present = rows.both(present, rows.present(node))
+    return present
 
 
 def slots_of(feature: CountFeature | ValueFeature, rows: NumpyEvaluator) -> NDArray[Any] | None:
-    """The slot of each row, -1 for a row in none; None where there is only one."""
+    """The slot of each row, -1 for a row in none; None if there is only one slot."""
     if not feature.split.by:
         return None
     # The first value of each category has no slot.
     levels = [rows.level_codes(node)[0] for node in feature.split.by]
-    return together([(codes - 1, size) for codes, size in zip(levels, feature.split.sizes, strict=True)])
+    return level_product([(codes - 1, size) for codes, size in zip(levels, feature.split.sizes, strict=True)])
 
 
 def steps_of(feature: ValueFeature, rows: NumpyEvaluator) -> NDArray[np.int32]:
-    """Each row's number in grid steps, before the centre is taken off; anything where there is none."""
+    """Each row's number in grid steps, before the centre is subtracted; arbitrary where it is missing."""
     if isinstance(feature, ModelLossFeature):
         return grid.to_grid(gradient.model_losses(feature, rows), feature)
     steps = rows.steps(feature.expression.name) if isinstance(feature.expression, Column) else None
@@ -128,8 +128,8 @@ def steps_of(feature: ValueFeature, rows: NumpyEvaluator) -> NDArray[np.int32]:
 
 def leaves_of(feature: TreeFeature, rows: NumpyEvaluator) -> tuple[Integers, Mask]:
     """The leaf of each row, and which rows have one."""
-    places = (rows.numbers(feature.expression) - feature.low) / feature.width
-    np.clip(np.floor(places, out=places), 0, feature.leaves - 1, out=places)
-    there = rows.both(rows.present(feature.expression), ~np.isnan(places))
-    places[~there] = 0.0
-    return places.astype(np.int64), there
+    leaves = (rows.numbers(feature.expression) - feature.low) / feature.width
+    np.clip(np.floor(leaves, out=leaves), 0, feature.leaves - 1, out=leaves)
+    present = rows.both(rows.present(feature.expression), ~np.isnan(leaves))
+    leaves[~present] = 0.0
+    return leaves.astype(np.int64), present

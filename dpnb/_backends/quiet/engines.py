@@ -1,4 +1,4 @@
-"""Output of engines outside this process, or not by its standard streams, is switched off for good."""
+"""Output of engines from other processes, or not through the standard streams, is switched off permanently."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def run_silently(
     frames : sequence of native frames
         The frames that it works on.
     run : callable
-        Does the work, perhaps in a thread that continues when this one is interrupted.
+        Calls the work, perhaps in a thread that continues when this one is interrupted.
     """
 
-    def there() -> T:
+    def silenced() -> T:
         with streams.discard_output(waited_for=False):
             loggers.silence()
             with _SILENCED[engine](frames):
                 return work()
 
     with streams.discard_output():
-        return run(there)
+        return run(silenced)
 
 
 @contextmanager
 def _polars(frames: Sequence[Any]) -> Iterator[None]:
-    yield  # a panic and the curator's own functions write to the streams alone
+    yield  # a panic and the curator's own functions write only to the standard streams
 
 
 @contextmanager
@@ -63,16 +63,15 @@ def _spark(frames: Sequence[Any]) -> Iterator[None]:
     """The Java virtual machine inherited the kernel's descriptors, and a progress bar writes to them."""
     import pyspark
 
-    known: Any = getattr(pyspark, "SparkContext", None)  # a client of Spark Connect may have none
-    java, gateway, context = (getattr(known, name, None) for name in ("_jvm", "_gateway", "_active_spark_context"))
+    spark_context: Any = getattr(pyspark, "SparkContext", None)  # a client of Spark Connect may have none
+    names = ("_jvm", "_gateway", "_active_spark_context")
+    java, gateway, context = (getattr(spark_context, name, None) for name in names)
     if context is not None:
         context.setLogLevel("OFF")
         progress = context._jsc.sc().progressBar()
         if progress.isDefined():
             progress.get().stop()
-    if (
-        java is not None and getattr(gateway, "proc", None) is not None
-    ):  # started by Python, and not the other way round
+    if java is not None and getattr(gateway, "proc", None) is not None:  # Python started Java
         # On Unix Java does not close descriptors 1 and 2, but redirects them to /dev/null.
         java.System.out.close()
         java.System.err.close()
@@ -111,10 +110,10 @@ def _quiet_workers() -> None:
 
     class Quiet(distributed.WorkerPlugin):  # type: ignore[misc]  # whether Dask is installed or not
         name = "dpnb quiet"
-        here, seen = (_THIS, os.getpid()), streams.identities()
+        client_process, client_streams = (_THIS, os.getpid()), streams.identities()
 
         def setup(self, worker: Any) -> None:
-            quiet_worker(self.here, self.seen)
+            quiet_worker(self.client_process, self.client_streams)
 
     client.register_plugin(Quiet())
     _clients.add(client.id)
@@ -123,21 +122,23 @@ def _quiet_workers() -> None:
 _clients: set[str] = set()
 
 
-def quiet_worker(asking: Process, seen: set[streams.Identity]) -> None:
-    """Keep a worker from writing where the asking process would show it.
+def quiet_worker(client_process: Process, client_streams: set[streams.Identity]) -> None:
+    """Discard the output of a worker that would appear in the client's process.
 
     Parameters
     ----------
-    asking : Process
-        The asking process.
-    seen : set of Identity
+    client_process : Process
+        The process of the client.
+    client_streams : set of Identity
         Where the standard streams of that process lead: a worker that it has started writes there too.
     """
     loggers.silence()
-    if asking == (_THIS, os.getpid()):
+    if client_process == (_THIS, os.getpid()):
         return
     with suppress(OSError):
-        streams.redirect_to_null(tuple(one for one in streams.DESCRIPTORS if streams.identity(one) in seen))
+        streams.redirect_to_null(
+            tuple(number for number in streams.DESCRIPTORS if streams.identity(number) in client_streams)
+        )
 
 
 _SILENCED: dict[str, Callable[[Sequence[Any]], AbstractContextManager[None]]] = {

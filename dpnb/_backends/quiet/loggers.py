@@ -1,4 +1,4 @@
-"""The loggers of engines, silent from the first session on: they quote values, and may do so late."""
+"""The loggers of engines, disabled from the first session on: they quote values, perhaps after a query has ended."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import logging
 import sys
 
 OF_ENGINES = ("pyspark", "py4j", "distributed", "dask")
-"""Silenced with all loggers below them."""
+"""Disabled with all loggers below them."""
 
 OF_QUERIES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""Loggers with which PySpark repeats the message of a failed query, and the value that it failed on."""
+"""Loggers with which PySpark repeats the message of a failed query, with the value that caused the failure."""
 
 SHARED = ("asyncio", "tornado.application", "tornado.general", "concurrent.futures")
 """Loggers that the kernel uses too."""
 
-DASKS_THREAD = "IO loop"
+DASK_THREAD = "IO loop"
 """The thread in which a client of Dask, and a cluster in this process, wait for messages."""
 
 NEVER = sys.maxsize
@@ -23,18 +23,18 @@ NEVER = sys.maxsize
 
 class _NotOfDask(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.threadName != DASKS_THREAD
+        return record.threadName != DASK_THREAD
 
 
 _not_of_dask = _NotOfDask()
 
 
 def silence() -> None:
-    """Switch the loggers off permanently; again before each query, since an engine may have made others."""
+    """Disable the loggers permanently; called before each query, since an engine may have created others."""
     if "pyspark" in sys.modules:
         from pyspark.logger import PySparkLogger
 
-        # Their class takes arguments that others do not, so `getLogger` below must not be the one to make them.
+        # Their class takes additional arguments, so `getLogger` below must not create them.
         for name in OF_QUERIES:
             PySparkLogger.getLogger(name)
     for name in OF_ENGINES:
@@ -42,7 +42,7 @@ def silence() -> None:
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and _is_of_an_engine(name):
             logger.disabled = True
-            logger.setLevel(NEVER)  # those that are made below it later take it from here
+            logger.setLevel(NEVER)  # loggers that are created below it later inherit this level
     for name in SHARED:
         logging.getLogger(name).addFilter(_not_of_dask)
 

@@ -1,8 +1,8 @@
 """Discard what is written to both standard streams of this process while an engine works.
 
-The descriptors themselves are replaced, and not only ``sys.stdout`` and ``sys.stderr``: code that is not written in
-Python (a panic of polars, say) writes to descriptor 2, and processes that are started meanwhile inherit both.  This
-affects every thread of the process, so it is done around engines alone, and ends with the last of several questions.
+The descriptors themselves are replaced, not only ``sys.stdout`` and ``sys.stderr``: code that is not written in Python
+(for example a panic of polars) writes to descriptor 2, and processes that are started meanwhile inherit both.  This
+affects every thread of the process, so it is done only around engines, and ends with the last of concurrent queries.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Work:
 
 
 class _Sink(io.RawIOBase):
-    """Takes every byte."""
+    """Discards every byte."""
 
     def writable(self) -> bool:
         return True
@@ -50,7 +50,7 @@ class _Sink(io.RawIOBase):
 
 _nowhere: TextIO = io.TextIOWrapper(io.BufferedWriter(_Sink()), "utf-8", "backslashreplace", write_through=True)
 _lock = threading.RLock()
-_going_on: weakref.WeakSet[_Work] = weakref.WeakSet()  # weak, so that an interrupt at the wrong moment leaves none
+_active: weakref.WeakSet[_Work] = weakref.WeakSet()  # weak, so that an interrupt cannot leave an entry behind
 _descriptors: dict[int, int] = {}
 """Copies of the descriptors that were replaced, by their numbers."""
 _streams: dict[str, Any] = {}
@@ -72,7 +72,7 @@ def discard_output(*, waited_for: bool = True) -> Iterator[None]:
     try:
         with _lock:
             if waited_for or not _python_writes_there():
-                _going_on.add(work)
+                _active.add(work)
                 _exchange(waited_for)
         yield
     finally:
@@ -85,12 +85,12 @@ def discard_output(*, waited_for: bool = True) -> Iterator[None]:
 
 def identities() -> set[Identity]:
     """Where the standard streams of this process lead while no engine works."""
-    found = set()
+    result = set()
     with _lock:
         for descriptor in DESCRIPTORS:
             with suppress(OSError):
-                found.add(identity(_descriptors.get(descriptor, descriptor)))
-    return found
+                result.add(identity(_descriptors.get(descriptor, descriptor)))
+    return result
 
 
 def identity(descriptor: int) -> Identity:
@@ -111,22 +111,22 @@ def redirect_to_null(descriptors: tuple[int, ...]) -> None:
 
 def _end(work: _Work) -> None:
     with _lock:
-        _going_on.discard(work)
-        if not any(one.waited_for for one in _going_on):
-            _give_back()
-        if not _going_on:
-            _restore()
+        _active.discard(work)
+        if not any(each.waited_for for each in _active):
+            _restore_python_streams()
+        if not _active:
+            _restore_descriptors()
 
 
 def _exchange(waited_for: bool) -> None:
-    """Replace the streams.  Each step is recorded first, so that those taken can be undone."""
+    """Replace the streams.  Each step is recorded before it is done, so that it can be undone."""
     _flush()
     for descriptor in DESCRIPTORS:
         if descriptor not in _descriptors:
             try:
                 _descriptors[descriptor] = os.dup(descriptor)
             except OSError as error:
-                if error.errno != errno.EBADF:  # a process may have none; any other error ends the query
+                if error.errno != errno.EBADF:  # a process may lack the descriptor; any other error ends the query
                     raise
                 continue
             redirect_to_null((descriptor,))
@@ -141,7 +141,7 @@ def _exchange(waited_for: bool) -> None:
     _disable_logging(sys.maxsize)
 
 
-def _give_back() -> None:
+def _restore_python_streams() -> None:
     for name in NAMES:
         if name in _streams:
             if getattr(sys, name) is _nowhere:  # unless it has been replaced meanwhile
@@ -155,8 +155,8 @@ def _give_back() -> None:
 def _disable_logging(level: int) -> None:
     """As `logging.disable`, in which an interrupt could leave a lock held that blocks other threads forever.
 
-    Before Python 3.13 that function does not release the lock however it ends.  A `with` does: up to that version no
-    interrupt is handled between the taking of a lock and the block.
+    Before Python 3.13 that function may not release the lock when interrupted.  A `with` statement does: up to that
+    version no interrupt is handled between the acquisition of a lock and the block.
     """
     with logging._lock:  # type: ignore[attr-defined]
         manager = logging.root.manager
@@ -166,8 +166,8 @@ def _disable_logging(level: int) -> None:
                 logger._cache.clear()  # type: ignore[attr-defined]  # which levels are enabled
 
 
-def _restore() -> None:
-    _flush()  # what was meant for a descriptor and waits in a buffer
+def _restore_descriptors() -> None:
+    _flush()  # discards buffered output
     for descriptor, copy in list(_descriptors.items()):
         os.dup2(copy, descriptor)
         del _descriptors[descriptor]
@@ -178,7 +178,7 @@ def _python_writes_there() -> bool:
     """Whether Python's own streams are the descriptors; those of a notebook's kernel are not."""
     for name in NAMES:
         stream = _streams.get(name, getattr(sys, name))
-        with suppress(Exception):  # it has none
+        with suppress(Exception):  # the stream has no descriptor
             if stream is not None and stream.fileno() in DESCRIPTORS:
                 return True
     return False

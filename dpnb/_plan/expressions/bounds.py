@@ -3,8 +3,9 @@
 Bounds hold for every row and every node, to the last bit.  Doubles are added, subtracted, multiplied and divided with
 correct rounding, which preserves the order of the exact results, so the results for the bounds bound the results.
 Where libraries round differently (`dpnb._plan.expressions.rules.is_rounded`), the evaluation clips the result to its
-bounds.  An expression is refused unless every bound and constant is 0 or of a usual size
-(`dpnb._plan.schema.of_usual_size`).  So no node overflows, divides by zero, or is undefined, whatever a row contains.
+bounds.  An expression is refused unless every bound and constant has an allowed magnitude
+(`dpnb._plan.schema.has_allowed_magnitude`).  So no node overflows, divides by zero, or is undefined, whatever the
+values of a row.
 
 Bounds need not be tight.
 """
@@ -32,7 +33,7 @@ from dpnb._plan.expressions.dtypes import (
 from dpnb._plan.expressions.nodes import Apply, Arithmetic, AsNumber, Clip, ExtractDatePart, Literal, Round
 from dpnb._plan.expressions.text import words
 
-MOST_DECIMALS = 15
+MAX_DECIMALS = 15
 """Largest number of decimals to which a number can be rounded, before or after the point."""
 
 _ENDS: dict[str, Callable[[float, float], float]] = {
@@ -134,8 +135,8 @@ def rounded(node: Round, inner: Dtype) -> Numeric:
     """Rounding, which preserves the order."""
     number = needs(Numeric, node.inner, inner, ".round() takes a number")
     decimals = node.decimals
-    if not -MOST_DECIMALS <= decimals <= MOST_DECIMALS:
-        refuse(node, f"decimals must be from -{MOST_DECIMALS} to {MOST_DECIMALS}; got {decimals}")
+    if not -MAX_DECIMALS <= decimals <= MAX_DECIMALS:
+        refuse(node, f"decimals must be from -{MAX_DECIMALS} to {MAX_DECIMALS}; got {decimals}")
     low, high = float(round(number.low, decimals)), float(round(number.high, decimals))
     return Numeric(low, high, decimals <= 0 or number.whole)
 

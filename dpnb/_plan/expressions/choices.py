@@ -21,7 +21,7 @@ from dpnb._plan.expressions.dtypes import (
 )
 from dpnb._plan.expressions.nodes import And, Compare, Cut, Expression, FillNull, IsIn, Literal, Lookup, Not, Or, Where
 from dpnb._plan.expressions.text import words
-from dpnb._plan.schema import SIZES, Key, of_usual_size
+from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 
 _HINT = (
     "compare numbers with numbers, dates with dates such as '1974-11-01', and categories or texts with one value by "
@@ -113,8 +113,8 @@ def cut(node: Cut, inner: Dtype) -> Categorical:
     """The labels of bins."""
     needs(Numeric, node.inner, inner, "cut() takes a number")
     for edge in node.edges:
-        if not of_usual_size(edge) and abs(edge) != OPEN_END:
-            refuse(node, f"an edge must be infinite, or {SIZES}; got {edge!r}")
+        if not has_allowed_magnitude(edge) and abs(edge) != OPEN_END:
+            refuse(node, f"an edge must be infinite, or {ALLOWED_MAGNITUDES}; got {edge!r}")
     ascending = all(a < b for a, b in pairwise(node.edges))
     if len(node.edges) < 2 or not ascending or len(node.labels) != len(node.edges) - 1:
         refuse(node, "cut() takes at least two ascending edges, and one label for each bin between them")
@@ -130,8 +130,8 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
             refuse(node, "texts are looked up by texts; write the keys as str")
     if node.low is not None and node.high is not None:
         for value in node.values:
-            number = isinstance(value, int | float) and of_usual_size(value) and node.low <= value <= node.high
+            number = isinstance(value, int | float) and has_allowed_magnitude(value) and node.low <= value <= node.high
             if value is not None and not number:
-                refuse(node, f"a number that is looked up must be {SIZES}; got {value!r}")
+                refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {value!r}")
         return Numeric(node.low, node.high, all(value is None or float(value).is_integer() for value in node.values))
     return Categorical(tuple(dict.fromkeys(value for value in node.values if value is not None)))

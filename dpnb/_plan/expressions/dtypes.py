@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 
 from dpnb._plan.expressions.nodes import Expression, Literal
 from dpnb._plan.expressions.text import words
-from dpnb._plan.schema import SIZES, Key, iso_time, of_usual_size, seconds_of
+from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude, iso_time, seconds_of
 from dpnb.errors import PlanError, SchemaError
 
 OPEN_END = sys.float_info.max
@@ -81,14 +81,16 @@ def literal_kind(value: Key) -> Dtype:
     Raises
     ------
     PlanError
-        A number that is neither 0 nor between `LEAST` and `GREATEST` in absolute value.
+        A number that is neither 0 nor between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
     if isinstance(value, bool):
         return Boolean()
     if isinstance(value, str):
         return Categorical((value,))
-    if not of_usual_size(value):
-        raise PlanError(f"{value!r}: a number in a query must be {SIZES}; rows without a number never count")
+    if not has_allowed_magnitude(value):
+        raise PlanError(
+            f"{value!r}: a number in a query must be {ALLOWED_MAGNITUDES}; rows without a number never count"
+        )
     return Numeric(float(value), float(value), whole=float(value).is_integer())
 
 
@@ -128,7 +130,7 @@ def described(kind: Dtype) -> str:
         String: "a text",
         Boolean: "a condition",
         Timestamp: "a date",
-        Duration: "a length of time",
+        Duration: "a duration",
     }[type(kind)]
 
 

@@ -176,8 +176,8 @@ Expression = (
 )
 
 
-DEEPEST = 60
-LARGEST = 1000
+MAX_DEPTH = 60
+MAX_NODES = 1000
 """Largest depth and number of nodes of an expression: evaluation needs a Python frame for each level."""
 
 
@@ -191,7 +191,7 @@ def small_enough(node: Expression) -> bool:
             waiting += [(inner, depth) for inner in part if isinstance(inner, Node | tuple)]
         elif isinstance(part, Node):
             seen += 1
-            if depth > DEEPEST or seen > LARGEST:
+            if depth > MAX_DEPTH or seen > MAX_NODES:
                 return False
             waiting += [(getattr(part, field), depth + 1) for field in part.__struct_fields__]
     return True

@@ -28,19 +28,22 @@ from dpnb._plan.expressions.dtypes import (
 )
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Node, Round, arguments
 from dpnb._plan.expressions.text import words
-from dpnb._plan.schema import EXACT, SIZES, Bounded, Categories, Dates, Key, Schema, of_usual_size
+from dpnb._plan.schema import (
+    ALLOWED_MAGNITUDES,
+    MAX_EXACT_INTEGER,
+    Bounded,
+    Categories,
+    Dates,
+    Key,
+    Schema,
+    has_allowed_magnitude,
+)
 from dpnb.errors import PlanError
 
 MAX_KEYS = 10_000_000
 """Largest number of groups of a query."""
 
-Nulls = OneOf["any", "never", "own"]
-
-
-def _exact(node: Any) -> bool:
-    """Comparisons, selections and correctly rounded arithmetic."""
-    del node
-    return False
+Nulls = OneOf["any", "never", "special"]
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,15 @@ class Rule:
     kind : callable
         Maps the node and the types of its arguments to the type of the result, or raises PlanError.
     nulls : str
-        Where the result is missing: ``"any"``: where any argument is missing; ``"never"``: nowhere; ``"own"``: by a
-        special rule of the node.
+        Where the result is missing: ``"any"``: where any argument is missing; ``"never"``: nowhere; ``"special"``: by a
+        rule of the node.
     rounded : callable
         Maps the node to whether libraries round it differently, so that its result can lie just outside its bounds.
     """
 
     kind: Callable[..., Dtype]
     nulls: Nulls = "any"
-    rounded: Callable[[Any], bool] = _exact
+    rounded: Callable[[Any], bool] = lambda node: False  # comparisons, selections and correctly rounded arithmetic
 
 
 RULES: dict[type[Node], Rule] = {
@@ -73,14 +76,14 @@ RULES: dict[type[Node], Rule] = {
     nodes.AsNumber: Rule(bounds.as_number),
     nodes.Compare: Rule(choices.comparison),
     nodes.IsIn: Rule(choices.is_in),
-    nodes.And: Rule(choices.both, "own"),  # false where one side is false
-    nodes.Or: Rule(choices.both, "own"),  # true where one side is true
+    nodes.And: Rule(choices.both, "special"),  # false where one side is false
+    nodes.Or: Rule(choices.both, "special"),  # true where one side is true
     nodes.Not: Rule(choices.negation),
     nodes.IsNull: Rule(lambda node, inner: Boolean(), "never"),
     nodes.FillNull: Rule(choices.fill, "never"),
-    nodes.Where: Rule(choices.where, "own"),  # where the condition or the chosen value is missing
-    nodes.Cut: Rule(choices.cut, "own"),  # also outside the bins
-    nodes.Lookup: Rule(choices.lookup, "own"),  # also for a key that is not in the table
+    nodes.Where: Rule(choices.where, "special"),  # where the condition or the chosen value is missing
+    nodes.Cut: Rule(choices.cut, "special"),  # also outside the bins
+    nodes.Lookup: Rule(choices.lookup, "special"),  # also for a key that is not in the table
 }
 """The rules of all nodes except columns, whose types are in the schema."""
 
@@ -92,14 +95,17 @@ def dtype_of(node: Expression, schema: Schema) -> Dtype:
     ------
     PlanError
         An unknown column, incompatible operands, an undeclared category, or a constant or bound that is neither 0 nor
-        between `LEAST` and `GREATEST` in absolute value.
+        between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
     if isinstance(node, Column):
         kind = _column(node.name, schema)
     else:
         kind = RULES[type(node)].kind(node, *[dtype_of(inner, schema) for inner in arguments(node)])
-    if isinstance(kind, Numeric) and not (of_usual_size(kind.low) and of_usual_size(kind.high)):
-        refuse(node, f"its bounds must be {SIZES}; they are {kind.low:g} and {kind.high:g}; .clip() the parts first")
+    if isinstance(kind, Numeric) and not (has_allowed_magnitude(kind.low) and has_allowed_magnitude(kind.high)):
+        refuse(
+            node,
+            f"its bounds must be {ALLOWED_MAGNITUDES}; got {kind.low:g} and {kind.high:g}; .clip() the parts first",
+        )
     return kind
 
 
@@ -139,9 +145,10 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
         return kind.values
     if isinstance(kind, Boolean):
         return (False, True)
-    few = isinstance(kind, Numeric) and kind.magnitude <= EXACT and (kind.high - kind.low) / step_of(node) < MAX_KEYS
-    if isinstance(kind, Numeric) and kind.whole and few:
-        return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step_of(node)))
+    if isinstance(kind, Numeric) and kind.whole and kind.magnitude <= MAX_EXACT_INTEGER:
+        step = step_of(node)
+        if (kind.high - kind.low) / step < MAX_KEYS:
+            return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step))
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {described(kind)}; group by dpnb.Categories, by "
         "dpnb.cut(column, edges), by .round() of a number (or declare it with integer=True) or by a part of a date"

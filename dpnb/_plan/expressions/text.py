@@ -26,7 +26,7 @@ from dpnb._plan.expressions.nodes import (
     Where,
 )
 
-LISTED = 6
+MAX_LISTED = 6
 """Largest number of values of a list that are written out."""
 
 
@@ -89,5 +89,5 @@ def _value(value: object) -> str:
 
 
 def _listed(values: tuple[object, ...]) -> str:
-    shown = [_value(value) for value in values[:LISTED]]
-    return f"[{', '.join(shown)}{', ...' if len(values) > LISTED else ''}]"
+    shown = [_value(value) for value in values[:MAX_LISTED]]
+    return f"[{', '.join(shown)}{', ...' if len(values) > MAX_LISTED else ''}]"

@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpnb.accounting.conversions.directed import (
-    LEAST_DELTA,
+    MIN_DELTA,
     checked_delta,
     context,
     directed,
@@ -187,7 +187,7 @@ def optimal_order(epsilon: Number, *, delta: Number) -> float:
     >>> round(optimal_order(1, delta=1e-6), 2)
     21.98
     """
-    e, d = non_negative(epsilon, name="epsilon"), max(checked_delta(delta), LEAST_DELTA)
+    e, d = non_negative(epsilon, name="epsilon"), max(checked_delta(delta), MIN_DELTA)
     return max(float(f"{1 + math.exp(_log_order_for_rho(e, d)):.4g}"), 1.0001)
 
 
@@ -195,7 +195,7 @@ def optimal_order(epsilon: Number, *, delta: Number) -> float:
 def _epsilon(rho: Fraction, delta: Fraction, tight: bool) -> float:
     if not rho:
         return 0.0
-    if delta < LEAST_DELTA:
+    if delta < MIN_DELTA:
         return math.inf
     if not tight:
         return decimal_up(
@@ -217,7 +217,7 @@ def _epsilon(rho: Fraction, delta: Fraction, tight: bool) -> float:
 
 @lru_cache(maxsize=4096)
 def _rho(epsilon: Fraction, delta: Fraction, tight: bool) -> float:
-    if delta < LEAST_DELTA:
+    if delta < MIN_DELTA:
         return 0.0
     if not tight:
 

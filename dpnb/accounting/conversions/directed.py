@@ -20,7 +20,7 @@ from dpnb.accounting.exact import Number, exact, shown
 from dpnb.errors import InvalidValueError
 
 __all__ = [
-    "LEAST_DELTA",
+    "MIN_DELTA",
     "checked_delta",
     "checked_order",
     "context",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 # Smaller deltas count as 0, which is the safe direction.
-LEAST_DELTA = Fraction(1, 10**5000)
+MIN_DELTA = Fraction(1, 10**5000)
 _BITS, _MOST_BITS, _LOST, _GOOD = 192, 1536, 16, 110
 # exp(-10000) < 2^-14000, far below every double.
 _DEEP, _BELOW = -10_000, Fraction(1, 2**14_000)

@@ -26,7 +26,7 @@ from typing import Any
 
 from scipy.special import log_ndtr
 
-from dpnb.accounting.conversions.directed import LEAST_DELTA, checked_delta, context, fraction, real, settle
+from dpnb.accounting.conversions.directed import MIN_DELTA, checked_delta, context, fraction, real, settle
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative
 
 __all__ = ["delta_from_mu", "epsilon_from_mu", "epsilon_of_gdp", "mu_from_epsilon", "rho_from_mu"]
@@ -36,7 +36,7 @@ SLACK = 1 + Fraction(1, 2**160)
 _FAR = 400
 _BEYOND = Fraction(1, 2**115_000)
 # No double is above its root, and none except 0 is below the inverse of its root.
-_MOST = Fraction(10**650)
+_MAX_MU_SQUARED = Fraction(10**650)
 
 
 def delta_from_mu(mu: Number, *, epsilon: Number) -> float:
@@ -126,9 +126,9 @@ def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
     """
     if not mu_squared:
         return 0.0
-    if delta < LEAST_DELTA or mu_squared > _MOST:
+    if delta < MIN_DELTA or mu_squared > _MAX_MU_SQUARED:
         return math.inf
-    mu_squared = max(mu_squared, 1 / _MOST)  # the safe direction, and smaller than any mu in use
+    mu_squared = max(mu_squared, 1 / _MAX_MU_SQUARED)  # the safe direction, and smaller than any mu in use
     ctx = context()
 
     def holds(epsilon: float) -> bool:
@@ -207,7 +207,7 @@ def rho_from_mu(mu: Number) -> float:
 
 @lru_cache(maxsize=4096)
 def _mu_of(epsilon: Fraction, delta: Fraction) -> float:
-    if delta < LEAST_DELTA:
+    if delta < MIN_DELTA:
         return 0.0
     epsilon = min(epsilon, Fraction(10**615))  # the safe direction: mu, about the root of 2 epsilon, stays a double
     ctx = context()

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpnb.accounting.conversions.directed import (
-    LEAST_DELTA,
+    MIN_DELTA,
     checked_delta,
     checked_order,
     directed,
@@ -151,7 +151,7 @@ def rdp_from_epsilon(epsilon: Number, *, order: Number, delta: Number, method: s
     """
     e, a, d = non_negative(epsilon, name="epsilon"), checked_order(order), checked_delta(delta)
     tight = is_tight(method)
-    if d < LEAST_DELTA:
+    if d < MIN_DELTA:
         return -math.inf
     return decimal_down(directed(lambda ctx: (real(ctx, e), *(-x for x in _overhead(ctx, a, d, tight))), up=False))
 
@@ -222,7 +222,7 @@ def epsilon_from_curve(curve: Iterable[tuple[Fraction, Fraction]], delta: Fracti
 
 @lru_cache(maxsize=4096)
 def _epsilon(a: Fraction, r: Fraction, delta: Fraction, tight: bool) -> float:
-    if delta < LEAST_DELTA:
+    if delta < MIN_DELTA:
         return math.inf
     bound = directed(lambda ctx: (real(ctx, r), *_overhead(ctx, a, delta, tight)), up=True)
     return decimal_up(max(bound, Fraction(0)))

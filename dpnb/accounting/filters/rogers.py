@@ -17,13 +17,13 @@ from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
-__all__ = ["MOST_DELTA", "RogersFilter", "mean_loss"]
+__all__ = ["MAX_DELTA", "RogersFilter", "mean_loss"]
 
 _ZERO = Fraction(0)
 # Every double is a whole multiple of the smallest one, so doubles add up exactly as integers.
 _SMALLEST_BITS = 1074
 _ONE = 1 << _SMALLEST_BITS
-MOST_DELTA = Fraction(36787944, 10**8)
+MAX_DELTA = Fraction(36787944, 10**8)
 """A little below 1/e, where the theorem's range of delta ends."""
 
 
@@ -37,7 +37,7 @@ class RogersConstants:
         The guarantee.
     deltas : Fraction
         Bound on the sum of the losses' deltas.
-    most : float
+    k_limit : float
         The double below epsilon: the bound on K.
     constant : float
         C; any positive one that is fixed beforehand is valid.
@@ -48,7 +48,7 @@ class RogersConstants:
     epsilon: Fraction
     delta: Fraction
     deltas: Fraction
-    most: float
+    k_limit: float
     constant: float
     log: float
 
@@ -60,12 +60,12 @@ class RogersConstants:
 
     def fits(self, squares: Fraction, means: int, deltas: Fraction) -> bool:
         """Whether these sums are within the bound."""
-        return (not deltas or deltas <= self.deltas) and self.k(squares, means) <= self.most
+        return (not deltas or deltas <= self.deltas) and self.k(squares, means) <= self.k_limit
 
 
 def _terms(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
     e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
-    if not LEAST_FAILURE <= d <= MOST_DELTA:
+    if not LEAST_FAILURE <= d <= MAX_DELTA:
         raise InvalidValueError(f"delta must be between 1e-300 and 1/e, got {shown(delta)}; give for example 1e-6")
     if not Fraction(1, 10**150) <= e <= 10**150:
         raise InvalidValueError(f"epsilon must be between 1e-150 and 1e150, got {shown(epsilon)}; rescale it")

@@ -6,14 +6,14 @@ name                     file         content                                   
 losses_of_linear_query   losses       loss of each unit in a noisy sum                    Example 2.7
 losses_of_squares        losses       the same as mu squared, from squared norms          Example 2.7
 remaining_of             losses       remaining budget of each unit                       Algorithm 3
-IndividualFilter         filter       excludes or clips units that cannot pay             Algorithms 3, 7; Theorem 1.2
+IndividualFilter         filter       excludes or clips exhausted units                   Algorithms 3, 7; Theorem 1.2
 NormFilter               norm_filter  clips each unit to its remaining budget             Algorithm 7
 UnitAdmission,
 UnitChargeTerms          admission    charges the units for one query                     Algorithms 3, 7
 WorstCaseFilter          worst_case   the public part: a unit that every query uses       section 4.2
 norm_budget_variance     formulas     the noise that makes a norm budget rho-zCDP         Corollary 4.7
 norm_budget_radius       formulas     error bound of such a noisy sum                     Corollary 4.7
-worst_case_rounds        formulas     the number of rounds that every unit can pay for    section 4.2
+worst_case_rounds        formulas     the number of rounds that every budget covers       section 4.2
 rho_of_descent           formulas     cost of k gradient steps                            Algorithm 6; Proposition 5.1
 rho_of_filtered_descent  formulas     cost of any number of steps under a norm filter     Algorithm 7; Proposition 5.2
 =======================  ===========  ==================================================  ============================

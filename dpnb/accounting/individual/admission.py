@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from dpnb.accounting.individual.filter import IndividualFilter
 from dpnb.accounting.individual.losses import losses_of_squares
 from dpnb.accounting.individual.rounding import Floats
-from dpnb.accounting.individual.units import Places
+from dpnb.accounting.individual.units import UnitIndices
 
 __all__ = ["UnitAdmission", "UnitChargeTerms"]
 
 ROOT_MARGIN = 2.0**-50
 """Above the relative error of a root and a product of doubles."""
 
-FEW = 2**12
-"""Up to this largest squared norm, losses are looked up in a table."""
+MAX_TABLE_NORM = 2**12
+"""Largest squared norm for which losses are looked up in a table."""
 
 EXACT = 2**53
-"""Doubles hold every integer up to here."""
+"""Doubles represent every integer up to this one exactly."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class UnitChargeTerms:
     max_norm_squared : int
         Upper bound on the square of a unit's norm.
     all_admitted : bool
-        Whether it is certain that every unit can pay.
+        Whether it is certain that every unit's remaining budget covers the query.
     clips : bool
-        Whether the vector of a unit that cannot pay in full is scaled down to its remaining budget.
+        Whether the vector of a unit whose remaining budget is too small is scaled down to that budget.
 
     Examples
     --------
@@ -81,13 +81,13 @@ class UnitAdmission:
 
     def __init__(self, units: IndividualFilter, terms: UnitChargeTerms) -> None:
         self.units, self._terms = units, terms
-        self.unit_indices: Places = np.zeros(0, np.int64)
+        self.unit_indices: UnitIndices = np.zeros(0, np.int64)
         self.requested: Floats = np.zeros(0)
         self.clip_norms: Floats | None = None
-        """For each unit that can pay only in part, the norm to which its vector must be scaled down; -1 for the others.
-        None if units never count in part, which is public."""
+        """The norm to which the vector of a unit must be scaled down if its remaining budget is too small; -1 for other
+        units.  None if vectors are never scaled down, which is public."""
 
-    def active(self, owners: Places, squares: Floats) -> NDArray[np.bool_] | None:
+    def active(self, owners: UnitIndices, squares: Floats) -> NDArray[np.bool_] | None:
         """Whether each unit that the query uses takes part in full; None if it is public that all do.
 
         Parameters
@@ -97,7 +97,7 @@ class UnitAdmission:
         squares : float64 array, shape (touched,)
             Squared norms of their vectors, rounded up.
         """
-        self._note(owners, squares)
+        self._set_requested(owners, squares)
         if self._terms.all_admitted:
             self.units = self.units.charge(self.requested, of=owners)
             return None
@@ -110,10 +110,10 @@ class UnitAdmission:
         self.clip_norms[owners[short]] = np.sqrt(allowed[short]) * self._terms.sigma * (1 - ROOT_MARGIN)
         return np.asarray(~short)
 
-    def _note(self, owners: Places, squares: Floats) -> None:
+    def _set_requested(self, owners: UnitIndices, squares: Floats) -> None:
         terms = self._terms
         self.unit_indices = owners
-        if terms.max_norm_squared > FEW:
+        if terms.max_norm_squared > MAX_TABLE_NORM:
             self.requested = losses_of_squares(squares, sigma=terms.sigma, rough=terms.rough)
         else:  # for example counts: a table of all possible losses
             table = losses_of_squares(np.arange(terms.max_norm_squared + 1.0), sigma=terms.sigma)

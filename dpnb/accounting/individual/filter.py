@@ -14,12 +14,12 @@ from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.individual.losses import remaining_of
 from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up
 from dpnb.accounting.individual.units import (
-    GREATEST,
-    Places,
+    MAX_DOUBLE,
+    UnitIndices,
     budget_as_double,
     changed,
+    indices_of,
     per_unit,
-    places_of,
     read_only,
     unit_count,
 )
@@ -42,10 +42,10 @@ class IndividualFilter(Frozen):
     units : int
         Number of units, >= 0.
     on_exhausted : {"skip", "drop", "clip"}
-        "skip" (Algorithm 3): a unit that cannot pay is excluded, is charged nothing and may take part in a cheaper
-        query later.  "drop" (the set S_t of Theorem 1.2): an excluded unit stays excluded.  The two sets of active
-        units differ and both are private; accuracy refers to the set that was used.  "clip" (Algorithm 7): like "skip",
-        but a query whose vectors can be scaled down uses `step_clipped`.
+        "skip" (Algorithm 3): a unit whose budget is too small is excluded, is charged nothing and may take part in a
+        cheaper query later.  "drop" (the set S_t of Theorem 1.2): an excluded unit stays excluded.  The two sets of
+        active units differ and both are private; accuracy refers to the set that was used.  "clip" (Algorithm 7): like
+        "skip", but a query whose vectors can be scaled down uses `step_clipped`.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class IndividualFilter(Frozen):
         """
         return remaining_of(self._spent, budget=self.budget)
 
-    def step(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, NDArray[np.bool_]]:
+    def step(self, losses: ArrayLike, of: UnitIndices | None = None) -> tuple[Self, NDArray[np.bool_]]:
         """The filter after a query, and the units that take part in it.
 
         Parameters
@@ -117,7 +117,7 @@ class IndividualFilter(Frozen):
         InvalidValueError
             A loss is not finite or negative (the message is constant), or the shape differs.
         """
-        indices, before, requested = self._of(losses, of)
+        indices, before, requested = self._selected(losses, of)
         after = plus_up(before, requested)
         active = self._inside[indices] & (after <= self._limit())
         state = self._with(indices, np.where(active, after, before))
@@ -125,8 +125,8 @@ class IndividualFilter(Frozen):
             state = state._changed(_inside=changed(self._inside, indices, active))
         return state, active
 
-    def step_clipped(self, losses: ArrayLike, of: Places | None = None) -> tuple[Self, Floats]:
-        """The filter after a query in which each unit takes part as far as it can pay, and the losses it can pay.
+    def step_clipped(self, losses: ArrayLike, of: UnitIndices | None = None) -> tuple[Self, Floats]:
+        """The filter after a query in which each unit takes part as far as its budget allows, and the allowed losses.
 
         Parameters
         ----------
@@ -145,14 +145,14 @@ class IndividualFilter(Frozen):
         InvalidValueError
             As for `step`.
         """
-        indices, before, requested = self._of(losses, of)
+        indices, before, requested = self._selected(losses, of)
         left = minus_down(self._limit(), before)
         short = requested > left
         # A unit that takes its whole remainder has exactly 0 left, not the amount by which `left` was rounded down.
         after = np.where(short, np.maximum(before, self._limit()), plus_up(before, requested))
         return self._with(indices, after), np.where(short, left, requested)
 
-    def charge(self, losses: ArrayLike, of: Places | None = None) -> Self:
+    def charge(self, losses: ArrayLike, of: UnitIndices | None = None) -> Self:
         """The filter after a query in which every unit takes part, without a check of the budget.
 
         For queries whose worst cases together are within the budget: `step` would exclude no unit either, except
@@ -169,16 +169,16 @@ class IndividualFilter(Frozen):
         InvalidValueError
             As for `step`.
         """
-        indices, before, requested = self._of(losses, of)
-        return self._with(indices, np.minimum(plus_up(before, requested), GREATEST))
+        indices, before, requested = self._selected(losses, of)
+        return self._with(indices, np.minimum(plus_up(before, requested), MAX_DOUBLE))
 
-    def _of(self, losses: ArrayLike, of: Places | None) -> tuple[Places | slice, Floats, Floats]:
+    def _selected(self, losses: ArrayLike, of: UnitIndices | None) -> tuple[UnitIndices | slice, Floats, Floats]:
         """The indices of the units in `of`, their spending, and their losses, checked."""
-        indices = places_of(of, len(self._spent))
+        indices = indices_of(of, len(self._spent))
         before = self._spent[indices]
         return indices, before, per_unit(losses, "losses", len(before))
 
-    def _with(self, indices: Places | slice, spent: Floats) -> Self:
+    def _with(self, indices: UnitIndices | slice, spent: Floats) -> Self:
         return self._changed(_spent=changed(self._spent, indices, spent))
 
     def _limit(self) -> float:

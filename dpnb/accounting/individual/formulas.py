@@ -102,7 +102,7 @@ def norm_budget_radius(norm_budget: Number, *, rho: Number, coordinates: int, de
 
 
 def worst_case_rounds(budget: Number, *, sigma: Number, clip: Number, order: Number = 1) -> int:
-    """The number of queries that every unit can pay for: floor(2 B sigma^2/(C^2 order)).
+    """The number of queries that the budget of every unit covers: floor(2 B sigma^2/(C^2 order)).
 
     Parameters
     ----------

@@ -17,12 +17,12 @@ from dpnb.accounting.individual.rounding import Floats
 from dpnb.errors import InvalidValueError
 
 __all__ = [
-    "GREATEST",
-    "Places",
+    "MAX_DOUBLE",
+    "UnitIndices",
     "budget_as_double",
     "changed",
+    "indices_of",
     "per_unit",
-    "places_of",
     "positive_literal",
     "read_only",
     "unit_count",
@@ -31,10 +31,10 @@ __all__ = [
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 # A loss is capped at the largest double; budgets below this bound refuse a capped loss as they would the true one.
-_GREATEST_BUDGET = Fraction(2) ** 1000
+_BUDGET_LIMIT = Fraction(2) ** 1000
 _EXACT_INTEGERS = 2.0**53
-GREATEST = np.finfo(np.float64).max
-Places = NDArray[np.int64]
+MAX_DOUBLE = np.finfo(np.float64).max
+UnitIndices = NDArray[np.int64]
 
 
 def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
@@ -81,7 +81,7 @@ def budget_as_double(budget: Number, *, name: str) -> float:
         The budget is negative, or 2^1000 or more.
     """
     number = non_negative(budget, name=name)
-    if number >= _GREATEST_BUDGET:
+    if number >= _BUDGET_LIMIT:
         raise InvalidValueError(f"{name} must be below 2**1000, got {shown(budget)}; give a smaller one")
     return binary_down(number)
 
@@ -104,15 +104,15 @@ def read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     return array
 
 
-def places_of(places: Places | None, units: int) -> Places | slice:
+def indices_of(indices: UnitIndices | None, units: int) -> UnitIndices | slice:
     """An index for the given units: a full slice for None, or if the given units are all units."""
-    return slice(None) if places is None or len(places) == units else places
+    return slice(None) if indices is None or len(indices) == units else indices
 
 
-def changed(array: NDArray[_Scalar], places: Places | slice, values: NDArray[_Scalar]) -> NDArray[_Scalar]:
+def changed(array: NDArray[_Scalar], indices: UnitIndices | slice, values: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """A read-only copy with other values at some indices."""
     copied = array.copy()
-    copied[places] = values
+    copied[indices] = values
     return read_only(copied)
 
 

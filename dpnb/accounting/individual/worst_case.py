@@ -44,11 +44,11 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
     """
 
     def admits(self, loss: Loss) -> bool:
-        """Whether the delta fits; a unit that cannot pay the rest of the loss is excluded from the query instead."""
+        """Whether the delta fits; a unit whose budget is too small is excluded from the query instead."""
         return (self.spent + self.to_filter_loss(loss)).delta <= self.budget.delta
 
     def admits_all_units(self, loss: Loss) -> bool:
-        """Whether every unit can certainly pay for a query: the sum of all worst cases is within the budget."""
+        """Whether every unit is certainly active in a query: the sum of all worst cases is within the budget."""
         return (self.spent + self.to_filter_loss(loss)).within(self.budget)
 
     def step(self, loss: Loss) -> Self:
@@ -67,7 +67,7 @@ class WorstCaseFilter(SumFilter[L], Generic[L]):
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether nothing is left for a unit that pays for every query in full."""
+        """Whether nothing is left for a unit that is charged for every query in full."""
         return self.spent.parts[0] == self.budget.parts[0]
 
     @property

@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
 from dpnb.accounting.exact import Number, binary_up, exact, shown
-from dpnb.accounting.filters.rogers import MOST_DELTA, mean_loss
+from dpnb.accounting.filters.rogers import MAX_DELTA, mean_loss
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 from dpnb.errors import InvalidValueError
@@ -82,7 +82,7 @@ class RogersOdometer(TimeUniformOdometer):
             raise InvalidValueError(
                 f"n must be a whole number from 2 to 10**150, got {shown(n)}; give a public bound on the number of rows"
             )
-        if exact(delta, name="delta") > MOST_DELTA:
+        if exact(delta, name="delta") > MAX_DELTA:
             raise InvalidValueError(f"delta must be below 1/e, got {shown(delta)}; give for example 1e-6")
         self._start(failure_probability(delta))
         self._set(n=n, squares=Fraction(0), means=Fraction(0))

@@ -191,7 +191,7 @@ def _safe_rate(model: RegressionModel, layout: RegressionDesign, limits: Contrib
     """
     curvature = CURVATURE.get(model.family, layout.outcome[0] + layout.outcome[1])
     rows = min((bound for bound in (limits.max_rows, limits.max_rows_per_group) if bound is not None), default=1)
-    return 1 / (curvature * layout.longest_squared * rows)
+    return 1 / (curvature * layout.max_norm_squared * rows)
 
 
 def _whole(value: object, name: str, maximum: int) -> int:

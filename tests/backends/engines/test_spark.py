@@ -87,14 +87,14 @@ def spark_plans() -> Plans:
     session = active()
     frame = session.createDataFrame([(1.0, "a"), (2.0, "b")], "x double, s string")
     unstable = {
-        "random": (frame.filter("s <> 'secret'").withColumn("r", spark.rand(1)), "something random"),
-        "sequence": (frame.withColumn("n", spark.monotonically_increasing_id()), "something random"),
-        "sample": (frame.sample(0.5), "something random"),
+        "random": (frame.filter("s <> 'secret'").withColumn("r", spark.rand(1)), "a random or volatile"),
+        "sequence": (frame.withColumn("n", spark.monotonically_increasing_id()), "a random or volatile"),
+        "sample": (frame.sample(0.5), "a random or volatile"),
         "limit": (frame.limit(1), "a limit"),
         "deep": (frame.limit(1).union(frame).sort("x"), "a limit"),
         "offset": (frame.offset(1), "a limit"),
         "any of several": (frame.dropDuplicates(["s"]), "one row kept"),
-        "now": (frame.withColumn("n", spark.current_timestamp()), "the present time"),
+        "now": (frame.withColumn("n", spark.current_timestamp()), "the current time"),
     }
     stable = {
         "in order": frame.sort("x").select("x").limit(1),

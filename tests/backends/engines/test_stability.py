@@ -15,8 +15,8 @@ def polars_plans() -> Plans:
 
     frame, x = pl.from_pandas(TABLE).lazy(), pl.col("x")
     unstable = {
-        "sample": (frame.select(x.sample(2)), "something random"),
-        "random filter": (frame.filter(x.shuffle() > 2).filter(pl.col("s") != "secret"), "something random"),
+        "sample": (frame.select(x.sample(2)), "a random or volatile"),
+        "random filter": (frame.filter(x.shuffle() > 2).filter(pl.col("s") != "secret"), "a random or volatile"),
         "deep": (frame.join(frame.head(1), on="s").sort("x"), "a limit"),
         "head": (frame.head(2), "a limit"),
         "slice": (frame.slice(1, 2), "a limit"),
@@ -52,21 +52,21 @@ def duckdb_plans() -> Plans:
     con.execute("create view calm as select x from t order by x limit 3")
     table = con.table("t")
     unstable = {
-        "random": (con.sql("select x + random() as x from t where s <> 'secret'"), "something random"),
-        "a view of a view": (con.view("outer_view"), "something random"),
-        "a macro": (con.sql("select jitter(x) as x from t"), "something random"),
+        "random": (con.sql("select x + random() as x from t where s <> 'secret'"), "a random or volatile"),
+        "a view of a view": (con.view("outer_view"), "a random or volatile"),
+        "a macro": (con.sql("select jitter(x) as x from t"), "a random or volatile"),
         "a table macro": (con.sql("from few(2)"), "a limit"),
-        "a sequence": (con.view("numbered"), "something random"),
-        "uuid": (con.sql("select uuid() as n, x from t"), "something random"),
-        "sample": (con.sql("from t using sample 2"), "something random"),
-        "sample of a table": (con.sql("from t tablesample 50%"), "something random"),
+        "a sequence": (con.view("numbered"), "a random or volatile"),
+        "uuid": (con.sql("select uuid() as n, x from t"), "a random or volatile"),
+        "sample": (con.sql("from t using sample 2"), "a random or volatile"),
+        "sample of a table": (con.sql("from t tablesample 50%"), "a random or volatile"),
         "limit": (table.filter("x > 0").limit(2), "a limit"),
         "in a part": (con.sql("with a as (from t limit 2) select * from a order by x"), "a limit"),
         "any of several": (con.sql("select distinct on (s) * from t"), "one row kept"),
         "any value": (con.sql("select any_value(x) as x from t group by s"), "one row kept"),
         "row number": (con.sql("select row_number() over () as n, x from t"), "numbers of rows"),
-        "now": (con.sql("select x from t where now() > '2020-01-01'"), "the present time"),
-        "today": (con.sql("select x from t where current_date > '2020-01-01'"), "the present time"),
+        "now": (con.sql("select x from t where now() > '2020-01-01'"), "the current time"),
+        "today": (con.sql("select x from t where current_date > '2020-01-01'"), "the current time"),
     }
     stable = {
         "table": table,

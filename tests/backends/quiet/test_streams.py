@@ -165,7 +165,9 @@ def test_a_terminal_is_given_back_after_an_interrupt(monkeypatch: pytest.MonkeyP
         assert both() == "shown\n"
 
 
-@pytest.mark.parametrize("place", ["_exchange", "_give_back", "_restore", "_flush", "redirect_to_null"])
+@pytest.mark.parametrize(
+    "place", ["_exchange", "_restore_python_streams", "_restore_descriptors", "_flush", "redirect_to_null"]
+)
 def test_an_interrupt_at_any_step_takes_all_of_them_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with watched() as both:
         real = getattr(streams, place)
@@ -285,7 +287,7 @@ def test_loggers_of_engines_are_silent_for_good(caplog: pytest.LogCaptureFixture
             logging.getLogger(name).error("secret")
         logging.getLogger("asyncio").error("shown")
         log = logging.getLogger("asyncio").error
-        waiting = threading.Thread(target=log, args=("secret",), name=loggers.DASKS_THREAD)
+        waiting = threading.Thread(target=log, args=("secret",), name=loggers.DASK_THREAD)
         waiting.start()
         joined(waiting)
         said = [record.getMessage() for record in caplog.records]

@@ -1,10 +1,10 @@
-"""The engines in which tables may stay: one module for each, behind one base class.
+"""The supported engines: one module for each, behind one base class.
 
-``engine``       the base class: what every engine can do through narwhals alone, or has to say in its own way
-``polars``       lazy frames of polars
-``duckdb``       relations of DuckDB, and ``duckdb_plan``, their syntax tree
-``spark``        data frames of Spark, and ``spark_jobs``, which an interrupt cancels
-``plans``        what in a plan need not give the same rows each time
+``engine``  the base class: the operations that narwhals does not express for every engine
+``polars``  lazy frames of polars
+``duckdb``  relations of DuckDB; ``duckdb_plan`` their syntax trees
+``spark``   data frames of Spark; ``spark_jobs`` their jobs, which an interrupt cancels
+``plans``   causes of unstable plans, and plans as text
 """
 
 from __future__ import annotations

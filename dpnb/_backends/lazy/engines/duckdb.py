@@ -23,21 +23,21 @@ from dpnb._backends.lazy.engines.engine import (
 from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, TIME
 from dpnb._backends.worker_thread import refuse_stopped
 
-FEW = 64
-"""Values that are looked up in a list; among more, DuckDB decides by halves."""
+MAX_LISTED = 64
+"""Largest number of values that are looked up in a list; longer lists are searched by bisection."""
 
 _ANY_ROW = {"first", "last", "any_value", "arbitrary"}
-_BY_PLACE = {
+_BY_ORDER = {
     *("WINDOW_ROW_NUMBER", "WINDOW_NTILE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"),
     *("WINDOW_LEAD", "WINDOW_LAG"),
 }
 _NOW = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
 _SETTINGS = {"current_setting", "current_schema", "current_schemas", "current_database", "in_search_path"}
-"""Functions whose results change, but not by themselves."""
+"""Functions that DuckDB calls inconsistent, but whose results change only with the connection's settings."""
 
 
 class DuckDB(Engine):
-    """Relations of DuckDB, of whatever it reads: tables, Parquet, CSV; larger than memory if need be."""
+    """Relations of DuckDB: tables, Parquet, CSV or other sources; they may be larger than memory."""
 
     name = "duckdb"
     rows_at_once = ROWS_AT_ONCE
@@ -62,13 +62,13 @@ class DuckDB(Engine):
         from duckdb import SQLExpression as Sql
         from duckdb import StarExpression as Star
 
-        # A date, or a moment in coarser steps, may lie beyond what microseconds count: converting it is an error.
+        # A date, or a time in coarser units, may be outside the range of microseconds: converting it is an error.
         types = frame.collect_schema()
         cast = {to: name for name, to in columns.items() if types[name] == nw.Date or _is_coarse(types[name])}
-        moments = (Sql(f'try_cast("{name}" AS TIMESTAMP)').alias(to) for to, name in cast.items())
-        since = (Function("epoch_us", Column(to if to in cast else name)).alias(to) for name, to in columns.items())
-        native = frame.to_native().select(Star(), *moments)
-        return opened(native.select(*map(Column, types), *since))
+        timestamps = (Sql(f'try_cast("{name}" AS TIMESTAMP)').alias(to) for to, name in cast.items())
+        micros = (Function("epoch_us", Column(to if to in cast else name)).alias(to) for name, to in columns.items())
+        native = frame.to_native().select(Star(), *timestamps)
+        return opened(native.select(*map(Column, types), *micros))
 
     def dated(self, frame: Frame, column: str, to: str) -> Frame:
         from duckdb import ColumnExpression as Column
@@ -86,15 +86,15 @@ class DuckDB(Engine):
         native = frame.to_native().select(Star(), folded(limbs).alias(to))
         return opened(native.select(Star(exclude=[to]), squared(Column(to)).alias(to)))
 
-    def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:
-        if len(values) <= FEW:
-            return super().placed(column, values, places)
-        ordered = sorted(zip(values, places, strict=True))
+    def encoded(self, column: nw.Expr, values: Sequence[Any], codes: Sequence[int]) -> nw.Expr:
+        if len(values) <= MAX_LISTED:
+            return super().encoded(column, values, codes)
+        ordered = sorted(zip(values, codes, strict=True))
 
         def within(start: int, end: int) -> nw.Expr:
             if end - start == 1:
-                value, place = ordered[start]
-                return nw.when(column == value).then(nw.lit(place)).otherwise(nw.lit(-1))
+                value, code = ordered[start]
+                return nw.when(column == value).then(nw.lit(code)).otherwise(nw.lit(-1))
             middle = (start + end) // 2
             return nw.when(column < ordered[middle][0]).then(within(start, middle)).otherwise(within(middle, end))
 
@@ -105,7 +105,7 @@ class DuckDB(Engine):
         return opened(frame.to_native().materialize())
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
-        # Only a private attribute gives a relation's connection; without it the work is waited for.
+        # A relation's connection is a private attribute; without it the work cannot be cancelled.
         connections = [con for native in natives if (con := getattr(native, "_con", None)) is not None]
 
         def cancel() -> None:
@@ -116,29 +116,30 @@ class DuckDB(Engine):
 
     def unstable(self, native: Any) -> str | None:
         stability = duckdb_plan.stability(native)
-        return next((found for node in duckdb_plan.nodes(native) if (found := _of_node(node, stability))), None)
+        return next((cause for node in duckdb_plan.nodes(native) if (cause := _unstable_node(node, stability))), None)
 
     def files(self, native: Any) -> Paths:
-        found = duckdb_plan.file_patterns(native)
-        return lambda: found
+        patterns = duckdb_plan.file_patterns(native)
+        return lambda: patterns
 
 
 def _is_coarse(kind: Any) -> bool:
-    """Whether a type is of moments without a zone, in seconds or milliseconds."""
+    """Whether a type is of timestamps without a time zone, in seconds or milliseconds."""
     return isinstance(kind, nw.Datetime) and kind.time_zone is None and kind.time_unit in ("s", "ms")
 
 
-def _of_node(node: dict[str, Any], stability: dict[str, str]) -> str | None:
+def _unstable_node(node: dict[str, Any], stability: dict[str, str]) -> str | None:
+    """The reason why a node's rows may differ between reads, or None."""
     if node.get("sample") is not None:
         return RANDOM
-    modifiers = {one["type"]: one for one in node.get("modifiers") or ()}
+    modifiers = {modifier["type"]: modifier for modifier in node.get("modifiers") or ()}
     if "ORDER_MODIFIER" not in modifiers:
         if {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"} & set(modifiers):
             return LIMITED
         if modifiers.get("DISTINCT_MODIFIER", {}).get("distinct_on_targets"):
             return ONE_OF_SEVERAL
     kind = node.get("class")
-    if kind == "WINDOW" and node["type"] in _BY_PLACE and not node.get("orders"):
+    if kind == "WINDOW" and node["type"] in _BY_ORDER and not node.get("orders"):
         return NUMBERED
     if kind == "COLUMN_REF" and len(node["column_names"]) == 1 and node["column_names"][0].lower() in _NOW:
         return TIME

@@ -1,6 +1,6 @@
-"""What engines do each in a way of their own; everything else is said once, in narwhals.
+"""The operations that differ between engines; all others are written once, in narwhals.
 
-Nothing here may fail on account of what a row holds: an engine's own message would quote it.
+No value of a row may make an operation fail: the engine's error message would quote it.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ Frame = nw.LazyFrame[Any]
 T = TypeVar("T")
 
 Paths = Callable[[], Iterable[str]]
-"""Looks up the files of a table each time: by now a pattern may match more of them."""
+"""Returns the files of a table at the time of the call, since a pattern may match more files later."""
 
 LIMB = 2**LIMB_BITS
 
 ROWS_AT_ONCE = 2**24
-"""Of a few columns they take between one and two gigabytes to put in order."""
+"""Sorting this many rows of a few columns takes between one and two gigabytes."""
 
 HEX_DIGITS = 15
-"""Of an MD5, as in `dpnb._backends.contribution.label_hash`."""
+"""Leading digits of an MD5 that are used, as in `dpnb._backends.contribution.label_hash`."""
 
 
 class Engine(ABC):
-    """What every engine can do through narwhals alone, or would have to override."""
+    """An engine; methods that are not abstract use narwhals alone and can be overridden."""
 
     name = ""
     rows_at_once: int | None = None
-    """About persons a longer table is asked share by share, since the engine would put all of its rows in order at
-    once; None for an engine that spreads them over machines."""
+    """A longer table with a privacy unit is queried in shares of the units, since the engine sorts all rows on one
+    machine; None for an engine that distributes them."""
     wide_sums = False
-    """Sums of 64-bit integers are wider than these, and cannot wrap round however many rows there are."""
+    """Whether sums of 64-bit integers have more than 64 bits, so that they cannot overflow."""
 
     def __init__(self) -> None:
         self._background = BackgroundRunner()
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
-        """Have the engine do something for some of its frames; an interrupt ends it and is raised as an interrupt.
+        """Run work on some frames; an interrupt cancels the work and is raised as `KeyboardInterrupt`.
 
         All work of an engine goes through this method: see `dpnb._backends.worker_thread`.
         """
@@ -52,41 +52,41 @@ class Engine(ABC):
         return self._background.run(work)
 
     def settle(self) -> None:
-        """Wait until what an interrupt left behind has ended."""
+        """Wait until interrupted work has ended."""
         self._background.settle()
 
     def opened(self, native: Any) -> Frame:
-        """The native frame as narwhals sees it."""
+        """The native frame as a lazy frame of narwhals."""
         with isolated_numeric_settings():  # narwhals warns of plugins that could be installed
             return opened(native)
 
     def rows(self, native: Any) -> int:
-        """How many a frame has."""
+        """Number of rows of a frame."""
         return int(self.collected(self.opened(native).select(rows=nw.len()))[0]["rows"])
 
     @abstractmethod
     def hashed(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
-        """The frame with the number of each text, as `name_number` gives it, for every ``from: to`` of `columns`."""
+        """The frame with the hash of each text by `label_hash`, for every ``from: to`` of `columns`."""
 
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
-        """The frame with moments in microseconds since 1970, in UTC, for every ``from: to`` of `columns`."""
+        """The frame with times in microseconds since 1970, in UTC, for every ``from: to`` of `columns`."""
         return frame.with_columns(**{to: nw.col(column).dt.timestamp("us") for column, to in columns.items()})
 
     @abstractmethod
     def dated(self, frame: Frame, column: str, to: str) -> Frame:
-        """The frame with dates, of 32-bit days since 1970."""
+        """The frame with dates, from 32-bit numbers of days since 1970."""
 
     @abstractmethod
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
-        """The frame with a hash of integer columns, not negative ones, as `dpnb._backends.contribution.row_hash`."""
+        """The frame with the hash of non-negative integer columns by `dpnb._backends.contribution.row_hash`."""
 
     def divided(self, column: nw.Expr, by: float) -> nw.Expr:
-        """A column of finite doubles divided by one number, correctly rounded."""
+        """A column of finite doubles divided by a constant, correctly rounded."""
         return column / by
 
-    def placed(self, column: nw.Expr, values: Sequence[Any], places: Sequence[int]) -> nw.Expr:
-        """The place of a column's value in a public list, whose values are of its type; -1 for any other."""
-        return column.replace_strict(list(values), list(places), default=-1, return_dtype=nw.Int64)
+    def encoded(self, column: nw.Expr, values: Sequence[Any], codes: Sequence[int]) -> nw.Expr:
+        """The code of each value of a public list of the column's type; -1 for any other value."""
+        return column.replace_strict(list(values), list(codes), default=-1, return_dtype=nw.Int64)
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
         """The rows of a small result."""
@@ -96,25 +96,25 @@ class Engine(ABC):
 
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:
-        """The same rows, worked out once, where the engine keeps them."""
+        """The same rows, computed once and kept in the engine."""
 
     @abstractmethod
     def unstable(self, native: Any) -> str | None:
-        """What in a frame's plan need not give the same rows each time; see `dpnb._backends.lazy.stability`."""
+        """The reason why a frame's rows may differ between reads, or None; see `dpnb._backends.lazy.stability`."""
 
     @abstractmethod
     def files(self, native: Any) -> Paths:
-        """What looks up the files that a frame is read from; see `dpnb._backends.lazy.files`."""
+        """A function that returns the files from which a frame is read; see `dpnb._backends.lazy.files`."""
 
 
 def opened(native: Any) -> Frame:
-    """An engine's own frame as narwhals sees it."""
+    """A native frame as a lazy frame of narwhals."""
     frame: Frame = nw.from_native(native)
     return frame
 
 
 def folded(limbs: Sequence[Any]) -> Any:
-    """The state of the hash after some limbs, in an engine's own words: narwhals' remainder holds its operand twice."""
+    """The state of the hash after some limbs, in native expressions: narwhals' remainder repeats its operand."""
     state = limbs[0] % PRIME + (MULTIPLIER + 1)
     for limb in limbs[1:]:
         state = state % PRIME * MULTIPLIER + limb % PRIME + 1
@@ -122,5 +122,5 @@ def folded(limbs: Sequence[Any]) -> Any:
 
 
 def squared(state: Any) -> Any:
-    """Without a square the hash would be linear."""
+    """The final step of the hash; without a square the hash would be linear."""
     return (state * state % PRIME * MULTIPLIER + state) % PRIME

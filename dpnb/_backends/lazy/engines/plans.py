@@ -1,22 +1,23 @@
-"""Plans of engines: why the rows of one need not be the same each time, and the text in which some are shown."""
+"""Query plans of engines: why the rows of a plan may differ between reads, and plans that are shown as text."""
 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
-RANDOM = "something random"
+RANDOM = "a random or volatile operation"
 LIMITED = "a limit without an order"
-ONE_OF_SEVERAL = "one row kept of several, without saying which"
-NUMBERED = "numbers of rows that come in no order"
-TIME = "the present time"
+ONE_OF_SEVERAL = "one row kept of several, without an order"
+NUMBERED = "numbers of rows without an order"
+TIME = "the current time"
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 PlanLine = tuple[int, str]
-"""How far a line of a plan is indented, and what it says."""
+"""Indentation and text of a line of a plan."""
 
 
 def lines_of(text: str) -> list[PlanLine]:
-    """A plan as text, without what it quotes: one operation per line, its inputs below it and indented further."""
+    """The lines of a plan without quoted text: one operation per line, its inputs below it, indented further."""
     return [line_of(line) for line in _QUOTED.sub('""', text).splitlines()]
 
 
@@ -26,11 +27,7 @@ def line_of(line: str) -> PlanLine:
     return len(line) - len(text), text.rstrip()
 
 
-def below(lines: list[PlanLine], place: int) -> list[str]:
+def inputs_of(lines: list[PlanLine], index: int) -> list[str]:
     """The lines of an operation's inputs."""
-    indent, found = lines[place][0], []
-    for deep, text in lines[place + 1 :]:
-        if deep <= indent:
-            break
-        found.append(text)
-    return found
+    own_indent = lines[index][0]
+    return [text for _, text in takewhile(lambda line: line[0] > own_indent, lines[index + 1 :])]

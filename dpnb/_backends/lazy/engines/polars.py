@@ -12,12 +12,12 @@ import narwhals as nw
 
 from dpnb._backends.contribution import label_hash
 from dpnb._backends.lazy.engines.engine import LIMB, ROWS_AT_ONCE, Engine, Frame, Paths, folded, opened, squared
-from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, below, lines_of
+from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, inputs_of, lines_of
 from dpnb._backends.worker_thread import refuse_stopped
 
 
 class Polars(Engine):
-    """Lazy frames of polars, with its streaming engine: what does not fit the memory is read as it is needed."""
+    """Lazy frames of polars, with its streaming engine, which can process tables larger than memory."""
 
     name = "polars"
     rows_at_once = ROWS_AT_ONCE
@@ -27,8 +27,8 @@ class Polars(Engine):
 
         def numbers(texts: Any) -> Any:
             distinct = texts.unique()
-            found = pl.Series([label_hash(text) for text in distinct.to_list()], dtype=pl.Int64)
-            return texts.replace_strict(distinct, found, return_dtype=pl.Int64) if len(distinct) else found
+            hashes = pl.Series([label_hash(text) for text in distinct.to_list()], dtype=pl.Int64)
+            return texts.replace_strict(distinct, hashes, return_dtype=pl.Int64) if len(distinct) else hashes
 
         exprs = {
             to: pl.col(column).map_batches(numbers, return_dtype=pl.Int64, is_elementwise=True)
@@ -37,7 +37,7 @@ class Polars(Engine):
         return opened(frame.to_native().with_columns(**exprs))
 
     def divided(self, column: nw.Expr, by: float) -> nw.Expr:
-        # By a single number polars multiplies with its reciprocal, which rounds twice: 49 / 49 would be below 1.
+        # For a constant polars multiplies by the reciprocal, which rounds twice: 49 / 49 would be below 1.
         return column / (column * 0.0 + by)
 
     def dated(self, frame: Frame, column: str, to: str) -> Frame:
@@ -53,45 +53,46 @@ class Polars(Engine):
         return opened(native.with_columns(squared(pl.col(to)).alias(to)))
 
     def collected(self, frame: Frame) -> list[dict[str, Any]]:
-        return self._ran(frame).rows(named=True)  # type: ignore[no-any-return]
+        return _collected(frame).rows(named=True)  # type: ignore[no-any-return]
 
     def kept(self, frame: Frame) -> Frame:
-        return opened(self._ran(frame).lazy())
-
-    def _ran(self, frame: Frame) -> Any:
-        # Its own `collect(background=True)` can be stopped, but holds what it streams in memory.  This one looks for
-        # interrupts on its own, wherever they arrive, and ends a few seconds after one.
-        refuse_stopped()
-        return frame.to_native().collect(engine="streaming")
+        return opened(_collected(frame).lazy())
 
     def unstable(self, native: Any) -> str | None:
         lines = lines_of(native.explain(optimized=False))
-        for place, (_, text) in enumerate(lines):
+        for index, (_, text) in enumerate(lines):
             if re.search(r"\.(sample|shuffle)\(", text):
                 return RANDOM
             if text.startswith("SLICE:") or re.search(r"\)\.slice\(offset=", text):
                 return LIMITED
-            inputs = below(lines, place)
-            if text.startswith("SLICE[") and not any(one.startswith("SORT BY") for one in inputs):
+            inputs = inputs_of(lines, index)
+            if text.startswith("SLICE[") and not any(line.startswith("SORT BY") for line in inputs):
                 return LIMITED
             if text.startswith("UNIQUE[maintain_order: false, keep_strategy: Any] BY Some"):
                 return ONE_OF_SEVERAL
-            if text.startswith("ROW INDEX") and any(re.search(r"maintain_order: false|JOIN:", one) for one in inputs):
+            if text.startswith("ROW INDEX") and any(re.search(r"maintain_order: false|JOIN:", line) for line in inputs):
                 return NUMBERED
         return None
 
     def files(self, native: Any) -> Paths:
-        found = partial(_paths, native)
-        found()
-        return found
+        paths = partial(_paths, native)
+        paths()  # raises at once if the plan cannot be inspected
+        return paths
+
+
+def _collected(frame: Frame) -> Any:
+    # `collect(background=True)` can be cancelled, but keeps what it streams in memory.  This call checks for interrupts
+    # in any thread, and ends a few seconds after one.
+    refuse_stopped()
+    return frame.to_native().collect(engine="streaming")
 
 
 def _paths(native: Any) -> list[str]:
     tree = native._ldf.visit()
-    waiting, found = [tree.get_node()], []
-    while waiting:
-        tree.set_node(waiting.pop())
+    pending, paths = [tree.get_node()], []
+    while pending:
+        tree.set_node(pending.pop())
         with suppress(NotImplementedError):  # polars does not expose every operation
-            found += [str(path) for path in getattr(tree.view_current_node(), "paths", ())]
-        waiting += tree.get_inputs()
-    return found
+            paths += [str(path) for path in getattr(tree.view_current_node(), "paths", ())]
+        pending += tree.get_inputs()
+    return paths

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpnb._backends.contribution import LIMB_BITS
 from dpnb._backends.lazy.engines.engine import HEX_DIGITS, LIMB, Engine, Frame, Paths, T, folded, opened, squared
-from dpnb._backends.lazy.engines.plans import LIMITED, ONE_OF_SEVERAL, RANDOM, TIME, PlanLine, below, line_of
-from dpnb._backends.lazy.engines.spark_jobs import TaggedJobs, heard_by_python
+from dpnb._backends.lazy.engines.plans import LIMITED, ONE_OF_SEVERAL, RANDOM, TIME, PlanLine, inputs_of, line_of
+from dpnb._backends.lazy.engines.spark_jobs import TaggedJobs, python_sigint_handler
 from dpnb._backends.worker_thread import refuse_stopped
 
 
@@ -29,8 +29,8 @@ class Spark(Engine):
     def microseconds(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         from pyspark.sql import functions as spark
 
-        since = {to: spark.unix_micros(spark.col(column).cast("timestamp")) for column, to in columns.items()}
-        return opened(frame.to_native().withColumns(since))
+        micros = {to: spark.unix_micros(spark.col(column).cast("timestamp")) for column, to in columns.items()}
+        return opened(frame.to_native().withColumns(micros))
 
     def dated(self, frame: Frame, column: str, to: str) -> Frame:
         from pyspark.sql import functions as spark
@@ -53,8 +53,8 @@ class Spark(Engine):
 
     def run(self, work: Callable[[], T], natives: Iterable[Any]) -> T:
         jobs = TaggedJobs(natives)
-        with heard_by_python():
-            return self._background.run(lambda: jobs.of(work), jobs.cancel)
+        with python_sigint_handler():
+            return self._background.run(lambda: jobs.run(work), jobs.cancel)
 
     def unstable(self, native: Any) -> str | None:
         if hasattr(native, "_jdf"):
@@ -68,25 +68,25 @@ class Spark(Engine):
         if random:
             return RANDOM
         lines = [line_of(line) for line in text.splitlines()]
-        for place, (_, line) in enumerate(lines):
-            ordered = any(re.match(r"Sort .*, true$", one) for one in below(lines, place))
+        for index, (_, line) in enumerate(lines):
+            ordered = any(re.match(r"Sort .*, true$", text) for text in inputs_of(lines, index))
             if line.startswith("Sample "):
                 return RANDOM
             if re.match(r"(GlobalLimit|Limit|Offset|Tail) ", line) and not ordered:
                 return LIMITED
-            if line.startswith("Deduplicate ") and _fewer(line, lines[place + 1 :]):
+            if line.startswith("Deduplicate ") and _compares_some_columns(line, lines[index + 1 :]):
                 return ONE_OF_SEVERAL
             if re.search(r"\b(current_timestamp|current_date|now|localtimestamp)\(", line):
                 return TIME
         return None
 
     def files(self, native: Any) -> Paths:
-        found = list(native.inputFiles())  # Spark has listed them too, and reads no others
-        return lambda: found
+        paths = list(native.inputFiles())  # Spark lists the files once, and reads no others
+        return lambda: paths
 
 
-def _fewer(line: str, below: list[PlanLine]) -> bool:
-    """Whether rows are compared by fewer columns than they have: of equal rows the first to come is kept."""
-    names = re.findall(r"\w+#\d+", line)
-    there = re.findall(r"\w+#\d+", below[0][1]) if below else []
-    return not set(there) <= set(names)
+def _compares_some_columns(line: str, below: list[PlanLine]) -> bool:
+    """Whether duplicates are found by some of the columns: then the first row to arrive is kept."""
+    compared = re.findall(r"\w+#\d+", line)
+    columns = re.findall(r"\w+#\d+", below[0][1]) if below else []
+    return not set(columns) <= set(compared)

@@ -26,8 +26,8 @@ class TaggedJobs:
         self._calls = [_calls(session) for session in sessions.values()]
         self._tag = f"dpnb-{time.monotonic_ns()}"
 
-    def of(self, work: Callable[[], T]) -> T:
-        """Tag the jobs of some work, in the thread that does it."""
+    def run(self, work: Callable[[], T]) -> T:
+        """Run work in this thread and tag its jobs."""
         for add, _, _ in self._calls:
             add(self._tag)
         try:
@@ -49,19 +49,19 @@ def _calls(session: Any) -> tuple[Call, Call, Call]:
     """Three calls: start tagging a thread's jobs, stop tagging them, and cancel the jobs with the tag."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         return session.addTag, session.removeTag, session.interruptTag
-    context = session.sparkContext  # the tags of a session are known to one thread alone
+    context = session.sparkContext  # a session's tags are visible in one thread only
     return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
 
 
 @contextmanager
-def heard_by_python() -> Iterator[None]:
-    """Use Python's own handler of interrupts instead of PySpark's, which cancels everybody's jobs.
+def python_sigint_handler() -> Iterator[None]:
+    """Use Python's handler of interrupts instead of PySpark's, which cancels the jobs of all threads.
 
-    PySpark's also calls the JVM in the middle of other calls, whose answers may then be mixed up.
+    PySpark's handler also calls the JVM during other calls, whose answers may then be mixed up.
     """
     before = signal.getsignal(signal.SIGINT)
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or not getattr(before, "__module__", "").startswith("pyspark"):
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if not is_main_thread or not getattr(before, "__module__", "").startswith("pyspark"):
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)

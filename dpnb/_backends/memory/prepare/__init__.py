@@ -1,1 +1,1 @@
-"""A data frame becomes columns that the schema describes, value by value.  Reads rows; says nothing about them."""
+"""Preparation of a data frame: the columns of the schema, converted value by value.  Reads rows; reports nothing."""

@@ -1,7 +1,7 @@
-"""A data frame becomes columns that the schema describes.  Reads rows; says nothing about them.
+"""Preparation of data frames: the columns of the schema, for the rows that count.  Reads rows; reports nothing.
 
-Row evaluation is total: what the schema cannot use (text in a number column, infinities, nulls, undeclared
-categories, rows without a unit) does not count, and is never an error, a warning or a message.
+Row evaluation is total: a value that the schema excludes (text in a number column, an infinity, a null, an undeclared
+category) and a row without a unit do not count, and never cause an error, a warning or a message.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text, plain
 from dpnb.errors import SchemaError
 from dpnb.progress import Stage, at
 
-MOST_ROWS = 2**31 - 1
-"""Rows of all tables together, counted in 32 bits, whose sums are exact; see `dpnb._backends.memory.execute`."""
+MAX_ROWS = 2**31 - 1
+"""Largest number of rows of all tables together: row indices have 32 bits, and sums are exact; see `execute`."""
 
 READING_FAILED = "reading the table failed; nothing was charged and nothing of the table is shown"
 
 
 class StringCodes(dict[str, int]):
-    """The list of a text column: position by text.  What is worked out of each text is shared by parts and joins."""
+    """The code of each text of a text column.  Parts and joins share the cached properties."""
 
     @cached_property
-    def numbers(self) -> Integers:
-        """Each text as a portable integer, by its position."""
+    def hashes(self) -> Integers:
+        """The hash of each text by `label_hash`, by code."""
         return np.fromiter(map(label_hash, self), np.int64, len(self))
 
     @cached_property
     def ordered(self) -> list[str]:
-        """The texts in an order that does not depend on which there are."""
+        """The texts in lexicographic order."""
         return sorted(self)
 
     @cached_property
-    def places(self) -> Integers:
-        """The positions of the texts in that order."""
+    def ordered_codes(self) -> Integers:
+        """The codes of the texts in that order."""
         return np.fromiter(map(self.__getitem__, self.ordered), np.int64, len(self))
 
 
@@ -68,24 +68,24 @@ class PreparedTable:
     Parameters
     ----------
     units : int32 array, shape (rows,)
-        Whose row it is, 0, 1, ..., ascending.
+        The unit of each row, numbered 0, 1, ...; ascending.
     names : int64 array, shape (units,)
-        Each unit's name as a portable integer; all 0 where each row is a unit.
-    most : int or None
-        No unit has more rows than this.
+        Hash of each unit's name; all 0 if each row is a unit.
+    max_rows : int or None
+        Largest number of rows of a unit; None if unknown.
     numbers : dict of str to float64 array
-        Bounded columns, and dates in seconds, within their bounds; NaN where there is nothing.
+        Bounded columns, and dates in seconds, within their bounds; NaN if missing.
     codes : dict of str to int8, int16 or int32 array
-        Categories columns: position in the declared list; text columns: position in the table's list; -1 for nothing.
-    texts : dict of str to Texts
-        The table's list of each text column: position by text.
+        Index of each value among the declared categories, or code of each text; -1 if missing.
+    texts : dict of str to StringCodes
+        The code of each text, for each text column.
     grids : dict of str to Bounded
-        What the schema says of Bounded columns.
+        The declarations of Bounded columns.
     """
 
     units: ShortIntegers
     names: Integers
-    most: int | None
+    max_rows: int | None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     codes: dict[str, Codes] = field(default_factory=dict)
     texts: dict[str, StringCodes] = field(default_factory=dict)
@@ -98,12 +98,12 @@ class PreparedTable:
         return len(self.units)
 
     def steps(self, name: str) -> ShortIntegers | None:
-        """A Bounded column in grid steps, made once, for the first question that adds it up; None for other columns."""
+        """A Bounded column in grid steps, computed when a query first sums it; None for other columns."""
         if name in self.grids and name not in self._steps:
-            self._steps[name] = self._made_steps(name)
+            self._steps[name] = self._grid_steps(name)
         return self._steps.get(name)
 
-    def _made_steps(self, name: str) -> ShortIntegers:
+    def _grid_steps(self, name: str) -> ShortIntegers:
         steps, numbers, column = np.empty(self.rows, np.int32), self.numbers[name], self.grids[name]
 
         def fill(part: slice) -> None:
@@ -114,36 +114,36 @@ class PreparedTable:
 
     @cached_property
     def ranks(self) -> ShortIntegers:
-        """The place of each row among its unit's rows."""
+        """The rank of each row among its unit's rows."""
         blocks = blocks_of(self.units, ROWS_AT_ONCE)
         return np.concatenate(by_blocks(lambda part: self.ranks_within(np.arange(part.start, part.stop)), blocks))
 
     def ranks_within(self, rows: Integers) -> ShortIntegers:
-        """The same for some rows: all of their units."""
+        """The ranks of some rows, which are all rows of their units."""
         contents = [self._content(name, rows) for name in sorted({*self.numbers, *self.codes})]
-        # Numbers within one step of the grid, and moments within a second, are told apart by themselves.
+        # The values themselves distinguish numbers within one grid step, and times within one second.
         finer = [np.nan_to_num(self.numbers[name].take(rows)) for name in sorted(self.numbers)]
         units = self.units.take(rows).astype(np.int64)
         return ranks(units, self.names.take(units), contents, finer).astype(np.int32)
 
     @cached_property
     def complete(self) -> frozenset[str]:
-        """Columns of numbers in which no row lacks one."""
+        """Columns of numbers without missing values."""
 
-        def whole(values: NDArray[np.float64]) -> bool:
+        def is_complete(values: NDArray[np.float64]) -> bool:
             return all(by_blocks(lambda part: not np.isnan(values[part]).any(), even_blocks(self.rows)))
 
-        return frozenset(name for name, values in self.numbers.items() if whole(values))
+        return frozenset(name for name, values in self.numbers.items() if is_complete(values))
 
     def blocks_for(self, numbers: int) -> list[slice]:
-        """Blocks of whole units, for a query with this many numbers."""
+        """Blocks of whole units, for a query whose answer has this many numbers."""
         return blocks_of(self.units, max(numbers, ROWS_AT_ONCE))
 
     def _content(self, name: str, rows: Integers) -> Integers:
-        """A column as non-negative integers, 0 for nothing; of texts what does not depend on other units."""
+        """A column as non-negative integers that do not depend on other units, 0 if missing; for texts their hashes."""
         if name in self.texts:
-            numbers = np.append(self.texts[name].numbers % 2**32 + 1, 0)
-            return numbers.take(self.codes[name].take(rows))
+            hashes = np.append(self.texts[name].hashes % 2**32 + 1, 0)
+            return hashes.take(self.codes[name].take(rows))
         if name in self.codes:
             return self.codes[name].take(rows).astype(np.int64) + 1
         values = self.numbers[name].take(rows)
@@ -153,7 +153,7 @@ class PreparedTable:
         return np.where(np.isnan(values), 0, np.floor(np.nan_to_num(values)).astype(np.int64) % 2**32 + 1)
 
     def counts(self, units: int) -> Integers:
-        """The number of rows of each of this many units."""
+        """The number of rows of each of the `units` units."""
         return np.bincount(self.units, minlength=units)
 
     def of_units(self, units: slice) -> PreparedTable:
@@ -162,57 +162,58 @@ class PreparedTable:
         return self.taken(slice(start, stop))
 
     def taken(self, rows: Integers | slice) -> PreparedTable:
-        """Some of the rows, in the given order; a row may be taken several times."""
+        """Some of the rows, in the given order; a row may occur several times."""
         numbers = {name: values[rows] for name, values in self.numbers.items()}
         codes = {name: values[rows] for name, values in self.codes.items()}
-        return PreparedTable(self.units[rows], self.names, self.most, numbers, codes, self.texts, self.grids)
+        return PreparedTable(self.units[rows], self.names, self.max_rows, numbers, codes, self.texts, self.grids)
 
 
 def prepare(table: Any, schema: Schema, unit: PrivacyUnit) -> PreparedTable:
-    """Copy what the schema describes out of one data frame; see `prepare_all`."""
+    """Copy the columns of the schema from one data frame; see `prepare_all`."""
     return prepare_all({"": table}, {"": schema}, {"": unit})[""]
 
 
 def prepare_all(
     tables: Mapping[str, Any], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
 ) -> dict[str, PreparedTable]:
-    """Copy what the schemas describe out of data frames that share a privacy unit.
+    """Copy the columns of the schemas from data frames that share a privacy unit.
 
     Parameters
     ----------
     tables : mapping of str to data frame
-        pandas; anything narwhals can read column by column works too.  Copied: later changes change nothing.
+        pandas, or any library that narwhals can read column by column.  Later changes of the frames have no effect.
     schemas : mapping of str to dict
     units : mapping of str to PrivacyUnit
 
     Raises
     ------
     SchemaError
-        Not a data frame, or a column of the schema or the privacy unit is missing or there twice.
+        Not a data frame, or a column of the schema or the privacy unit is missing or occurs twice.
     ExecutionError
-        Anything else, with one constant text.
+        Any other error, with one constant text.
     """
     columns = {}
     for name, table in tables.items():
         if not hasattr(table, "columns") or not hasattr(table, "__len__"):
-            of = f"table {name!r}" if name else "table"
-            raise SchemaError(f"{of}: must be a pandas DataFrame; got {type(table).__name__}; pass the frame itself")
+            which = f"table {name!r}" if name else "table"
+            raise SchemaError(f"{which}: must be a data frame; got {type(table).__name__}; pass the frame itself")
         unit = units[name].column
         columns[name] = columns_of(table, name, [*schemas[name], *([unit] if unit else [])])
     return run_guarded(lambda: _prepare_all(columns, schemas, units), READING_FAILED)
 
 
-def columns_of(table: Any, of: str, wanted: list[str]) -> dict[str, Values]:
-    """Columns of a data frame by their names, value by value; see `prepare_all` for what it raises."""
-    # pyarrow's `columns` are the values.  Names of pandas' may be there twice, which narwhals refuses to read.
-    listed = table.column_names if is_pyarrow_table(table) else getattr(table, "columns", ())
-    names = [name for name in listed if isinstance(name, str)]
+def columns_of(table: Any, table_name: str, wanted: list[str]) -> dict[str, Values]:
+    """Columns of a data frame by their names; see `prepare_all` for the errors."""
+    # The `columns` of pyarrow are the values.  pandas allows duplicate names, with which narwhals cannot read a frame.
+    labels = table.column_names if is_pyarrow_table(table) else getattr(table, "columns", ())
+    names = [name for name in labels if isinstance(name, str)]
     for name in wanted:
         if names.count(name) != 1:
-            # The table's other names are not listed: in a pivoted table a column's name is data.
-            which = f"the table {of!r}" if of else "the table"
-            fault = f"is in {which} more than once" if name in names else f"is not in {which}"
-            raise SchemaError(f"column {name!r}: {fault}; schema and privacy_unit name columns of the table")
+            # The table's other columns are not listed: in a pivoted table a column's name is data.
+            which = f"the table {table_name!r}" if table_name else "the table"
+            if name in names:
+                raise SchemaError(f"column {name!r}: is in {which} more than once; rename or drop the others")
+            raise SchemaError(f"column {name!r}: is not in {which}; correct its name in the schema or in privacy_unit=")
     with isolated_numeric_settings():
         frame = run_guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
         return run_guarded(lambda: {name: column_of(frame.get_column(name)) for name in wanted}, READING_FAILED)
@@ -223,11 +224,11 @@ def columns_of(table: Any, of: str, wanted: list[str]) -> dict[str, Values]:
 def _prepare_all(
     columns: dict[str, dict[str, Values]], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
 ) -> dict[str, PreparedTable]:
-    if sum(_rows(values) for values in columns.values()) > MOST_ROWS:
+    if sum(_rows(values) for values in columns.values()) > MAX_ROWS:
         raise OverflowError
     numbered = _numbered({name: _unit_values(columns[name], units[name]) for name in columns})
     tables = {}
-    for name in list(columns):  # and what is no longer needed is let go: two copies may not fit the memory
+    for name in list(columns):  # each table's columns are released once converted: two copies may not fit the memory
         table = _table(columns.pop(name), schemas[name], *numbered.pop(name))
         tables[name] = _with_first_rows(table, units[name])
     return tables
@@ -236,7 +237,7 @@ def _prepare_all(
 def _table(
     columns: dict[str, Values], schema: Schema, units: ShortIntegers, order: ShortIntegers | None, names: Integers
 ) -> PreparedTable:
-    """All rows that have a unit, in the order of their units, which makes what is done unit by unit quick."""
+    """All rows that have a unit, sorted by unit, so that the rows of a unit are adjacent."""
     table = PreparedTable(units, names, None)
 
     def ordered(codes: Codes) -> Codes:
@@ -247,8 +248,8 @@ def _table(
         if isinstance(column, Categories):
             table.codes[name] = ordered(codes_of(values, column))
         elif isinstance(column, Text):
-            codes, listed = texts(values)
-            table.codes[name], table.texts[name] = ordered(codes), StringCodes(listed)
+            codes, code_of = texts(values)
+            table.codes[name], table.texts[name] = ordered(codes), StringCodes(code_of)
         else:
             table.numbers[name] = _clamped(values, column, order)
             if isinstance(column, Bounded):
@@ -257,34 +258,34 @@ def _table(
 
 
 def _with_first_rows(table: PreparedTable, unit: PrivacyUnit) -> PreparedTable:
-    """The table with as many rows of each unit as count; the table that was given loses its columns."""
-    most = unit.max_rows
-    if unit.column is None or most is None:
-        return replace(table, most=most)
+    """The table with the first `max_rows` rows of each unit; modifies the columns of the argument."""
+    max_rows = unit.max_rows
+    if unit.column is None or max_rows is None:
+        return replace(table, max_rows=max_rows)
     kept = np.ones(table.rows, np.bool_)
 
     def choose(part: slice) -> None:
         starts = starts_of([table.units[part]])
         sizes = np.diff(np.r_[starts, part.stop - part.start])
-        crowded = part.start + np.flatnonzero(np.repeat(sizes > most, sizes))
-        kept[crowded] = table.ranks_within(crowded) < most
+        crowded = part.start + np.flatnonzero(np.repeat(sizes > max_rows, sizes))
+        kept[crowded] = table.ranks_within(crowded) < max_rows
 
     by_blocks(choose, blocks_of(table.units, ROWS_AT_ONCE))
     if kept.all():
-        return replace(table, most=most)
+        return replace(table, max_rows=max_rows)
     rows = np.flatnonzero(kept).astype(np.int32)
     for name in table.numbers:
         table.numbers[name] = gathered(table.numbers[name], rows)
     for name in table.codes:
         table.codes[name] = gathered(table.codes[name], rows)
-    return replace(table, units=gathered(table.units, rows), most=most)
+    return replace(table, units=gathered(table.units, rows), max_rows=max_rows)
 
 
 def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
-    """Numbers, or moments in seconds, within what the schema says, in the order of the rows; NaN for nothing."""
+    """Numbers, or times in seconds, within the declared bounds, in the order of the rows; NaN if missing."""
     read: Callable[[NDArray[Any]], NDArray[np.float64]] = seconds if isinstance(column, Dates) else floats
     if isinstance(values, DictionaryColumn):
-        values, read = by_value(read, values), np.asarray  # read already: seconds of doubles would be none
+        values, read = by_value(read, values), np.asarray  # already converted; `seconds` of doubles would be missing
     single, numbers = values, np.empty(len(values) if order is None else len(order))
 
     def fill(part: slice) -> None:
@@ -300,16 +301,18 @@ def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | Non
     return numbers
 
 
-def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], named: Callable[[Any], bool]) -> list[int]:
-    """The units of some name, by the numbers that `prepare_all` gives them in the same tables, in the same order.
+def units_named(
+    tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], is_name: Callable[[Any], bool]
+) -> list[int]:
+    """The units with some name, as numbered by `prepare_all` for the same tables in the same order.
 
     Parameters
     ----------
     tables : mapping of str to data frame
     units : mapping of str to PrivacyUnit
-        With a column each.
-    named : callable
-        Of the value that tells a unit from the others, as `unit_labels` gives it: whether it is the name.
+        Each with a column.
+    is_name : callable
+        Whether a value that `unit_labels` returned is the name.
 
     Raises
     ------
@@ -321,12 +324,12 @@ def units_named(tables: Mapping[str, Any], units: Mapping[str, PrivacyUnit], nam
         column = units[name].column
         if column is not None:
             values[name] = unit_labels(columns_of(table, name, [column])[column])
-    distinct = run_guarded(lambda: distinct_unit_ids(_together(values))[1], READING_FAILED)
-    return [number for number, value in enumerate(distinct) if named(plain(value))]
+    distinct = run_guarded(lambda: distinct_unit_ids(_concatenated(values))[1], READING_FAILED)
+    return [number for number, value in enumerate(distinct) if is_name(plain(value))]
 
 
 def _unit_values(columns: dict[str, Values], unit: PrivacyUnit) -> Values | int:
-    """What names each row's unit; the number of rows where each row is one."""
+    """The value that identifies each row's unit; the number of rows if each row is a unit."""
     return _rows(columns) if unit.column is None else unit_labels(columns[unit.column])
 
 
@@ -335,7 +338,10 @@ def _rows(columns: dict[str, Values]) -> int:
 
 
 def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]]:
-    """The rows' units, numbered over all tables, ascending; where these rows were (see `group_by_unit`); names."""
+    """For each table the units of its rows, numbered over all tables, ascending; the rows' original indices; names.
+
+    See `group_by_unit` for the indices.
+    """
     numbered: dict[str, tuple[ShortIntegers, ShortIntegers | None, Integers]] = {
         name: (np.arange(rows, dtype=np.int32), None, np.broadcast_to(np.int64(0), (rows,)))
         for name, rows in values.items()
@@ -343,18 +349,18 @@ def _numbered(values: dict[str, Values | int]) -> dict[str, tuple[ShortIntegers,
     }
     named = {name: column for name, column in values.items() if not isinstance(column, int)}
     if named:
-        codes, names = assign_unit_ids(_together(named))
+        codes, names = assign_unit_ids(_concatenated(named))
         ends = np.cumsum([len(column) for column in named.values()]).tolist()
         for name, (start, end) in zip(named, pairwise([0, *ends]), strict=True):
             numbered[name] = *group_by_unit(codes[start:end]), names
     return numbered
 
 
-def _together(named: Mapping[str, Values]) -> Values:
-    """Columns as one, so that units are told apart across tables; of one type, so that no value changes on the way."""
+def _concatenated(named: Mapping[str, Values]) -> Values:
+    """The unit columns of all tables as one; as objects if their types differ, so that no value changes."""
     columns = list(named.values())
     if len(columns) == 1:
         return columns[0]
-    single = [column.values[column.places] if isinstance(column, DictionaryColumn) else column for column in columns]
+    single = [column.values[column.codes] if isinstance(column, DictionaryColumn) else column for column in columns]
     kinds = {column.dtype.kind for column in single}
     return np.concatenate(single if len(kinds) == 1 else [column.astype(object) for column in single])

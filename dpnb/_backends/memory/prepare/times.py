@@ -1,4 +1,4 @@
-"""Moments and spans of time of any library, in whole microseconds."""
+"""Points in time and durations of any library, in whole microseconds."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 import pandas as pd
 
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
-"""pandas' own kinds are dates and spans too."""
+"""Types of dates, times and durations, of which those of pandas are subclasses."""
 
 
 def time_name(value: Any) -> str | None:
-    """The text that names a unit called by a moment or a span of time; None for none."""
+    """The name of a unit whose value in the unit column is a point in time or a duration; None if it is missing."""
     try:
-        found = microseconds(value)
-        return None if found is None else f"{'span' if is_span(value) else 'moment'} {found}"
-    except Exception:  # noqa: BLE001  (an odd date: it names nobody)
+        whole = microseconds(value)
+        return None if whole is None else f"{'span' if is_duration(value) else 'moment'} {whole}"
+    except Exception:  # noqa: BLE001  (an unusual date that cannot be converted: the row has no unit)
         return None
 
 
-def is_span(value: Any) -> bool:
-    """Whether a time is a span, and no moment."""
+def is_duration(value: Any) -> bool:
+    """Whether a time is a duration, not a point in time."""
     return isinstance(value, np.timedelta64 | timedelta)
 
 
 def microseconds(value: Any) -> int | None:
-    """A moment (since 1970, in UTC) or a span in microseconds; None for none."""
-    if is_span(value):
+    """A point in time (since 1970, in UTC) or a duration in microseconds; None if it is missing."""
+    if is_duration(value):
         span = np.timedelta64(value).astype("timedelta64[us]") if isinstance(value, np.timedelta64) else value
         whole = span.astype(np.int64) if isinstance(span, np.timedelta64) else span // timedelta(microseconds=1)
         return None if pd.isna(value) else int(whole)

@@ -1,4 +1,4 @@
-"""Whose each row is: units are told apart and numbered, and rows put in their order.  Reads rows."""
+"""The unit of each row: units are identified and numbered, and rows are sorted by unit.  Reads rows."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from dpnb._backends.memory.prepare.times import TIMES, time_name
 from dpnb._backends.memory.prepare.values import each
 
 ShortIntegers = NDArray[np.int32]
-"""Numbers of units or of rows, of which there are fewer than 2**31 (see `prepared_table`); or grid steps."""
+"""Indices of units or of rows, of which there are fewer than 2**31 (see `prepared_table`); or grid steps."""
 
-NAMES = 2**60
-"""Portable integers that name units are below this."""
+NAME_LIMIT = 2**60
+"""Hashes of unit names are below this, as in `label_hash`."""
 
-ROOM = 4
-"""Whole numbers that name units are told apart by a table of all numbers between, if it is not much longer."""
+MAX_SPREAD = 4
+"""Whole numbers are numbered by a lookup table of their range if it has at most this many entries per row."""
 
-HALF = 16
-"""Bits of a half of a unit's number: numpy sorts numbers of this size without comparing them."""
+HALF_BITS = 16
+"""Bits of half of a unit's number: numpy sorts integers of this width by radix sort."""
 
-MOST_PIECES = 64
-"""In which units are sorted by their higher half: for each piece and half there is a number."""
+MAX_PIECES = 64
+"""Largest number of blocks in which units are sorted by their higher half."""
 
 
 def unit_labels(values: Values) -> Values:
-    """What names each row's unit.
+    """The value that identifies each row's unit, in a form that does not depend on the column's type.
 
-    Moments and spans of time have many types, of which a table has another one as soon as one value is odd.  So they
-    all become the same text; and complex numbers without an imaginary part, and wide floats, are doubles.
+    Points in time and durations have many types, and a single unusual value may change the type of the column.  So they
+    all become texts; and complex numbers without an imaginary part and `longdouble` become doubles.
     """
     if isinstance(values, DictionaryColumn):
-        return DictionaryColumn(values.places, _unit_names(values.values))
+        return DictionaryColumn(values.codes, _unit_names(values.values))
     return _unit_names(values)
 
 
@@ -55,33 +55,33 @@ def _unit_name(value: Any) -> Any:
         if isinstance(value, TIMES):
             return time_name(value)
         return value_of(value) if isinstance(value, UNUSUAL) else value
-    except Exception:  # noqa: BLE001  (an odd object that does not say what it is: it names nobody)
+    except Exception:  # noqa: BLE001  (an unusual object that cannot be converted: the row has no unit)
         return None
 
 
 def assign_unit_ids(values: Values) -> tuple[ShortIntegers, Integers]:
-    """Number each row's unit 0, 1, ..., -1 where there is none; and each unit's name as a portable integer."""
+    """The unit of each row, numbered 0, 1, ..., -1 for none; and the hash of each unit's name by `label_hash`."""
     codes, names = distinct_unit_ids(values)
-    if isinstance(names, np.ndarray) and names.dtype.kind in "iu":  # as `label_hash` does, all at once
+    if isinstance(names, np.ndarray) and names.dtype.kind in "iu":  # `label_hash`, vectorised
         wide = names.astype(np.uint64 if names.dtype.kind == "u" else np.int64, copy=False)
-        return codes, (np.abs(wide) % NAMES).astype(np.int64, copy=False)
-    return codes, np.array([*map(_name_number, names)], np.int64)
+        return codes, (np.abs(wide) % NAME_LIMIT).astype(np.int64, copy=False)
+    return codes, np.array([*map(_name_hash, names)], np.int64)
 
 
 def distinct_unit_ids(values: Values) -> tuple[ShortIntegers, Sequence[Any] | NDArray[Any]]:
-    """Number each row's unit 0, 1, ..., -1 where there is none, and list the values that name them, in that order.
+    """The unit of each row, numbered 0, 1, ..., -1 for none; and the value that identifies each unit, in that order.
 
-    Names that are no plain numbers are told apart by Python's own equality, one by one: libraries have several notions
-    of equal texts, and choose among them by what else is in the column.
+    Values that are not plain numbers are compared one by one, by Python's equality: libraries have several definitions
+    of equal texts, and choose among them by the other values of the column.
     """
     if isinstance(values, DictionaryColumn):
-        there = np.zeros(len(values.values), np.bool_)
-        there[values.places] = True
-        number = np.full(len(there), -1, np.int32)  # also of values that no row has
-        number[there], distinct = distinct_unit_ids(values.values[there])
-        return number[values.places], distinct
-    if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= ROOM * len(values):
-        return _near_units(values)
+        used = np.zeros(len(values.values), np.bool_)
+        used[values.codes] = True
+        number = np.full(len(used), -1, np.int32)
+        number[used], distinct = distinct_unit_ids(values.values[used])
+        return number[values.codes], distinct
+    if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= MAX_SPREAD * len(values):
+        return _ids_by_table(values)
     if values.dtype.kind in "biuf":
         codes, distinct = pd.factorize(values)
         return codes.astype(np.int32), distinct
@@ -89,26 +89,26 @@ def distinct_unit_ids(values: Values) -> tuple[ShortIntegers, Sequence[Any] | ND
     return each(values, lambda value: _number(value, numbers), np.dtype(np.int32)), list(numbers)
 
 
-def _near_units(values: NDArray[Any]) -> tuple[ShortIntegers, Integers]:
-    """The same for whole numbers that are near each other."""
+def _ids_by_table(values: NDArray[Any]) -> tuple[ShortIntegers, Integers]:
+    """`distinct_unit_ids` for whole numbers in a small range, by a lookup table of the range."""
     low, high = int(values.min()), int(values.max())
-    there = np.zeros(high - low + 1, np.bool_)
+    present = np.zeros(high - low + 1, np.bool_)
     codes = np.empty(len(values), np.int32)
 
-    def places(part: slice) -> Integers:
+    def indices(part: slice) -> Integers:
         return values[part].astype(np.int64, copy=False) - low
 
-    def note(part: slice) -> None:
-        there[places(part)] = True
+    def mark(part: slice) -> None:
+        present[indices(part)] = True
 
-    by_blocks(note, even_blocks(len(values)))
-    numbered = np.cumsum(there, dtype=np.int32) - 1
+    by_blocks(mark, even_blocks(len(values)))
+    numbers = np.cumsum(present, dtype=np.int32) - 1
 
-    def number(part: slice) -> None:
-        codes[part] = numbered[places(part)]
+    def look_up(part: slice) -> None:
+        codes[part] = numbers[indices(part)]
 
-    by_blocks(number, even_blocks(len(values)))
-    return codes, np.flatnonzero(there) + low
+    by_blocks(look_up, even_blocks(len(values)))
+    return codes, np.flatnonzero(present) + low
 
 
 def _number(value: Any, numbers: dict[Any, int]) -> int:
@@ -117,40 +117,40 @@ def _number(value: Any, numbers: dict[Any, int]) -> int:
         if number is None:
             number = -1 if pd.isna(value) is True else numbers.setdefault(value, len(numbers))
         return number
-    except Exception:  # noqa: BLE001  (not hashable: it names nobody)
+    except Exception:  # noqa: BLE001  (not hashable: the row has no unit)
         return -1
 
 
-def _name_number(name: Any) -> int:
+def _name_hash(name: Any) -> int:
     try:
         return label_hash(name)
-    except Exception:  # noqa: BLE001  (an odd object without a text)
+    except Exception:  # noqa: BLE001  (an unusual object whose `str` raises)
         return 0
 
 
 def group_by_unit(units: ShortIntegers) -> tuple[ShortIntegers, ShortIntegers | None]:
-    """Units ascending, and where these rows stood that have one; None if all rows stand so already."""
+    """The units in ascending order, and the original index of each row that has a unit; None if nothing moved."""
     known = None if units.min(initial=0) >= 0 else np.flatnonzero(units >= 0).astype(np.int32)
     units = units if known is None else units[known]
     if (units[1:] >= units[:-1]).all():
         return units, known
-    halves = range((int(units.max()) >> HALF) + 1)
+    halves = range((int(units.max()) >> HALF_BITS) + 1)
 
     def by_high(part: slice) -> tuple[ShortIntegers, list[int]]:
-        high = (units[part] >> HALF).astype(np.uint16)
-        places = np.argsort(high, kind="stable")
-        return part.start + places.astype(np.int32), np.searchsorted(high[places], [*halves, len(halves)]).tolist()
+        high = (units[part] >> HALF_BITS).astype(np.uint16)
+        order = np.argsort(high, kind="stable")
+        return part.start + order.astype(np.int32), np.searchsorted(high[order], [*halves, len(halves)]).tolist()
 
-    pieces = by_blocks(by_high, even_blocks(len(units), at_most=MOST_PIECES))
+    pieces = by_blocks(by_high, even_blocks(len(units), at_most=MAX_PIECES))
     order, ordered = np.empty_like(units), np.empty_like(units)
     ends = np.cumsum([0, *(sum(ends[half + 1] - ends[half] for _, ends in pieces) for half in halves)]).tolist()
 
     def by_low(half: int) -> None:
         rows = np.concatenate([rows[ends[half] : ends[half + 1]] for rows, ends in pieces])
         own = units.take(rows)
-        places = np.argsort(own.astype(np.uint16), kind="stable")
+        order_in_half = np.argsort(own.astype(np.uint16), kind="stable")
         part = slice(ends[half], ends[half + 1])
-        order[part], ordered[part] = rows.take(places), own.take(places)
+        order[part], ordered[part] = rows.take(order_in_half), own.take(order_in_half)
 
     by_blocks(by_low, halves)
     return ordered, order if known is None else known[order]

@@ -1,7 +1,7 @@
-"""One column of a table becomes numbers or codes: value by value, whatever the type of the column.  Reads rows.
+"""Conversion of a column to numbers or codes, value by value, whatever the type of the column.  Reads rows.
 
-What a value counts as must not hang on what else is in its column, and libraries choose a column's type by all of its
-values.  So everything that may stand in columns of several types is brought to one form first.
+The result for a value must not depend on the other values of its column, and libraries choose a column's type by all of
+its values.  So a value that can occur in columns of several types is first converted to one form.
 """
 
 from __future__ import annotations
@@ -16,47 +16,46 @@ from numpy.typing import NDArray
 
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.prepare.columns import Values, by_value, value_of
-from dpnb._backends.memory.prepare.times import TIMES, is_span, microseconds
-from dpnb._plan.schema import EXACT, Categories, encodable, iso_time, seconds_of, text_of
+from dpnb._backends.memory.prepare.times import TIMES, is_duration, microseconds
+from dpnb._plan.schema import MAX_EXACT_INTEGER, Categories, encodable, iso_time, seconds_of, text_of
 
 Codes = NDArray[np.signedinteger[Any]]
-"""Places in a list, -1 for none."""
+"""Indices in a list, -1 for a value that is not in it."""
 
-NEAR = 2**16
-"""How far apart numbers may be of which each has a place in a table."""
+MAX_TABLE_RANGE = 2**16
+"""Largest range of whole numbers that are looked up in a table."""
 
-
-MOST_DAYS = 2**63 // (86_400 * 10**6)
-"""From 1970 on that 64 bits count in microseconds."""
+MAX_DAYS = 2**63 // (86_400 * 10**6)
+"""Largest number of days whose microseconds fit 64 bits."""
 
 
 class _Cache(dict[Any, int]):
-    """What a function gives for each value, worked out once."""
+    """The result of a function for each value, computed once."""
 
     def __init__(self, work: Callable[[Any], int]) -> None:
         super().__init__()
         self._work = work
 
     def __missing__(self, value: Any) -> int:
-        found = self[value] = self._work(value)
-        return found
+        result = self[value] = self._work(value)
+        return result
 
 
-TEXTS = {str, float, type(None)}
-"""Of texts and what stands for none; no two of such values that are equal differ in type."""
+TEXT_TYPES = {str, float, type(None)}
+"""Types of texts and nulls; equal values of these have one type, so that results can be cached by value."""
 
 
 def each(values: NDArray[Any], work: Callable[[Any], int], kind: np.dtype[Any]) -> NDArray[Any]:
-    """What a function gives for each value, worked out once for each text where there are only texts."""
+    """The result of a function for each value; in a column of texts it is computed once for each text."""
     values = values.astype(object, copy=False)
-    once = _Cache(work).__getitem__ if set(map(type, values)) <= TEXTS else work
-    return np.fromiter(map(once, values), kind, len(values))
+    cached = _Cache(work).__getitem__ if set(map(type, values)) <= TEXT_TYPES else work
+    return np.fromiter(map(cached, values), kind, len(values))
 
 
 def floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Numbers; NaN for what is no finite one.
+    """Finite numbers; NaN for any other value.
 
-    A complex number counts by its real part where it has no imaginary part, and otherwise not at all.
+    A complex number without an imaginary part counts as its real part; other complex numbers do not count.
     """
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64, copy=False)
@@ -70,17 +69,17 @@ def floats(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _float(value: Any) -> float:
     try:
-        return math.nan if isinstance(value, TIMES) else float(value_of(value))  # of a complex number no float
-    except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
+        return math.nan if isinstance(value, TIMES) else float(value_of(value))
+    except Exception:  # noqa: BLE001  (row evaluation is total: a value that is not a number does not count)
         return math.nan
 
 
 def seconds(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Moments in seconds since 1970; NaN for what is none."""
+    """Points in time in seconds since 1970; NaN for any other value."""
     if values.dtype.kind == "M":
         days = values.astype("datetime64[D]").astype(np.int64)
-        near = (days > -MOST_DAYS) & (days < MOST_DAYS)  # numpy would wrap round what is beyond; neither is NaT
-        return np.where(near, values.astype("datetime64[us]").astype(np.int64) / 1e6, np.nan)
+        in_range = (days > -MAX_DAYS) & (days < MAX_DAYS)  # excludes NaT; beyond, numpy overflows silently
+        return np.where(in_range, values.astype("datetime64[us]").astype(np.int64) / 1e6, np.nan)
     if values.dtype.kind in "OUS":
         return np.fromiter((_second(value) for value in values), np.float64, len(values))
     return np.full(len(values), np.nan)
@@ -90,51 +89,51 @@ def _second(value: Any) -> float:
     try:
         if isinstance(value, str):
             return seconds_of(iso_time(value, ""))
-        found = None if not isinstance(value, TIMES) or is_span(value) else microseconds(value)
-        return math.nan if found is None else found / 1e6
-    except Exception:  # noqa: BLE001  (row evaluation is total: whatever it is, it does not count)
+        micros = None if not isinstance(value, TIMES) or is_duration(value) else microseconds(value)
+        return math.nan if micros is None else micros / 1e6
+    except Exception:  # noqa: BLE001  (row evaluation is total: a value that is not a date does not count)
         return math.nan
 
 
 def texts(values: Values) -> tuple[Codes, dict[str, int]]:
-    """The place of each row's text in the column's own list, -1 for what is none; and the list, place by text."""
-    places: dict[str, int] = {}
+    """The code of each row's text, -1 for a value that is not a text; and the code of each text of the column."""
+    code_of: dict[str, int] = {}
 
     def work(values: NDArray[Any]) -> Codes:
         if values.dtype.kind in "Mm":
             return np.full(len(values), -1, np.int8)
-        found = each(values, lambda value: _text(value, places), np.dtype(np.int32))
-        return found.astype(_kind_of_codes(len(places)), copy=False)
+        codes = each(values, lambda value: _text_code(value, code_of), np.dtype(np.int32))
+        return codes.astype(_code_dtype(len(code_of)), copy=False)
 
-    return by_value(work, values), places
+    return by_value(work, values), code_of
 
 
-def _kind_of_codes(size: int) -> np.dtype[Any]:
-    """The smallest type of places in a list of some size, and of one more: where 0 stands for nothing."""
+def _code_dtype(size: int) -> np.dtype[Any]:
+    """The smallest integer type for the codes of a list of some size, -1, and 1 more than the codes."""
     return np.min_scalar_type(-size - 1)
 
 
-def _text(value: Any, texts: dict[str, int]) -> int:
+def _text_code(value: Any, code_of: dict[str, int]) -> int:
     try:
         text = None if isinstance(value, TIMES) else text_of(value_of(value))
-        # What cannot be written to a ledger is no text.
-        return -1 if text is None or not encodable(text) else texts.setdefault(text, len(texts))
-    except Exception:  # noqa: BLE001  (an odd object: no text)
+        # A text that cannot be encoded could not be written to a ledger, so it does not count.
+        return -1 if text is None or not encodable(text) else code_of.setdefault(text, len(code_of))
+    except Exception:  # noqa: BLE001  (an unusual object that cannot be converted does not count)
         return -1
 
 
 def codes_of(values: Values, column: Categories) -> Codes:
-    """The place of each row's value in the declared list, -1 for what is not in it."""
+    """The index of each row's value among the declared categories; -1 for any other value."""
     return by_value(lambda values: _codes_of(values, column), values)
 
 
 def _codes_of(values: NDArray[Any], column: Categories) -> Codes:
     code_of = {key: code for code, key in enumerate(column.values)}
-    kind = _kind_of_codes(len(column.values))
+    kind = _code_dtype(len(column.values))
     if values.dtype.kind in "biuf":
-        near = _near_codes(values, column, kind)
-        if near is not None:
-            return near
+        codes = _codes_by_table(values, column, kind)
+        if codes is not None:
+            return codes
         positions, distinct = pd.factorize(values)
         table = np.array([_code(value, code_of) for value in distinct.tolist()] + [-1], kind)
         return np.asarray(table[positions])
@@ -143,14 +142,14 @@ def _codes_of(values: NDArray[Any], column: Categories) -> Codes:
     return each(values, lambda value: _code(value, code_of), kind)
 
 
-def _near_codes(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -> Codes | None:
-    """The same for numbers and a list of whole numbers that are near each other; None for others."""
+def _codes_by_table(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -> Codes | None:
+    """`codes_of` for numbers, by a lookup table, if the categories are whole numbers in a small range; else None."""
     if not column.numeric or any(key != key // 1 for key in column.values):  # type: ignore[operator]
         return None
     low, high = int(min(column.values)), int(max(column.values))
-    if max(abs(low), abs(high)) > EXACT or high - low > NEAR:
+    if max(abs(low), abs(high)) > MAX_EXACT_INTEGER or high - low > MAX_TABLE_RANGE:
         return None
-    table = np.full(high - low + 2, -1, kind)  # the last for what is not near
+    table = np.full(high - low + 2, -1, kind)  # the last entry for values outside the range
     table[[int(key) - low for key in column.values]] = np.arange(len(column.values))
     codes: Codes = np.empty(len(values), kind)
 
@@ -158,8 +157,7 @@ def _near_codes(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -
         own = values[part].astype(np.float64) if values.dtype.kind == "f" else values[part]
         inside = (own >= low) & (own <= high)
         whole = np.where(inside, own, 0).astype(np.int64)
-        places = np.where(inside & (whole == own), whole - low, high - low + 1)
-        codes[part] = table[places]
+        codes[part] = table[np.where(inside & (whole == own), whole - low, high - low + 1)]
 
     by_blocks(fill, even_blocks(len(values)))
     return codes
@@ -168,5 +166,5 @@ def _near_codes(values: NDArray[Any], column: Categories, kind: np.dtype[Any]) -
 def _code(value: Any, code_of: dict[Any, int]) -> int:
     try:
         return -1 if isinstance(value, TIMES) else code_of.get(value_of(value), -1)
-    except Exception:  # noqa: BLE001  (not hashable, or an odd object: no category)
+    except Exception:  # noqa: BLE001  (not hashable, or an unusual object: it is not a category)
         return -1
