@@ -19,7 +19,7 @@ __all__ = [  # noqa: RUF022  (in the order of use)
     "Session", "Budget", "Bounded", "Categories", "Dates", "Text",
     # What an analyst calls and catches
     "cut", "errors",
-    # What methods return, for annotations: `Frame[Query]`, `Series[Query]`, `GroupBy[Query]`
+    # What methods return, for annotations
     "Query", "Frame", "Series", "GroupBy", "Answer", "Preview",
 ]  # fmt: skip
 __version__ = _version("dpnb")

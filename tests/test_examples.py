@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,6 +17,7 @@ import nbclient
 import nbformat
 import pytest
 
+import hidden_errors
 from waiting import LIMIT
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -47,7 +49,12 @@ def run(path: Path) -> tuple[nbformat.NotebookNode, dict[str, list[object]]]:
         store_widget_state=False,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    client.execute()
+    try:
+        client.execute()
+    except nbclient.exceptions.CellExecutionError as error:
+        log = Path(os.environ[hidden_errors.LOG])
+        error.add_note(f"Errors hidden so far: {log.read_text(encoding='utf-8') if log.exists() else 'none'}")
+        raise
     report = notebook.cells.pop()
     return notebook, json.loads(report.outputs[0].text)
 
@@ -79,6 +86,10 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
         for name in ("CONFIG", "DATA", "RUNTIME"):
             patch.setenv(f"JUPYTER_{name}_DIR", str(home / "jupyter" / name.lower()))
         patch.setenv("IPYTHONDIR", str(home / "ipython"))
+        patch.setenv(hidden_errors.LOG, str(home / "hidden-errors.txt"))
+        startup = home / "ipython" / "profile_default" / "startup"
+        startup.mkdir(parents=True)
+        shutil.copy(hidden_errors.__file__, startup)
         # Threads that wait for each other take more of a busy machine than they save.
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             patch.setenv(name, "1")
@@ -150,3 +161,16 @@ def test_exploring_shows_that_visits_fall_from_free_care_to_95_percent(first_run
     refined = next(text for text in answers if "observations combined" in text)
     means = {row.split()[0]: float(row.split()[1]) for row in refined.splitlines()[2:-1]}
     assert means["free"] > means["25%"] > means["95%"]
+
+
+def test_a_failing_cell_shows_the_error_that_dpnb_hides(
+    first_run: Callable[[str], Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(hidden_errors.LOG, str(tmp_path / "hidden-errors.txt"))
+    cells = ["%load_ext dpnb", "from dpnb._backends import guard; guard.run_guarded(lambda: 1 / 0, 'reading failed')"]
+    path = tmp_path / "failing.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="reading failed") as caught:
+        run(path)
+    assert "ZeroDivisionError" not in str(caught.value)
+    assert "ZeroDivisionError: division by zero" in "".join(caught.value.__notes__)

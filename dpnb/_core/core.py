@@ -20,6 +20,7 @@ from dpnb._core.query import Query
 from dpnb._core.releases import ReleasePipeline
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
+from dpnb._plan.constants import group_key_table
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.partition import part_from_json, table_of
 from dpnb._plan.plan import PartSource, Plan, TableSource, describe_plan
@@ -27,7 +28,6 @@ from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, InvalidValueError, PlanError, RequestError
-from dpnb.frame.coerce import group_key_table
 from dpnb.ledger import node_of
 from dpnb.mechanisms import randomness
 from dpnb.results.answer import Answer

@@ -2,6 +2,7 @@
 
 ``schema``        the column types that the curator declares
 ``privacy_unit``  the privacy unit, and the limits of its contribution
+``constants``     constants that an analyst writes: numbers, strings, dates, and the keys of groups
 ``expressions/``  expressions of a row, as small trees with bounds
 ``measurements``  what can be measured, and what can be computed from a measurement
 ``plan``          the query: a measurement, conditions and groups

@@ -8,7 +8,7 @@
 ``date_parts``   parts of a date
 ``formula``      regressions
 ``lookup``       join with a public table
-``coerce``       validation of the analyst's arguments: constants, keys, bins, the columns of ``agg``
+``coerce``       validation of the analyst's arguments: bins, quantile levels, the columns of ``agg``
 ``unsupported``  pandas operations that a private table does not offer
 """
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
+from dpnb._plan.constants import constant, group_key_table, listed, number
 from dpnb._plan.expressions.dtypes import Boolean, Numeric, Timestamp
 from dpnb._plan.expressions.nodes import (
     DEEPEST,
@@ -36,10 +37,10 @@ from dpnb._plan.plan import GroupLevel, Plan, check_plan
 from dpnb._plan.schema import Key, whole_number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.coerce import aggregation_for, as_number, constant, group_key_table, listed, literal, number
+from dpnb.frame.coerce import aggregation_for, as_number, literal
 from dpnb.frame.date_parts import DateParts
 from dpnb.frame.unsupported import UnsupportedOperations
-from dpnb.frame.view import Q, TableView
+from dpnb.frame.view import TableView
 
 UFUNCS: dict[str, Callable[..., Any]] = {
     "log1p": lambda x: x.log1p(),
@@ -73,7 +74,7 @@ class ColumnExpr(UnsupportedOperations):
     __slots__ = ("_node", "_view")
     __hash__ = None  # type: ignore[assignment]  # == builds a condition
 
-    def __init__(self, view: TableView[Any], node: Expression) -> None:
+    def __init__(self, view: TableView, node: Expression) -> None:
         self._view = view
         self._node = node
         if not small_enough(node):
@@ -319,7 +320,7 @@ class ColumnExpr(UnsupportedOperations):
 # --- columns as arguments --------------------------------------------------------------------------------------------
 
 
-def node_of(view: TableView[Any], one: object, verb: str) -> Expression:
+def node_of(view: TableView, one: object, verb: str) -> Expression:
     """The expression of a column, given by name or as a column of the same rows."""
     if not isinstance(one, ColumnExpr):
         return view.column(one)
@@ -327,7 +328,7 @@ def node_of(view: TableView[Any], one: object, verb: str) -> Expression:
     return one._node
 
 
-def filtered(view: TableView[Q], condition: ColumnExpr) -> TableView[Q]:
+def filtered(view: TableView, condition: ColumnExpr) -> TableView:
     """The rows of a view for which a condition is true.
 
     Raises
@@ -341,7 +342,7 @@ def filtered(view: TableView[Q], condition: ColumnExpr) -> TableView[Q]:
     return view.filtered(node)
 
 
-def groups_of(view: TableView[Any], by: object) -> tuple[GroupLevel, ...]:
+def groups_of(view: TableView, by: object) -> tuple[GroupLevel, ...]:
     """The levels of groups, each with its name in the view.
 
     Raises
@@ -357,7 +358,7 @@ def groups_of(view: TableView[Any], by: object) -> tuple[GroupLevel, ...]:
     return tuple(map(GroupLevel, names, nodes))
 
 
-def listed_keys(view: TableView[Any], by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
+def listed_keys(view: TableView, by: tuple[GroupLevel, ...], keys: object) -> tuple[tuple[Key, ...], ...] | None:
     """The public keys of groups, checked; None for all of them.
 
     Raises

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of
@@ -16,7 +14,7 @@ from dpnb.frame.view import TableView
 
 
 def model_of(
-    outcome: Expression, on: list[Expression], family: object, view: TableView[Any]
+    outcome: Expression, on: list[Expression], family: object, view: TableView
 ) -> tuple[RegressionModel, tuple[str, ...]]:
     """A checked model, and the names of its terms: the intercept first, then numbers, then categories.
 
@@ -47,7 +45,7 @@ def model_of(
     return model, ("intercept", *terms)
 
 
-def regression_of(nodes: list[Expression], view: TableView[Any]) -> tuple[Moments, MomentsView]:
+def regression_of(nodes: list[Expression], view: TableView) -> tuple[Moments, MomentsView]:
     """Least squares of the first column on the others, from their second moments.
 
     Raises
@@ -67,7 +65,7 @@ def regression_of(nodes: list[Expression], view: TableView[Any]) -> tuple[Moment
     return Moments(columns, indicators), MomentsView("regression", indices, labels)
 
 
-def _terms(node: Expression, view: TableView[Any]) -> list[str]:
+def _terms(node: Expression, view: TableView) -> list[str]:
     """The names of the terms of one column: one for each category except the first."""
     name, kind = view.name_of(node), dtype_of(node, view.schema)
     return [f"{name} == {value!r}" for value in kind.values[1:]] if isinstance(kind, Categorical) else [name]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Generic, Literal, overload
+from typing import Any, Literal, Never, Required, TypedDict, Unpack, overload
 
+from dpnb._core.query import Query
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Count, Discovery, Family, PlainView
 from dpnb._plan.privacy_unit import bounds_from
+from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
@@ -18,10 +20,30 @@ from dpnb.frame.groupby import Aggregated, GroupBy, aggregated
 from dpnb.frame.lookup import looked_up
 from dpnb.frame.series import Series
 from dpnb.frame.unsupported import UnsupportedOperations
-from dpnb.frame.view import Q, TableView
+from dpnb.frame.view import TableView
+from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.results.explanation import Explanation
 
 
-class Frame(UnsupportedOperations, Generic[Q]):
+class FitOptions(TypedDict, total=False):
+    """The keyword arguments of `Frame.fit`, for its overloads."""
+
+    on: Required[Any]
+    family: Required[Family]
+    mu: Required[Number]
+    steps: Required[int]
+    name: str | None
+    clip_norm: Number
+    learning_rate: Number | None
+    chains: int
+    public_size: int | None
+    check_every: int | None
+    check_mu: Number | None
+    patience: int
+    start: Any
+
+
+class Frame(UnsupportedOperations):
     """A view of the private table, used like a pandas DataFrame.  Every verb returns a new view or a query.
 
     Parameters
@@ -31,10 +53,10 @@ class Frame(UnsupportedOperations, Generic[Q]):
 
     __slots__ = ("_view",)
 
-    def __init__(self, view: TableView[Q]) -> None:
+    def __init__(self, view: TableView) -> None:
         self._view = view
 
-    def _with(self, **changes: Any) -> Frame[Q]:
+    def _with(self, **changes: Any) -> Frame:
         return Frame(replace(self._view, **changes))
 
     @property
@@ -43,10 +65,10 @@ class Frame(UnsupportedOperations, Generic[Q]):
         return list(self._view.columns)
 
     @overload
-    def __getitem__(self, key: str) -> Series[Q]: ...
+    def __getitem__(self, key: str) -> Series: ...
     @overload
-    def __getitem__(self, key: ColumnExpr | list[str]) -> Frame[Q]: ...
-    def __getitem__(self, key: object) -> Series[Q] | Frame[Q]:
+    def __getitem__(self, key: ColumnExpr | list[str]) -> Frame: ...
+    def __getitem__(self, key: object) -> Series | Frame:
         """Return a column by name, a view of some columns, or the rows for which a condition is true."""
         if isinstance(key, ColumnExpr):
             return Frame(filtered(self._view, key))
@@ -54,7 +76,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
             return self._with(assigned={name: self._view.column(name) for name in key})
         return Series(self._view, self._view.column(key))
 
-    def assign(self, **columns: Any) -> Frame[Q]:
+    def assign(self, **columns: Any) -> Frame:
         """Add columns: expressions of columns, constants, or functions of the view that return one, as in pandas.
 
         Raises
@@ -77,7 +99,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         max_groups_per_unit: int | None = None,
         max_rows_per_group: int | None = None,
         max_norm_per_unit: float | None = None,
-    ) -> Frame[Q]:
+    ) -> Frame:
         """Tighten the contribution bounds of each unit, for less noise; see `Session` for the meaning of each bound.
 
         Raises
@@ -99,7 +121,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         on: str | list[str] | None = None,
         how: Literal["inner", "left"] = "inner",
         suffixes: tuple[str, str] = ("_x", "_y"),
-    ) -> Frame[Q]:
+    ) -> Frame:
         """Join with another table of the session on the privacy unit, or with a public table.
 
         Parameters
@@ -134,7 +156,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
 
     # --- groups ------------------------------------------------------------------------------------------------
 
-    def groupby(self, by: Any, keys: object = None) -> GroupBy[Q]:
+    def groupby(self, by: Any, keys: object = None) -> GroupBy:
         """Split the view into groups, to aggregate each; groups without rows are included.
 
         Parameters
@@ -154,7 +176,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         groups = groups_of(self._view, by)
         return GroupBy(self._view, groups, listed_keys(self._view, groups, keys))
 
-    def discover(self, by: Any, *, discovery_delta: object = None) -> Q:
+    def discover(self, by: Any, *, discovery_delta: object = None) -> Query:
         """Find the groups that contain enough privacy units: their keys, and the number of units in each.
 
         This is differentially private partition selection.  A group with a single unit is found with probability at
@@ -174,18 +196,18 @@ class Frame(UnsupportedOperations, Generic[Q]):
 
     # --- aggregations ------------------------------------------------------------------------------------------
 
-    def count(self) -> Q:
+    def count(self) -> Query:
         """Number of rows, nulls included.
 
         pandas gives the non-null values of each column here: ``frame["x"].count()`` gives those of one column.
         """
         return self._view.question(*aggregation_for("count", None))
 
-    def count_units(self) -> Q:
+    def count_units(self) -> Query:
         """Number of privacy units with at least one row."""
         return self._view.question(*aggregation_for("units", None))
 
-    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Q:
+    def agg(self, *others: Never, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Query:
         """Several aggregations in one charge.
 
         Parameters
@@ -204,7 +226,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
         """
         return self._view.question(*aggregated(self._view, others, columns, weights))
 
-    def regress(self, outcome: Any, *, on: Any) -> Q:
+    def regress(self, outcome: Any, *, on: Any) -> Query:
         """Least squares of one column on others, from noisy second moments.
 
         Parameters
@@ -223,25 +245,31 @@ class Frame(UnsupportedOperations, Generic[Q]):
         nodes = [node_of(self._view, column, "regress") for column in columns]
         return self._view.question(*regression_of(nodes, self._view))
 
+    @overload
+    def fit(
+        self, outcome: Any, *, dry_run: Literal[False] = False, **options: Unpack[FitOptions]
+    ) -> GradientDescent: ...
+    @overload
+    def fit(self, outcome: Any, *, dry_run: Literal[True], **options: Unpack[FitOptions]) -> Explanation: ...
     def fit(
         self,
         outcome: Any,
         *,
         on: Any,
         family: Family,
-        mu: Any,
+        mu: Number,
         steps: int,
         name: str | None = None,
-        clip_norm: Any = 1.0,
-        learning_rate: Any = None,
+        clip_norm: Number = 1.0,
+        learning_rate: Number | None = None,
         chains: int = 8,
         public_size: int | None = None,
         check_every: int | None = None,
-        check_mu: Any = None,
+        check_mu: Number | None = None,
         patience: int = 2,
         start: Any = None,
         dry_run: bool = False,
-    ) -> Any:
+    ) -> GradientDescent | Explanation:
         """Launch a regression fitted by noisy gradient descent (Feldman and Zrnic 2021, Algorithms 6 and 7).
 
         The launch itself is free; ``.step()`` and ``.run()`` of the returned object are charged step by step.
@@ -289,7 +317,7 @@ class Frame(UnsupportedOperations, Generic[Q]):
 
         Returns
         -------
-        GradientDescent, or Explanation
+        GradientDescent, or Explanation if `dry_run`
 
         Raises
         ------

@@ -3,64 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, NoReturn
+from typing import Any, Literal, Never, NoReturn
 
+from dpnb._core.query import Query
+from dpnb._plan.constants import number
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import AnyView, Measured, PlainView
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import Spec, aggregation_for, as_number, joint_aggregation, number
+from dpnb.frame.coerce import Spec, aggregation_for, as_number, joint_aggregation
 from dpnb.frame.column_expr import ColumnExpr, node_of
 from dpnb.frame.series import Series
 from dpnb.frame.unsupported import UnsupportedOperations
-from dpnb.frame.view import Q, TableView
+from dpnb.frame.view import TableView
 
 Verb = Literal["count", "sum", "mean", "var", "std", "min", "median", "max"]
 Aggregated = Literal["count", "units"] | tuple[str | ColumnExpr, Verb]
 """One column of `Frame.agg`."""
 
 
-class GroupBy(UnsupportedOperations, Generic[Q]):
+class GroupBy(UnsupportedOperations):
     """A view split by the public values of one or more columns; groups without rows are included."""
 
     __slots__ = ("_by", "_keys", "_view")
 
-    def __init__(
-        self, view: TableView[Q], by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...] | None
-    ) -> None:
+    def __init__(self, view: TableView, by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...] | None) -> None:
         self._view = view
         self._by = by
         self._keys = keys
 
-    def __getitem__(self, name: str) -> GroupedSeries[Q]:
+    def __getitem__(self, name: str) -> GroupedSeries:
         if not isinstance(name, str):
             raise PlanError(
                 f"groups[{name!r}]: takes one column name; use .agg(...) for several, and filter before grouping"
             )
         return GroupedSeries(self, self._view.column(name))
 
-    def count(self) -> Q:
+    def count(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `size`.
 
         pandas gives the non-null values of each column here: ``groupby(...)["x"].count()`` gives those of one column.
         """
         return self._question(*aggregation_for("count", None))
 
-    def size(self) -> Q:
+    def size(self) -> Query:
         """Number of rows in each group, nulls included, as in pandas."""
         return self._question(*aggregation_for("count", None))
 
-    def count_units(self) -> Q:
+    def count_units(self) -> Query:
         """Number of privacy units with at least one row in each group."""
         return self._question(*aggregation_for("units", None))
 
-    def agg(self, *others: object, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Q:
+    def agg(self, *others: Never, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Query:
         """Several aggregations of each group in one charge; see `Frame.agg`."""
         return self._question(*aggregated(self._view, others, columns, weights))
 
-    def _question(self, aggregation: Measured, view: AnyView) -> Q:
+    def _question(self, aggregation: Measured, view: AnyView) -> Query:
         return self._view.question(aggregation, view, self._by, self._keys)
 
     def _said(self) -> str:
@@ -71,12 +71,12 @@ class GroupBy(UnsupportedOperations, Generic[Q]):
         return f"<private table by {', '.join(group.name for group in self._by)}>"
 
 
-class GroupedSeries(Series[Q]):
+class GroupedSeries(Series):
     """One column of a grouped view: the aggregations of a series, for each group."""
 
     __slots__ = ("_grouped",)
 
-    def __init__(self, grouped: GroupBy[Q], node: Expression) -> None:
+    def __init__(self, grouped: GroupBy, node: Expression) -> None:
         super().__init__(grouped._view, node)
         self._grouped = grouped
 
@@ -86,7 +86,7 @@ class GroupedSeries(Series[Q]):
         view: AnyView | None = None,
         by: tuple[GroupLevel, ...] = (),
         keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Q:
+    ) -> Query:
         del by, keys
         return self._grouped._question(aggregation, view or PlainView())
 
@@ -98,12 +98,12 @@ class GroupedSeries(Series[Q]):
     def __getitem__(self, key: object) -> NoReturn:
         raise PlanError(f"{self._said()}[...]: filter before grouping, as in df[df['x'] > 1].groupby(...); got {key!r}")
 
-    def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
+    def value_counts(self, normalize: bool = False, keys: object = None) -> Query:
         """Not offered for groups: group by both columns instead."""
         del normalize, keys
         raise PlanError(f"{self._said()}: value_counts is not offered for groups; use groupby([..., column]).count()")
 
-    def histogram(self, bins: object = 10) -> Q:
+    def histogram(self, bins: object = 10) -> Query:
         """Not offered for groups: group by the bins too."""
         del bins
         raise PlanError(
@@ -119,7 +119,7 @@ class GroupedSeries(Series[Q]):
 
 
 def aggregated(
-    view: TableView[Any], others: tuple[object, ...], columns: Mapping[str, Any], weights: object
+    view: TableView, others: tuple[object, ...], columns: Mapping[str, Any], weights: object
 ) -> tuple[Measured, AnyView]:
     """The joint query of the named columns.
 

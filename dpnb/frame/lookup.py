@@ -8,12 +8,12 @@ from typing import Any
 
 from narwhals.dependencies import is_into_dataframe
 
+from dpnb._plan.constants import constant, public_columns
 from dpnb._plan.expressions.dtypes import String
 from dpnb._plan.expressions.nodes import Expression, IsNull, Lookup, Not
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema, plain, text_of
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import constant, public_columns
 
 MOST_ROWS = 100_000
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from dpnb._core.query import Query
+from dpnb._plan.constants import flag
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import numeric_dtype_of
 from dpnb._plan.expressions.text import words
@@ -28,19 +30,18 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, bins, checked_ddof, flag, quantile_levels
+from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, bins, checked_ddof, quantile_levels
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
-from dpnb.frame.view import Q
 
 C = TypeVar("C", bound=ColumnExpr)
 
 
-class Series(ColumnExpr, Generic[Q]):
+class Series(ColumnExpr):
     """One column of a view, or an expression of its columns."""
 
     __slots__ = ()
 
-    def __getitem__(self, key: object) -> Series[Q]:
+    def __getitem__(self, key: object) -> Series:
         """Select the rows for which a condition is true."""
         if isinstance(key, ColumnExpr):
             return Series(filtered(self._view, key), self._node)
@@ -54,13 +55,13 @@ class Series(ColumnExpr, Generic[Q]):
         view: AnyView | None = None,
         by: tuple[GroupLevel, ...] = (),
         keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Q:
-        return self._view.question(aggregation, view or PlainView(), by, keys)  # type: ignore[no-any-return]
+    ) -> Query:
+        return self._view.question(aggregation, view or PlainView(), by, keys)
 
     def _number(self) -> Expression:
         return as_number(self._node, self._view.schema)
 
-    def count(self) -> Q:
+    def count(self) -> Query:
         """Number of rows with a value in the column, as in pandas.
 
         What the schema cannot use counts as null: an undeclared category, or a number out of bounds with
@@ -68,15 +69,15 @@ class Series(ColumnExpr, Generic[Q]):
         """
         return self._ask(*aggregation_for("count", self._node))
 
-    def sum(self) -> Q:
+    def sum(self) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true."""
         return self._ask(*aggregation_for("sum", self._number()))
 
-    def mean(self) -> Q:
+    def mean(self) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
         return self._ask(*aggregation_for("mean", self._number()))
 
-    def var(self, ddof: Ddof = 1) -> Q:
+    def var(self, ddof: Ddof = 1) -> Query:
         """Variance: count, sum and sum of squares, measured jointly.
 
         Parameters
@@ -93,58 +94,58 @@ class Series(ColumnExpr, Generic[Q]):
         """
         return self._ask(*aggregation_for("var", self._number(), ddof=ddof))
 
-    def std(self, ddof: Ddof = 1) -> Q:
+    def std(self, ddof: Ddof = 1) -> Query:
         """Standard deviation: the square root of `var`."""
         return self._ask(*aggregation_for("std", self._number(), ddof=ddof))
 
-    def min(self) -> Q:
+    def min(self) -> Query:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
         return self._ask(*aggregation_for("min", self._number()))
 
-    def max(self) -> Q:
+    def max(self) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
         return self._ask(*aggregation_for("max", self._number()))
 
-    def median(self) -> Q:
+    def median(self) -> Query:
         """The median; any other quantile is free afterwards."""
         return self._ask(*aggregation_for("median", self._number()))
 
-    def quantile(self, q: object = 0.5) -> Q:
+    def quantile(self, q: object = 0.5) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree."""
         return self._ask(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
 
-    def corr(self, other: Series[Any]) -> Q:
+    def corr(self, other: Series) -> Query:
         """Pearson's correlation with another column."""
         return self._pair("corr", other)
 
-    def cov(self, other: Series[Any], *, ddof: Ddof = 1) -> Q:
+    def cov(self, other: Series, *, ddof: Ddof = 1) -> Query:
         """Covariance with another column; `ddof` as in `var`, of the rows that have both."""
         return self._pair("cov", other, checked_ddof(ddof))
 
-    def _pair(self, statistic: str, other: object, ddof: int = 0) -> Q:
+    def _pair(self, statistic: str, other: object, ddof: int = 0) -> Query:
         second = as_number(self._column(other, statistic), self._view.schema)
         columns = tuple(sorted((self._number(), second), key=words))  # the same query in either order
         if columns[0] == columns[1]:
             raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
         return self._ask(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
 
-    def ratio(self, denominator: Series[Any]) -> Q:
+    def ratio(self, denominator: Series) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both."""
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
         return self._ask(Ratio(self._number(), other))
 
-    def value_counts(self, normalize: bool = False, keys: object = None) -> Q:
+    def value_counts(self, normalize: bool = False, keys: object = None) -> Query:
         """Rows of each public value; with `normalize` as shares.  `keys` gives the public values of a string column."""
         by = groups_of(self._view, self)
         listed = listed_keys(self._view, by, keys)
         return self._ask(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
-    def histogram(self, bins: object = 10) -> Q:
+    def histogram(self, bins: object = 10) -> Query:
         """Rows in bins of equal width between the bounds, or between given edges; a bin includes its lower edge."""
         edges = cut(self, bins, right=False)
         return self._ask(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
-    def describe(self) -> Q:
+    def describe(self) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles."""
         node = self._number()
         columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean")]

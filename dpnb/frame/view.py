@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import NoReturn
 
+from dpnb._core.query import Query
 from dpnb._plan.expressions.nodes import And, Column, Expression, renamed
 from dpnb._plan.expressions.text import words
 from dpnb._plan.join import joined_name, refuse_repeats, schema_of
@@ -16,9 +17,8 @@ from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Key, Schema
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
-
-Q = TypeVar("Q")
-"""Type of a finished query; the session chooses it."""
+from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.results.explanation import Explanation
 
 
 def _no_session(*_: object, **__: object) -> NoReturn:
@@ -26,7 +26,7 @@ def _no_session(*_: object, **__: object) -> NoReturn:
 
 
 @dataclass(frozen=True, eq=False)
-class TableView(NotCopyable, Generic[Q]):
+class TableView(NotCopyable):
     """A view of a private table, and the session's functions that make queries from it.
 
     Parameters
@@ -54,9 +54,9 @@ class TableView(NotCopyable, Generic[Q]):
     source: TableSource
     schemas: dict[str, Schema]
     unit: str | None
-    ask: Callable[[Plan, AnyView], Q]
+    ask: Callable[[Plan, AnyView], Query]
     discovery: Callable[[object], str]
-    fit: Callable[..., Any] = _no_session
+    fit: Callable[..., GradientDescent | Explanation] = _no_session
     assigned: Mapping[str, Expression] | None = None
     where: Expression | None = None
     limits: ContributionBounds = field(default_factory=ContributionBounds)
@@ -87,11 +87,11 @@ class TableView(NotCopyable, Generic[Q]):
         """Name of an expression in this view; the expression in words if it has none."""
         return next((name for name, own in self.columns.items() if own == node), words(node))
 
-    def filtered(self, condition: Expression) -> TableView[Q]:
+    def filtered(self, condition: Expression) -> TableView:
         """The rows of this view for which a condition is true."""
         return replace(self, where=condition if self.where is None else And(self.where, condition))
 
-    def refuse_other_rows(self, other: TableView[Any], column: object, verb: str) -> None:
+    def refuse_other_rows(self, other: TableView, column: object, verb: str) -> None:
         """Refuse a column of other rows: of another table, or of a view with another filter.
 
         A column of the whole table is accepted in any view of it: an absent filter is implied by this view's.
@@ -120,7 +120,7 @@ class TableView(NotCopyable, Generic[Q]):
         view: AnyView,
         by: tuple[GroupLevel, ...] = (),
         keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Q:
+    ) -> Query:
         """A checked query on these rows.
 
         Raises
@@ -132,7 +132,7 @@ class TableView(NotCopyable, Generic[Q]):
         check_plan(plan, self.schema)
         return self.ask(plan, view)
 
-    def joined(self, other: TableView[Q], on: object, how: str, suffixes: tuple[str, str]) -> TableView[Q]:
+    def joined(self, other: TableView, on: object, how: str, suffixes: tuple[str, str]) -> TableView:
         """The join with another table of the session on the privacy unit; see `Frame.merge`.
 
         Raises

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from dpnb._core.accountant.tree import PARTITION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._plan.expressions.nodes import Column
+from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.text import words
 from dpnb._plan.partition import part_keys, parts_of_unit, parts_to_json
 from dpnb._plan.plan import GroupLevel, TableSource
@@ -17,7 +17,6 @@ from dpnb.accounting.filters import RogersFilter
 from dpnb.accounting.interleaving import partition_obstacle
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import PlanError, RequestError
-from dpnb.frame.column_expr import ColumnExpr
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
@@ -155,6 +154,6 @@ def _group(by: Any) -> GroupLevel:
     """The level that splits the table: a column's name, or an expression of columns."""
     if isinstance(by, str):
         return GroupLevel(by, Column(by))
-    if isinstance(by, ColumnExpr):
-        return GroupLevel(words(by._node), by._node)
+    if isinstance(node := getattr(by, "_node", None), Expression):  # a column of a frame, which is a higher layer
+        return GroupLevel(words(node), node)
     raise PlanError(f"partition: by must be a column's name or an expression of columns; got {type(by).__name__}")

@@ -90,7 +90,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     # --- queries ------------------------------------------------------------------------------------------------
 
     @property
-    def frame(self) -> Frame[Query]:
+    def frame(self) -> Frame:
         """The private table, or the rows of this part, used like a pandas DataFrame.
 
         Raises
@@ -105,7 +105,7 @@ class BaseSession(Launches["SubSession", "PartSession"]):
             raise PlanError(f"frame: this session has several tables; write session.table(name) with one of {names}")
         return self.table("")
 
-    def table(self, name: str) -> Frame[Query]:
+    def table(self, name: str) -> Frame:
         """One of several private tables.
 
         Raises

@@ -66,12 +66,12 @@ x, y, g, t, d = (Column(name) for name in "xygtd")
 Asked = tuple[Plan, Any]
 
 
-def table(schemas: dict[str, Schema] = SCHEMAS, name: str = "") -> Frame[Asked]:
+def table(schemas: dict[str, Schema] = SCHEMAS, name: str = "") -> Frame:
     return Frame(TableView(name, schemas, "u", lambda plan, view: (plan, view), lambda delta: str(delta or "1e-9")))
 
 
 @pytest.fixture
-def f() -> Frame[Asked]:
+def f() -> Frame:
     return table()
 
 
@@ -119,7 +119,7 @@ NODES: dict[str, tuple[Callable[[Any], Any], Expression]] = {
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_an_expression_is_what_was_written(f: Frame[Asked], name: str) -> None:
+def test_an_expression_is_what_was_written(f: Frame, name: str) -> None:
     written, node = NODES[name]
     assert written(f)._node == node
 
@@ -212,7 +212,7 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Plan, Any]] = {
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_verb_builds_the_plan_that_is_meant(f: Frame[Asked], name: str) -> None:
+def test_a_verb_builds_the_plan_that_is_meant(f: Frame, name: str) -> None:
     written, plan, view = QUESTIONS[name]
     assert written(f) == (plan, view)
 
@@ -260,7 +260,7 @@ AGGREGATED: dict[str, tuple[dict[str, Any], dict[str, Column_]]] = {
 
 
 @pytest.mark.parametrize("name", AGGREGATED)
-def test_what_columns_of_agg_have_in_common_is_measured_once_with_all_their_weights(f: Frame[Asked], name: str) -> None:
+def test_what_columns_of_agg_have_in_common_is_measured_once_with_all_their_weights(f: Frame, name: str) -> None:
     written, columns = AGGREGATED[name]
     for plan, view in (f.agg(**written), f.groupby("g").agg(**written)):
         parts = plan.aggregation.parts
@@ -271,13 +271,13 @@ def test_what_columns_of_agg_have_in_common_is_measured_once_with_all_their_weig
         assert len(parts) == len({part for part, _, _ in columns.values()})
 
 
-def test_describe_shares_its_charge_between_moments_and_quantiles(f: Frame[Asked]) -> None:
+def test_describe_shares_its_charge_between_moments_and_quantiles(f: Frame) -> None:
     plan, view = f["x"].describe()
     assert set(plan.aggregation.parts) == {WeightedAggregation(Moments((x,))), WeightedAggregation(QuantileTree(x))}
     assert [named.name for named in view.columns] == ["count", "mean", "std", "min", "25%", "50%", "75%", "max"]
 
 
-def test_regress_names_the_outcome_first_whatever_the_order_that_it_is_measured_in(f: Frame[Asked]) -> None:
+def test_regress_names_the_outcome_first_whatever_the_order_that_it_is_measured_in(f: Frame) -> None:
     plan, view = f.regress("y", on=["x", "g", f["x"] > 1])
     measured = (*plan.aggregation.columns, *plan.aggregation.categories)
     assert [measured[place] for place in view.columns] == [y, x, g, POSITIVE]
@@ -285,7 +285,7 @@ def test_regress_names_the_outcome_first_whatever_the_order_that_it_is_measured_
     assert f.regress("x", on=["y", f["x"] > 1, "g"])[0] == plan
 
 
-def test_no_verb_changes_the_view_it_is_called_on(f: Frame[Asked]) -> None:
+def test_no_verb_changes_the_view_it_is_called_on(f: Frame) -> None:
     public = pd.DataFrame({"g": ["a"], "x": [1], "size": [3]})
     before = (f.columns, repr(f), f.count())
     f[f["x"] > 1]
@@ -300,7 +300,7 @@ def test_no_verb_changes_the_view_it_is_called_on(f: Frame[Asked]) -> None:
 
 
 @pytest.mark.parametrize("ddof", [2, -1, 0.5, None, "1", True])
-def test_a_divisor_that_is_not_computed_is_refused(f: Frame[Asked], ddof: Any) -> None:
+def test_a_divisor_that_is_not_computed_is_refused(f: Frame, ddof: Any) -> None:
     for ask in (f["x"].var, f["x"].std, lambda ddof: f["x"].cov(f["y"], ddof=ddof)):
         with pytest.raises(PlanError, match=r"^ddof: must be 0 \(divide by the count\) or 1"):
             ask(ddof=ddof)

@@ -21,16 +21,16 @@ TWO: dict[str, Schema] = {"visits": SCHEMA, "bills": {"x": Bounded(0, 5), "h": C
 x, g = Column("x"), Column("g")
 
 
-def table(schemas: dict[str, Schema], name: str = "") -> Frame[Asked]:
+def table(schemas: dict[str, Schema], name: str = "") -> Frame:
     return Frame(TableView(name, schemas, "u", lambda plan, view: (plan, view), str))
 
 
 @pytest.fixture
-def f() -> Frame[Asked]:
+def f() -> Frame:
     return table({"": SCHEMA})
 
 
-def test_a_public_table_becomes_a_lookup(f: Frame[Asked]) -> None:
+def test_a_public_table_becomes_a_lookup(f: Frame) -> None:
     public = pd.DataFrame({"g": ["a", "b"], "size": [10.0, 30.0], "zone": ["north", None], "x": [1, 2]})
     view = f.merge(public, on="g")
     keys = (("a",), ("b",))
@@ -55,6 +55,6 @@ def test_two_private_tables_are_joined_on_their_unit() -> None:
     assert plan.where == And(Compare(">", Column("x_x"), Literal(1)), Compare("==", Column("h"), Literal(1)))
 
 
-def test_suffixes_that_make_two_columns_one_are_refused(f: Frame[Asked]) -> None:
+def test_suffixes_that_make_two_columns_one_are_refused(f: Frame) -> None:
     with pytest.raises(PlanError, match="suffixes"):
         f.assign(x_x=f["y"]).merge(pd.DataFrame({"g": ["a"], "x": [1]}), on="g")

@@ -19,12 +19,12 @@ SCHEMA: Schema = {"x": Bounded(0, 20), "y": Bounded(-1, 3), "g": Categories(["a"
 Asked = tuple[Plan, Any]
 
 
-def table(schema: Schema) -> Frame[Asked]:
+def table(schema: Schema) -> Frame:
     return Frame(TableView("", {"": schema}, "u", lambda plan, view: (plan, view), str))
 
 
 @pytest.fixture
-def f() -> Frame[Asked]:
+def f() -> Frame:
     return table(SCHEMA)
 
 
@@ -40,7 +40,7 @@ VERBS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_column_of_some_rows_is_not_taken_for_one_of_all(f: Frame[Asked], verb: str) -> None:
+def test_a_column_of_some_rows_is_not_taken_for_one_of_all(f: Frame, verb: str) -> None:
     """pandas aligns the rows; here it is refused, or the condition is kept."""
     try:
         plan, _ = VERBS[verb](f, f[f["g"] == "a"])
@@ -51,13 +51,13 @@ def test_a_column_of_some_rows_is_not_taken_for_one_of_all(f: Frame[Asked], verb
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_columns_of_the_same_rows_go_together(f: Frame[Asked], verb: str) -> None:
+def test_columns_of_the_same_rows_go_together(f: Frame, verb: str) -> None:
     some = f[f["g"] == "a"]
     plan, _ = VERBS[verb](some, f[f["g"] == "a"])
     assert "g == 'a'" in plan.words
 
 
-def test_a_condition_on_grouped_columns_does_not_lose_the_groups(f: Frame[Asked]) -> None:
+def test_a_condition_on_grouped_columns_does_not_lose_the_groups(f: Frame) -> None:
     try:
         plan, _ = f.groupby("g")["x"][f["x"] > 1].mean()
     except PlanError:
@@ -65,7 +65,7 @@ def test_a_condition_on_grouped_columns_does_not_lose_the_groups(f: Frame[Asked]
     assert plan.by == (GroupLevel("g", Column("g")),)
 
 
-def test_a_list_of_grouped_columns_is_refused_with_a_remedy(f: Frame[Asked]) -> None:
+def test_a_list_of_grouped_columns_is_refused_with_a_remedy(f: Frame) -> None:
     with pytest.raises(DpnbError, match="agg"):
         f.groupby("g")[["x", "y"]]  # type: ignore[index]
 
@@ -79,7 +79,7 @@ def test_every_bin_has_a_name_of_its_own(edges: Any) -> None:
     assert len(set(labels)) == len(labels)
 
 
-def test_whole_numbers_are_not_made_of_fractions_without_rounding(f: Frame[Asked]) -> None:
+def test_whole_numbers_are_not_made_of_fractions_without_rounding(f: Frame) -> None:
     """pandas' astype(int) drops the fraction; whatever is offered must not keep it silently."""
     try:
         node = f["x"].astype(int)._node
@@ -88,7 +88,7 @@ def test_whole_numbers_are_not_made_of_fractions_without_rounding(f: Frame[Asked
     assert node not in (Column("x"), AsNumber(Column("x")))
 
 
-def test_constants_can_be_assigned(f: Frame[Asked]) -> None:
+def test_constants_can_be_assigned(f: Frame) -> None:
     assert f.assign(one=1)["one"]._node == Literal(1)
 
 

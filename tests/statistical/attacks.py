@@ -93,7 +93,7 @@ def neighbours(
         given = {name: pair[side] for name, pair in tables.items()}
         held.read(UnreadTables(given[""] if one else given))
 
-        def view(name: str, held: PrivateTables = held) -> Frame[Plan]:
+        def view(name: str, held: PrivateTables = held) -> Frame:
             return Frame(TableView(name, held.schemas, bounds["privacy_unit"], _plan_alone, lambda delta: str(delta)))
 
         plan = ask(view("") if one else view)

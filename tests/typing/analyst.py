@@ -14,12 +14,14 @@ from dpnb.accounting.guarantee import AnyFilter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import Odometer
 from dpnb.interactive import RelativeError
+from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Ledger
 from dpnb.results.answer import History
 from dpnb.results.explanation import Explanation
+from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
 from dpnb.results.table import Estimates
 from dpnb.results.threshold import ThresholdResult
@@ -64,27 +66,27 @@ assert_type(session.count_active_units("now"), Query)
 # --- frames and columns ---
 
 frame = session.frame
-assert_type(frame, Frame[Query])
-assert_type(session.table("visits"), Frame[Query])
+assert_type(frame, Frame)
+assert_type(session.table("visits"), Frame)
 assert_type(frame.columns, list[str])
-assert_type(frame["x"], Series[Query])
-assert_type(frame[["x", "site"]], Frame[Query])
-assert_type(frame["x"] > 1, Series[Query])
-assert_type(frame["x"] == 1, Series[Query])
-assert_type(frame[(frame["x"] > 1) & ~(frame["site"] == "a")], Frame[Query])
-assert_type(frame["x"][frame["x"] > 1], Series[Query])
-assert_type(1 - frame["x"] / 2, Series[Query])
-assert_type(frame["x"].clip(0, 5).round(), Series[Query])
-assert_type(frame["x"].between(1, 2, inclusive="left"), Series[Query])
-assert_type(frame["x"].where(frame["x"] > 1, 0), Series[Query])
-assert_type(frame["x"].round().astype(int), Series[Query])
-assert_type(frame["day"].dt.month, Series[Query])
-assert_type(frame["day"].dt.total_seconds(), Series[Query])
-assert_type(dpnb.cut(frame["x"], [0, 5, 10]), Series[Query])
-assert_type(frame.assign(y=frame["x"] * 2, z=lambda view: view["x"]), Frame[Query])
-assert_type(frame.bound_contributions(max_rows_per_unit=1), Frame[Query])
-assert_type(frame.merge(pd.DataFrame({"site": ["a"], "beds": [3]}), on="site", how="left"), Frame[Query])
-assert_type(frame.groupby("site"), GroupBy[Query])
+assert_type(frame["x"], Series)
+assert_type(frame[["x", "site"]], Frame)
+assert_type(frame["x"] > 1, Series)
+assert_type(frame["x"] == 1, Series)
+assert_type(frame[(frame["x"] > 1) & ~(frame["site"] == "a")], Frame)
+assert_type(frame["x"][frame["x"] > 1], Series)
+assert_type(1 - frame["x"] / 2, Series)
+assert_type(frame["x"].clip(0, 5).round(), Series)
+assert_type(frame["x"].between(1, 2, inclusive="left"), Series)
+assert_type(frame["x"].where(frame["x"] > 1, 0), Series)
+assert_type(frame["x"].round().astype(int), Series)
+assert_type(frame["day"].dt.month, Series)
+assert_type(frame["day"].dt.total_seconds(), Series)
+assert_type(dpnb.cut(frame["x"], [0, 5, 10]), Series)
+assert_type(frame.assign(y=frame["x"] * 2, z=lambda view: view["x"]), Frame)
+assert_type(frame.bound_contributions(max_rows_per_unit=1), Frame)
+assert_type(frame.merge(pd.DataFrame({"site": ["a"], "beds": [3]}), on="site", how="left"), Frame)
+assert_type(frame.groupby("site"), GroupBy)
 
 # --- queries ---
 
@@ -153,6 +155,12 @@ assert_type(scan.ask(frame.count()), ThresholdResult)
 assert_type(scan.ask(frame.count(), threshold=5).above, bool)
 assert_type(session.above_threshold(100, name="busy", epsilon="0.1", dry_run=True), Explanation)
 
+fit = frame.fit("x", on=["site"], family="linear", mu="0.01", steps=20, clip_norm=2)
+assert_type(fit, GradientDescent)
+assert_type(fit.run(), FitResult)
+assert_type(fit.coefficients, FitResult)
+assert_type(frame.fit("x", on="site", family="linear", mu=0.01, steps=20, dry_run=True), Explanation)
+
 steps = session.noise_reduction(mean, initial_mu=0.01, max_mu=0.2)
 assert_type(steps, NoiseReduction)
 assert_type(steps.step(), Answer)
@@ -166,11 +174,11 @@ assert_type(parts["a"].frame["x"].mean().release(share=0.1), Answer)
 
 colleague = session.delegate(share=0.2, name="colleague", filter="gdp")
 assert_type(colleague, SubSession)
-assert_type(colleague.frame, Frame[Query])
+assert_type(colleague.frame, Frame)
 assert_type(session.delegate(share=0.2, name="colleague", dry_run=True), Explanation)
 
 
-def share_above(view: Frame[Query], limit: float) -> Query:
+def share_above(view: Frame, limit: float) -> Query:
     """Annotations of an analyst's own function."""
     return (view["x"] > limit).mean()
 

@@ -25,7 +25,8 @@ frame["x"].astype("str")  # arg-type
 frame["x"].var(ddof=2)  # arg-type
 frame.merge(table, on="x", how="outer")  # arg-type
 frame.agg(x=("x", "average"))  # arg-type
-frame.fit("x", on="x", family="lasso", mu=0.1, steps=3)  # arg-type
+frame.agg("count")  # arg-type
+frame.fit("x", on="x", family="lasso", mu=0.1, steps=3)  # call-overload
 mean.preview(wihtin=0.3)  # call-overload
 mean.release(mu=0.1, confidnce=0.9)  # call-arg
 mean.release(mu=0.1).refine(withn=0.1)  # call-arg

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpnb._core.options import checked_amount
+from dpnb._plan.constants import constant
 from dpnb._plan.measurements import AnyView, view_from_json, view_to_json
 from dpnb._plan.schema import Key
 from dpnb.accounting.budget import Budget
@@ -28,7 +29,6 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, RequestError
-from dpnb.frame.coerce import constant
 from dpnb.results.estimates.noisy import Cells
 
 WITHIN_MARGIN = 1 - 1e-9

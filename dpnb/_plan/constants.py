@@ -1,0 +1,157 @@
+"""Public constants of a plan: numbers, strings, dates, lists of them, and the keys of groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Set
+from datetime import date
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.dependencies import is_into_dataframe
+
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Duration, String, Timestamp
+from dpnb._plan.expressions.rules import dtype_of, public_keys_of
+from dpnb._plan.expressions.text import LISTED
+from dpnb._plan.plan import GroupLevel
+from dpnb._plan.schema import Key, Schema, encodable, iso_time, plain, text_of
+from dpnb.errors import PlanError, SchemaError
+
+
+def constant(value: object, where: str) -> Key:
+    """A constant that a plan can hold: a finite number, a truth value, a string, or a date as an ISO string.
+
+    Raises
+    ------
+    PlanError
+        The value is none of these.
+    """
+    value = value if isinstance(value, np.datetime64) else plain(value)
+    if isinstance(value, date | np.datetime64):
+        try:
+            return iso_time(value, where)
+        except SchemaError as error:
+            raise PlanError(str(error)) from None
+    if isinstance(value, bool) or (isinstance(value, str) and encodable(value)):
+        return value
+    if isinstance(value, int) and abs(value) < 2**63:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise PlanError(
+        f"{where}: a constant is a finite number of at most 64 bits, a truth value, a str or a date; got {value!r}; "
+        "rows without a value never count; .isna() finds them"
+    )
+
+
+def number(value: object, where: str) -> float:
+    """A finite number.
+
+    Raises
+    ------
+    PlanError
+        The value is not a finite number.
+    """
+    checked = constant(value, where)
+    if isinstance(checked, bool | str):
+        raise PlanError(f"{where}: must be a finite number; got {value!r}")
+    return float(checked)
+
+
+def listed(values: object, where: str) -> tuple[Key, ...]:
+    """The constants of a list, in order.
+
+    Raises
+    ------
+    PlanError
+        Not a list, or an element is not a constant.
+    """
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
+        raise PlanError(f"{where}: must be a list of values, in a fixed order; got {values!r}")
+    constants = tuple(constant(value, where) for value in values)
+    if not constants:
+        raise PlanError(f"{where}: must hold at least one value; got an empty list")
+    return constants
+
+
+def flag(value: object, name: str) -> bool:
+    """A truth value, of Python or numpy.
+
+    Raises
+    ------
+    PlanError
+        The value is not a truth value.
+    """
+    value = plain(value)
+    if isinstance(value, bool):
+        return value
+    raise PlanError(f"{name}: must be True or False; got {value!r}")
+
+
+def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) -> tuple[tuple[Key, ...], ...]:
+    """The public keys of groups, given as a list of keys, a table, or the answer of a discovery.
+
+    Raises
+    ------
+    PlanError
+        A key does not have one value for each level, occurs twice, or is not a value of its column.
+    """
+    names = [group.name for group in by]
+    answer_keys = getattr(keys, "keys", None)
+    rows: Iterable[Any]
+    source: Any = keys
+    if is_into_dataframe(source):
+        columns = public_columns(source, "keys")
+        missing = [name for name in names if name not in columns]
+        if missing:
+            raise PlanError(f"keys: the table of keys must have the columns {names!r}; it lacks {missing!r}")
+        rows = list(zip(*(columns[name] for name in names), strict=True))
+    elif isinstance(answer_keys, tuple):  # an answer
+        if list(source.names) != names:
+            raise PlanError(f"keys: the answer must have the groups {names!r}; it has {list(source.names)!r}")
+        rows = answer_keys
+    elif isinstance(keys, str | bytes | Mapping | Set) or not isinstance(keys, Iterable):
+        raise PlanError(f"keys: must be a list of keys, a table of keys, or the answer of .discover(); got {keys!r}")
+    else:
+        rows = [key if isinstance(key, tuple | list) else (key,) for key in keys]
+    checked = []
+    for row in rows:
+        if len(row) != len(by):
+            raise PlanError(f"keys: each must have {len(by)} values, one for each of {names!r}; got {row!r}")
+        checked.append(tuple(_key(part, group, schema) for part, group in zip(row, by, strict=True)))
+    if not checked:
+        raise PlanError("keys: must hold at least one key; got none")
+    if len(set(checked)) != len(checked):
+        twice = next(key for key in checked if checked.count(key) > 1)
+        raise PlanError(f"keys: must differ; got {twice!r} twice")
+    return tuple(checked)
+
+
+def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
+    """One part of a key, as a value of its column."""
+    part, kind = constant(value, "keys"), dtype_of(group.expression, schema)
+    if isinstance(kind, String):
+        return text_of(part) or ""
+    if isinstance(kind, Timestamp | Duration):
+        raise PlanError(f"keys: {group.name!r} holds dates; group by a part of them, such as .dt.year; got {part!r}")
+    possible = public_keys_of(group.expression, schema) or ()
+    if part not in possible or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
+        shown = ", ".join(map(repr, possible[:LISTED])) + (", ..." if len(possible) > LISTED else "")
+        raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; its values are {shown}")
+    return possible[possible.index(part)]
+
+
+def public_columns(table: Any, where: str) -> dict[str, list[Any]]:
+    """The columns of a public table, by name.
+
+    Raises
+    ------
+    PlanError
+        The column names are not unique strings.
+    """
+    names = list(table.columns)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise PlanError(f"{where}: the public table's column names must be unique strings; got {names!r}")
+    frame = nw.from_native(table, eager_only=True)
+    return {name: frame.get_column(name).to_list() for name in names}
