@@ -102,7 +102,7 @@ def cost(session: dpnb.Session) -> None:
     assert slightly_above(figure("delta #", numbers.format_cost_up(loss)), loss.delta)
 
 
-def cost_as_a_share_of_the_budget(session: dpnb.Session) -> None:
+def cost_as_a_fraction_of_the_budget(session: dpnb.Session) -> None:
     answer = session.frame.count().release(mu=MU)
     share = MU**2 / BUDGETS[0].loss.mu_squared
     for text in (repr(answer), answer._repr_html_()):
@@ -112,7 +112,7 @@ def cost_as_a_share_of_the_budget(session: dpnb.Session) -> None:
         assert exact(double) * 100 <= shown < exact(double) * 100 + Fraction(1, 100)
 
 
-def known_at(session: dpnb.Session) -> None:
+def total_loss(session: dpnb.Session) -> None:
     answer = session.frame.count().release(mu=MU)
     assert slightly_above(exact(numbers.format_mu_up(answer.total_loss)), MU)
     assert slightly_above(figure("mu #", repr(answer.history)), MU)
@@ -136,7 +136,7 @@ def spent(session: dpnb.Session) -> None:
     assert snapshot.of_budget("mu", 0.33333333333333337, 0.3333333333333333) == "mu 0.3334, all of it"
 
 
-def budget_that_is_spent_from(session: dpnb.Session) -> None:
+def total_budget(session: dpnb.Session) -> None:
     session.frame.count().release(mu=MU)
     whole = BUDGETS[0].loss.mu_squared
     assert slightly_below(figure("of #", snapshot.snapshot(session).spent) ** 2, whole)
@@ -190,7 +190,7 @@ def odometer(session: dpnb.Session) -> None:
             )
 
 
-def promised_epsilon_in_the_timeline(session: dpnb.Session) -> None:
+def guaranteed_epsilon_in_the_timeline(session: dpnb.Session) -> None:
     for budget in (*BUDGETS, dpnb.Budget(Fraction(1, 3), 1e-6)):
         limit = opened(Path(session.ledger.path).parent / "other", budget=budget, ledger=":memory:")
         shown = snapshot.snapshot(limit).timeline.odometers.limit
@@ -268,6 +268,6 @@ def test_control_rounding_to_the_nearest_is_noticed(session: dpnb.Session, monke
     for module in ("accounting.guarantee", "render.numbers", "session.snapshot", "accounting.odometers.statements"):
         for name in ("display_up", "display_down"):
             monkeypatch.setattr(f"dpnb.{module}.{name}", nearest, raising=False)
-    for check in (guarantee, cost, known_at, spent):
+    for check in (guarantee, cost, total_loss, spent):
         with pytest.raises(AssertionError):
             check(session)
