@@ -181,7 +181,7 @@ def _harmless(act: Callable[[], T]) -> T | None:
     try:
         return act()
     except Exception as error:  # noqa: BLE001
-        _log.error("dpnb could not show what it is doing (%s)", type(error).__name__)
+        _log.error("dpnb could not show the progress (%s)", type(error).__name__)
         return None
 
 

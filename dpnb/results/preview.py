@@ -149,4 +149,4 @@ class Previews(Displayed):
             "headroom_after": [preview.headroom_after for preview in self.previews],
             "fits": [preview.fits for preview in self.previews],
         }
-        return pd.DataFrame(columns, index=pd.Index([preview.request for preview in self.previews], name="asked"))
+        return pd.DataFrame(columns, index=pd.Index([preview.request for preview in self.previews], name="request"))

@@ -104,7 +104,7 @@ def test_groups_that_were_not_looked_at_stay_as_they_were(make: Make) -> None:
     assert second["b"].interval != first["b"].interval
     assert third["a"].interval != second["a"].interval
     table = history.to_pandas()
-    assert table["looked_at"].unstack().to_numpy().tolist() == [list(each) for each in history.observed_groups]
+    assert table["observed"].unstack().to_numpy().tolist() == [list(each) for each in history.observed_groups]
     assert "with the groups that it includes" in repr(history)
     assert len(repr(history).splitlines()) == 11  # notice, words, head, 3 + 1 + 3 groups, what is left out
 
@@ -113,11 +113,11 @@ def test_the_table_tells_what_was_asked_of_each_look(make: Make) -> None:
     answer = make().frame.count().release(mu=0.3).refine(mu=0.5)
     table = answer.history.to_pandas()
     assert list(table.index) == [1, 2]
-    assert table.index.name == "look"
+    assert table.index.name == "observation"
     assert table["cost_mu"].tolist() == pytest.approx([0.3, 0.4])
-    assert table["known_mu"].tolist() == pytest.approx([0.3, 0.5])
+    assert table["total_loss_mu"].tolist() == pytest.approx([0.3, 0.5])
     assert table.loc[2, ["low", "high"]].tolist() == list(answer.interval)
-    assert table["looked_at"].all()
+    assert table["observed"].all()
 
 
 def test_a_share_has_a_history_of_shares(make: Make) -> None:

@@ -109,7 +109,7 @@ def test_known_answer_is_shown_and_every_budget_refines_it(session: dpnb.Session
     query = session.frame["x"].mean()
     answer = query.release(mu=0.1)
     told = state_of(query)
-    assert told["current"] == "known at mu 0.1 already"
+    assert told["current"] == "already known at mu 0.1"
     assert f"{answer.estimate:.2f}" in told["answer"]["html"]
     assert all(float(option["target"]["mu"]) > 0.1 for option in told["options"][:-1])
     for option in told["options"][:-1:9]:

@@ -320,13 +320,13 @@ def test_too_many_panels_are_said_to_be_left_out() -> None:
     lines = Estimates(
         description="w", names=("g",), keys=keys, outputs=("quantile", (0.1, 0.9)), arrays=cells, confidence=0.95
     ).plot()
-    assert len(lines.data) == answers.MOST_PANELS
+    assert len(lines.data) == answers.MAX_PANELS
     assert "the first 48 of 60 panels" in title(lines)
 
 
 def test_of_very_many_groups_the_first_are_drawn() -> None:
     figure = by_hand([(1, 0, 2)] * 5000).plot()
-    assert len(figure.data[0].x) == answers.MOST_GROUPS
+    assert len(figure.data[0].x) == answers.MAX_GROUPS
     assert "the first 1,000 of 5,000 groups" in title(figure)
 
 

@@ -133,7 +133,7 @@ def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlook
         with at(Stage.NOISE):
             pass
         with begin(Stage.GROUPS):
-            onlooker.wait_for("searching groups")
+            onlooker.wait_for("discovering groups")
 
     with begin(Stage.ADDING):
         thread = threading.Thread(target=other)

@@ -182,7 +182,7 @@ def test_intervals_that_hold_at_once_have_no_error_beforehand(session: dpnb.Sess
 
 
 def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, found: Any) -> None:
-    words = "intervals given that the groups were named"
+    words = "intervals conditional on the discovery of the groups"
     count = session.frame.count().release(mu=0.1)
     for one in (found, found["many"], found["many"] - found["some"], count - found["some"], 2 * found - 1, -found):
         assert words in repr(one)

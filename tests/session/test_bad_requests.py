@@ -236,7 +236,7 @@ ANSWERS: dict[str, Case] = {
     "division by 0.0": (lambda q: q.a_towns / np.float64(0), "divided by 0"),
     "division by False": (lambda q: q.a_rows / False, "answer or a number"),
     "a text divided by it": (lambda q: "1" / q.a_rows, "answer or a number"),
-    "a product of answers": (lambda q: q.a_rows * q.a_towns, "multiplied by numbers only"),
+    "a product of answers": (lambda q: q.a_rows * q.a_towns, "multiplied by a number only"),
     "times nan": (lambda q: q.a_rows * math.nan, "answer or a number"),
     "plus infinity": (lambda q: q.a_rows + math.inf, "answer or a number"),
     "plus nothing": (lambda q: q.a_rows + None, "answer or a number"),

@@ -28,7 +28,7 @@ from dpnb.progress import Stage, work
 from dpnb.render.numbers import format_cost_up, number_with_interval
 from dpnb.render.page import STYLE, with_timestamp
 from dpnb.results.answer import Answer
-from dpnb.results.fit import FitResult, in_own_units, is_noisy, over_chains
+from dpnb.results.fit import FitResult, is_noisy, over_chains, to_original_units
 
 CONFIDENCE = 0.95
 
@@ -273,7 +273,7 @@ class GradientDescent(SessionMechanism):
         """
         layout, size = self._design, self._launch.details["resolved"]["public_size"]
         ends = tail_means(self._iterates[: self.n_steps + 1])
-        values = in_own_units(self._model.family, layout, ends)
+        values = to_original_units(self._model.family, layout, ends)
         events = self._events[: self._at]
         sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in events))
         keys = tuple((key,) for key in layout.classes) or ((),)

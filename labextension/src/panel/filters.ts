@@ -3,7 +3,7 @@ import { Fold } from '../dom/fold';
 import { levelOf } from './gauge';
 import type { IFilter } from '../protocol/snapshot';
 
-const TITLE = 'Same guarantee, each filter';
+const TITLE = 'Same guarantee under each filter';
 
 /** What would remain under each filter after the same history: a table, the enforced one first. */
 export class FiltersView implements IView<IFilter[]> {

@@ -5,7 +5,7 @@ import type { IOdometer } from '../protocol/snapshot';
 /** How the bounds of one kind of odometer may be used. */
 const READINGS = new Map([
   ['time-uniform', "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance"],
-  ['accumulator', 'within every budget of at least this that was fixed in advance']
+  ['accumulator', 'the answers are within every budget of at least this bound that was fixed in advance']
 ]);
 
 /** The odometers of one kind. */
