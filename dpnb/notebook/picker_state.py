@@ -208,7 +208,7 @@ def _option(target: dict[str, str], preview: Preview, best: Answer | None) -> Op
         error_value=None if preview.expected_error is None else _finite(preview.expected_error),
         relative_error=_relative(preview, best),
         after=f"{format_percent_down(preview.headroom_after)} left"
-        + (f"; asked of {preview.participation}" if preview.participation else ""),
+        + (f"; participation: {preview.participation}" if preview.participation else ""),
         remaining=preview.headroom_after,
         max_repetitions=f"{(preview.max_repetitions or 1) - 1:,}",
     )

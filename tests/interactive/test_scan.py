@@ -32,7 +32,7 @@ def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> N
     assert [bool(scan.ask(above(session, number))) for number in (3.5, 2.5, 1.5, 0.5)] == [False, False, True, True]
     assert session.spent == spent
     assert scan.state == "exhausted"
-    with pytest.raises(MechanismClosed, match="exhausted: 2 of 2 hits, 4 queries"):
+    with pytest.raises(MechanismClosed, match="exhausted: 2 of 2 positive answers, 4 queries"):
         scan.ask(above(session, 3))
     assert [answer.above for answer in scan.answers] == [False, False, True, True]
     assert session.odometer.kind == "time-uniform"  # it has ended without being closed
