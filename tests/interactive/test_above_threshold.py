@@ -444,7 +444,7 @@ def test_nothing_public_holds_the_noise() -> None:
     assert abs(hidden) > 10  # its scale is in the millions
     public = {name: getattr(machine, name) for name in dir(machine) if not name.startswith("_")}
     assert set(public) == {"ask", "n_remaining", "n_used", "terms"}
-    expected = "AboveThreshold(epsilon=1/3, max_positives=2, monotonic=False, return_values=True, n_used=0)"
+    expected = "LaplaceAboveThreshold(epsilon=1/3, max_positives=2, monotonic=False, return_values=True, n_used=0)"
     assert repr(machine) == str(machine) == expected
     assert str(abs(hidden)) not in repr([public["terms"], public["n_used"], public["n_remaining"]]) + repr(machine)
     with pytest.raises(TypeError):

@@ -77,7 +77,7 @@ def descended(family: Family, chains: int, clip: float, mu: float | None) -> NDA
             sigma = sigma_for(CHAINS * CLIP_STEPS**2, GDP(mu))
             sums = measure(sums, sigma=sigma, source=source).to_floats()
         released = (sums * float(query.features[0].unit)).reshape(chains, -1)
-        iterates.append(stepped(iterates[-1], released, rate=RATES[family], size=ROWS, most=LARGEST))
+        iterates.append(stepped(iterates[-1], released, rate=RATES[family], size=ROWS, limit=LARGEST))
     return tail_means(iterates)
 
 

@@ -97,7 +97,7 @@ class ThresholdScan(SessionMechanism):
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
-        """What is charged when, in a sentence."""
+        """When the mechanism is charged, and for what, in a sentence."""
         description = f"Counts and sums compared with {float(self._terms.threshold):g}, charged at launch"
         if self._terms.laplace is None:
             return f"{description} for {self._terms.max_queries} queries, with Gaussian noise."
