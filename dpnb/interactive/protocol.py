@@ -39,7 +39,21 @@ MechanismState = Literal["open", "exhausted", "closed", "unavailable"]
 
 @runtime_checkable
 class InteractiveMechanism(Protocol):
-    """The common interface of all interactive mechanisms."""
+    """The common interface of all interactive mechanisms.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100), "town": dpnb.Categories(["a", "b"])},
+    ... )
+    >>> from dpnb.interactive import InteractiveMechanism
+    >>> parts = session.partition("town")
+    >>> isinstance(parts, InteractiveMechanism), parts.kind, parts.charged
+    (True, 'partition', 'step by step')
+    """
 
     @property
     def name(self) -> str:

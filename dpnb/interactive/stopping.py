@@ -20,7 +20,16 @@ Floats = NDArray[np.float64]
 
 
 class StoppingRule(Protocol):
-    """When to stop refining."""
+    """When to stop refining.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import AbsoluteError, StoppingRule
+    >>> rule: StoppingRule = AbsoluteError(10)
+    >>> rule.is_satisfied(np.array([90.0]), np.array([110.0]))
+    True
+    """
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether released intervals, given by their ends, are narrow enough."""
@@ -38,6 +47,13 @@ class RelativeError:
     ----------
     tolerance : Number
         Greater than 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import RelativeError
+    >>> RelativeError(0.05).is_satisfied(np.array([98.0]), np.array([102.0]))
+    True
     """
 
     tolerance: Number
@@ -60,6 +76,13 @@ class AbsoluteError:
     ----------
     within : Number
         Greater than 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import AbsoluteError
+    >>> AbsoluteError(10).is_satisfied(np.array([80.0]), np.array([120.0]))
+    False
     """
 
     within: Number
@@ -79,6 +102,13 @@ class ExcludesValue:
     Parameters
     ----------
     value : Number
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import ExcludesValue
+    >>> ExcludesValue(0).is_satisfied(np.array([2.0]), np.array([7.0]))
+    True
     """
 
     value: Number

@@ -64,6 +64,18 @@ class Answer(Estimates):
         nothing.
     origin : Origin
         Reference to the session; that of a copy refuses.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> answer = session.frame.count().release(mu=0.1)
+    >>> answer.cost, answer.refine(mu=0.2).n_observations
+    (GDP(mu=0.1), 2)
     """
 
     plan: Plan

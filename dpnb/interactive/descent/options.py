@@ -153,8 +153,8 @@ class GradientDescentParameters:
             (
                 "noise",
                 f"standard deviation {display_up(noise)} in each component of a step's mean gradient, which is the sum "
-                f"over units, each of norm at most {arguments['clip_norm']:g}, divided by {size:,}; with {chains} chains, the "
-                f"gradients of each have {chains**0.5:.3g} times that, and their mean has that",
+                f"over units, each of norm at most {arguments['clip_norm']:g}, divided by {size:,}; with {chains} "
+                f"chains, each has {chains**0.5:.3g} times this noise, and their mean has this noise",
             ),
             (
                 "learning rate",
