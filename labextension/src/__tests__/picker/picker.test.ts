@@ -17,7 +17,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
 });
 
 function state(changes: Partial<IPickerState> = {}): IPickerState {
-  const all = { ...option('1', 0, 0.1), target: { share: '1' }, label: 'all that is left' };
+  const all = { ...option('1', 0, 0.1), target: { share: '1' }, label: 'the whole remaining budget' };
   return {
     version: 2,
     phase: 'choosing',
@@ -120,7 +120,7 @@ describe('PickerView, asking,', () => {
     expect(get('budget').textContent).toBe('mu 0.45');
     slide(2);
     view.update(state());
-    expect(get('budget').textContent).toBe('all that is left');
+    expect(get('budget').textContent).toBe('the whole remaining budget');
   });
 
   it('follows the kernel’s proposal until the reader chooses', () => {
@@ -167,16 +167,16 @@ describe('PickerView, releasing,', () => {
     get('release').click();
     for (const second of [1, 9, 17]) {
       vi.advanceTimersByTime(8000);
-      view.tell(`adding up rows, ${second} s`);
+      view.showProgress(`adding up rows, ${second} s`);
     }
     expect(get('progress').textContent).toBe('adding up rows, 17 s');
     expect(get('status').textContent).toContain('Releasing');
-    view.tell('');
+    view.showProgress('');
     expect(get('progress').textContent).toBe('');
     vi.useRealTimers();
   });
 
-  it('sends a share when all that is left is wanted', () => {
+  it('sends a share when the whole remaining budget is wanted', () => {
     slide(3);
     get('release').click();
     expect(release).toHaveBeenCalledWith({ share: '1' }, expect.any(String));
