@@ -195,8 +195,8 @@ def noise_reduction_request(
     plan, view = own_query(query, account.root_node, account.ledger)
     if isinstance(plan.aggregation, Discovery):
         raise RequestError(
-            "noise_reduction: needs a query with fixed groups; each observation of a discovery has its own; release "
-            "another .discover() instead"
+            "noise_reduction: needs a query with fixed groups; those of a discovery differ between observations; "
+            "release another .discover() instead"
         )
     max_squared = None if max_mu is None else to_text(checked_amount(max_mu, "max_mu") ** 2)
     initial_squared = None if initial_mu is None else to_text(checked_amount(initial_mu, "initial_mu") ** 2)

@@ -171,7 +171,7 @@ def _parsed(line: str) -> dict[str, ast.expr]:
     for word in call.keywords:
         if word.arg not in (*KINDS, *OPTIONS):
             known = ", ".join((*KINDS, *OPTIONS))
-            raise RequestError(f"%dpnb: there is no argument {word.arg!r}; use one of {known}")
+            raise RequestError(f"%dpnb: {word.arg!r} is not an argument of release; use one of {known}")
     return {str(word.arg): word.value for word in call.keywords}
 
 

@@ -224,7 +224,7 @@ class Estimates(Displayed):
             if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
                 raise RequestError(f"{operator}: the other operand must be an answer or a finite number; got {other!r}")
             if operator == "/" and not number:
-                raise RequestError("/: an answer cannot be divided by 0")
+                raise RequestError("/: the divisor must not be 0")
             exact = np.full((1, 1), float(number))
             words = f"[{self.description}] {operator} {number:g}"
             constant = IntervalArrays(exact, exact, exact, np.zeros((1, 1)))
@@ -243,7 +243,7 @@ class Estimates(Displayed):
         if other.confidence != self.confidence:
             raise RequestError(
                 f"{operator}: both answers must have the same confidence; got {self.confidence:g} and "
-                f"{other.confidence:g}"
+                f"{other.confidence:g}; release both with the same confidence="
             )
         other_ids = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
         id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))

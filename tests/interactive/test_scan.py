@@ -214,3 +214,8 @@ def test_bad_terms_are_refused_before_anything_is_charged(
     with pytest.raises(error):
         session.above_threshold(**{"threshold": 100, "name": "scan", **given})
     assert session.ledger.count == 0
+
+
+def test_the_error_names_the_argument_of_the_analyst(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match=r"^max_queries: must be an integer from 1 to 1,000,000,000; got 1"):
+        opened(tmp_path).above_threshold(100, name="scan", mu=1, max_queries=10**10)

@@ -150,14 +150,14 @@ class GradientDescent(SessionMechanism):
         """
         ended, self.stop_reason = None, None
         with work(Stage.CHARGING) as line:
-            line.say(self._progress())
+            line.report(self._progress())
             try:
                 while ended is None:
                     ended = self._advance()
-                    line.say(self._progress())
+                    line.report(self._progress())
                 self.stop_reason = ended
             finally:
-                line.say(self._progress())
+                line.report(self._progress())
             if ended in (FINISHED, STOPPED):
                 self.close()
             return self.coefficients

@@ -98,7 +98,7 @@ class GradientDescentParameters:
         every, check_mu = options["check_every"], options["check_mu"]
         if every is None and check_mu is not None:
             raise RequestError(
-                f"check_mu: needs check_every=, the number of steps between checks; got check_mu={check_mu!r} alone"
+                f"check_mu: needs check_every=, the steps between two checks; got check_mu={check_mu!r} without it"
             )
         arguments = {
             "rows": rows.to_json(),

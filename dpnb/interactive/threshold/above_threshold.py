@@ -213,9 +213,7 @@ class AboveThresholdParameters:
             The mechanism was launched without values.
         """
         if self.value_scale is None:
-            raise RequestError(
-                "value_half_width: needs values; the mechanism was launched without; launch one with return_values=True"
-            )
+            raise RequestError("value_half_width: needs values; launch another mechanism with return_values=True")
         return Fraction(laplace_half_width(self.value_scale, alpha) + 1, STEPS)
 
 

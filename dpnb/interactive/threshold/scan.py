@@ -240,7 +240,7 @@ class ThresholdScan(SessionMechanism):
         if self._terms.laplace is not None and self._terms.laplace.monotonic and isinstance(plan.aggregation, Sum):
             raise RequestError(
                 f"{self.name}: was launched with monotonic=True, for queries that a unit can only increase; got the "
-                f"{plan.words}"
+                f"{plan.words}; launch another one with monotonic=False"
             )
         return self._core.tables.compile(plan)
 

@@ -53,7 +53,7 @@ def half_widths(
     """Expected half-widths of the intervals, shape (cells, outputs); None if they cannot be predicted.
 
     Where the half-width depends on the number of rows, it also depends on the true value, and is then between a
-    smallest and a largest value; `place` selects one of them, or one in between.
+    smallest and a largest value; `place` selects the position between them.
 
     Parameters
     ----------
