@@ -277,7 +277,7 @@ def test_what_is_unknown_or_endless_is_marked_so() -> None:
     assert (down.marker.symbol, down.y) == ("triangle-down", (None, None, low, low))
     assert known.y[2] - known.error_y.arrayminus[2] == pytest.approx(low)
     assert "open marks are unknown" in title(figure)
-    assert style.ENDLESS in title(figure)
+    assert style.UNBOUNDED in title(figure)
 
 
 def test_an_estimate_may_lie_outside_its_interval() -> None:
@@ -401,7 +401,7 @@ def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
     assert (unknown.y[0] is None, unknown.y[1] is None) == (False, True)
     assert (endless.marker.symbol, endless.y) == ("triangle-up", (figure.layout.yaxis.range[1], None))
     assert "open marks are unknown" in title(figure)
-    assert style.ENDLESS in title(figure)
+    assert style.UNBOUNDED in title(figure)
 
 
 def test_what_was_computed_has_no_fan(frame: Any) -> None:

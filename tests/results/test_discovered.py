@@ -210,7 +210,7 @@ def test_a_number_that_is_added_moves_the_interval(found: Any) -> None:
 def test_a_discovery_is_not_refined_and_says_why(session: dpnb.Session, found: Any) -> None:
     spent = session.spent
     with pytest.raises(
-        RequestError, match=r"discovered groups differ between observations.*query the discovered groups"
+        RequestError, match=r"each observation of a discovery has its own groups.*query the discovered groups"
     ):
         found.refine(mu=0.2)
     with pytest.raises(RequestError, match="each discovery is a separate query"):

@@ -54,7 +54,9 @@ export function message(view: LedgerView, isBusy = false): string | null {
     case 'stale':
       return `Last known at ${clock(view.snapshot.time)}; the kernel is busy and has not confirmed it yet.`;
     case 'live':
-      return view.snapshot.sessions.length > 0 ? null : 'dpnb is loaded. The budget of a dpnb.Session will be shown here.';
+      return view.snapshot.sessions.length > 0
+        ? null
+        : 'dpnb is loaded. The budget of a dpnb.Session will be shown here.';
   }
 }
 

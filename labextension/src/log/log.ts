@@ -20,9 +20,7 @@ export class LogView implements IView<ISession> {
   private readonly _sort = element('select', 'dpnb-log-sort');
   private readonly _export = button('dpnb-log-export', 'Export as CSV', () => this._onExport());
   private readonly _bar = element('div', 'dpnb-log-bar', this._filter, this._sort, this._export);
-  private readonly _oneCell = button('dpnb-log-cell', 'Releases of one cell only: show all', () =>
-    this._only(null)
-  );
+  private readonly _oneCell = button('dpnb-log-cell', 'Releases of one cell only: show all', () => this._only(null));
   private readonly _matchCount = element('p', 'dpnb-log-matches');
   private readonly _list = element('ol', 'dpnb-releases');
   private readonly _empty = element('p', 'dpnb-log-empty');

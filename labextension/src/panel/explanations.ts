@@ -63,7 +63,9 @@ export class ExplanationsView {
 
   private _highlight(node: HTMLElement): void {
     window.clearTimeout(this._highlightTimer);
-    this.node.querySelectorAll('.dpnb-mod-highlighted').forEach(other => other.classList.remove('dpnb-mod-highlighted'));
+    this.node
+      .querySelectorAll('.dpnb-mod-highlighted')
+      .forEach(other => other.classList.remove('dpnb-mod-highlighted'));
     node.classList.add('dpnb-mod-highlighted');
     this._highlightTimer = window.setTimeout(() => node.classList.remove('dpnb-mod-highlighted'), HIGHLIGHT_MS);
   }

@@ -309,7 +309,11 @@ export class PickerView {
 
   private _timeout(): ReturnType<typeof setTimeout> {
     return setTimeout(
-      () => setText(this._status, 'No reply yet: a busy kernel replies when it is idle; after a restart, run this cell again.'),
+      () =>
+        setText(
+          this._status,
+          'No reply yet: a busy kernel replies when it is idle; after a restart, run this cell again.'
+        ),
       TIMEOUT
     );
   }

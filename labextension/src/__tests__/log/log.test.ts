@@ -59,7 +59,7 @@ describe('sorted', () => {
     ['newest', [4, 3, 2, 1]],
     ['oldest', [1, 2, 3, 4]],
     ['mostExpensive', [3, 4, 2, 1]],
-    ['question', [2, 3, 4, 1]],
+    ['query', [2, 3, 4, 1]],
     ['status', [3, 4, 2, 1]]
   ] as const)('has the %s order', (order, expected) => {
     expect(sorted(rows, order).map(row => row.id)).toEqual(expected);

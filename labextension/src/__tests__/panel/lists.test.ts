@@ -87,7 +87,9 @@ describe('OdometersView', () => {
     expect(notes[0]).toBe(
       "time-uniform: valid at every moment, and therefore larger than the filter's guarantee; choose one in advance"
     );
-    expect(notes[1]).toBe('accumulator: the answers are within every budget of at least this bound that was fixed in advance');
+    expect(notes[1]).toBe(
+      'accumulator: the answers are within every budget of at least this bound that was fixed in advance'
+    );
     const first = node.querySelector('ul');
     expect(first?.getAttribute('aria-label')).toBe('Odometers, time-uniform');
     expect([...(first?.children ?? [])].map(item => (item as HTMLElement).dataset.odometer)).toContain('mixture');
