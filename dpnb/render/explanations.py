@@ -46,7 +46,7 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",
-        "The request is incomplete, contradictory or impossible; the message says what to write instead. Nothing was "
+        "The request is incomplete, contradictory or impossible; the message says what to write instead; nothing was "
         "charged.",
     ),
     errors.UnsupportedError: ErrorExplanation(
@@ -140,7 +140,7 @@ _WARNINGS = [
         "named",
         "Intervals of discovered groups",
         "A group is discovered because its noisy number of units reached a threshold, so noise that raised the number "
-        "is more likely than noise that lowered it. The intervals account for this: for every discovered group, "
+        "is more likely than noise that lowered it; the intervals account for this: for every discovered group, "
         "however small, the interval covers with the stated confidence, and the estimate is as often too high as too "
         "low.",
     ),
