@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         required=True,
         metavar="FILE",
-        help="the table that the session was given, as .csv or .parquet; NAME=FILE for each of several tables",
+        help="the table of the session, as .csv or .parquet; NAME=FILE for each of several tables",
     )
     one.add_argument(
         "--unit",

@@ -16,7 +16,7 @@ def safe_repr(method: Callable[[Any], str]) -> Callable[[Any], str]:
     def safe(self: Any) -> str:
         try:
             return method(self)
-        except Exception:  # noqa: BLE001  (whatever is missing, the class can be named)
+        except Exception:  # noqa: BLE001  (a repr must never raise)
             return f"<{type(self).__name__}, repr failed>"
 
     return safe

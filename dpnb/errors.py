@@ -26,7 +26,7 @@ class InvalidValueError(DpnbError, ValueError):
     """A number or an argument violates a documented rule."""
 
 
-class BudgetExceeded(DpnbError):  # noqa: N818  (the public name says what happened)
+class BudgetExceeded(DpnbError):  # noqa: N818  (the public name describes the event)
     """The filter refused a loss; nothing was charged and the session remains usable."""
 
 
@@ -74,7 +74,7 @@ class LedgerError(DpnbError):
 
 
 class ExecutionError(DpnbError):
-    """Something failed after the charge; the charge stands.
+    """A query failed after it was charged; the charge stands.
 
     Its text is constant, and it has no cause, no context and no traceback frames that hold rows.
     """

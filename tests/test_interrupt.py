@@ -38,7 +38,7 @@ from kernels import Kernel, figures, kernels
 from waiting import wait_until
 
 PEOPLE = 300
-REPLAYING = "replaying what units have paid"
+REPLAYING = "recomputing what units have paid"
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ class Case:
 CASES = {
     "before the charge": Case("charging", QueryPricer, "price", states=("released",)),
     "rows": Case("adding up rows", memory_table, "execute"),
-    "rows, clipped": Case("adding up, unit by unit", memory_table, "execute", question="clipped"),
+    "rows, clipped": Case("adding up by unit", memory_table, "execute", question="clipped"),
     "noise": Case("drawing noise", releases, "measure"),
     "after the answer": Case("writing the answer", Ledger, "release", states=("released", "released")),
-    "groups": Case("searching groups", memory_table, "present_groups", question="discovery"),
+    "groups": Case("discovering groups", memory_table, "present_groups", question="discovery"),
     "groups' noise": Case("drawing noise", releases, "named", question="discovery"),
     "a join": Case("joining tables", JoinedRows, "of_units", question="join"),
     "a part": Case(
-        "taking the rows of a part", memory_table, "part", question="part", states=("released",) * 2 + ("failed",)
+        "selecting the rows of a part", memory_table, "part", question="part", states=("released",) * 2 + ("failed",)
     ),
-    "unit by unit": Case("adding up, unit by unit", memory_table, "execute", individual=True),
-    "units' groups": Case("searching groups", memory_table, "present_groups", question="discovery", individual=True),
+    "unit by unit": Case("adding up by unit", memory_table, "execute", individual=True),
+    "units' groups": Case("discovering groups", memory_table, "present_groups", question="discovery", individual=True),
     "units' noise": Case("drawing noise", releases, "measure", individual=True),
 }
 

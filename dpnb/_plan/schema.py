@@ -62,6 +62,12 @@ class Bounded(DeclaredColumn, frozen=True, tag="bounded", tag_field="type", omit
     SchemaError
         A bound is not a number in that range (or not a whole number although `integer` is true), the bounds are
         reversed, equal, or too close together relative to their size; or `outside` is another value.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> dpnb.Bounded(0, 100, outside="drop")
+    Bounded(low=0.0, high=100.0, integer=False, outside='drop')
     """
 
     low: float
@@ -110,6 +116,12 @@ class Categories(DeclaredColumn, frozen=True, tag="categories", tag_field="type"
     SchemaError
         The list is empty, contains a duplicate (1, 1.0 and True are one value), a value of another type or a number
         out of range.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> dpnb.Categories(["north", "south"]).values
+    ('north', 'south')
     """
 
     values: tuple[Key, ...]
@@ -135,6 +147,12 @@ class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type"):
 
     Integers above 2**53 need a column type that preserves them, such as ``Int64`` or ``int64[pyarrow]`` of pandas: in
     a column with nulls or fractions pandas converts them to doubles, whose texts differ.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> dpnb.Text()
+    Text()
     """
 
 
@@ -158,6 +176,12 @@ class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_def
     ------
     SchemaError
         A bound is not a date, the bounds are reversed or equal, or `outside` is another value.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> dpnb.Dates("2024-01-01", "2024-12-31").last
+    '2024-12-31T23:59:59.999999'
     """
 
     first: str

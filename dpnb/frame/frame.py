@@ -49,6 +49,20 @@ class Frame(UnsupportedOperations):
     Parameters
     ----------
     view : TableView
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> frame = session.frame
+    >>> frame.columns
+    ['age']
+    >>> frame[frame["age"] >= 65].count().description
+    'count of rows where age >= 65'
     """
 
     __slots__ = ("_view",)

@@ -25,7 +25,19 @@ Aggregated = Literal["count", "units"] | tuple[str | ColumnExpr, Verb]
 
 
 class GroupBy(UnsupportedOperations):
-    """A view split by the public values of one or more columns; groups without rows are included."""
+    """A view split by the public values of one or more columns; groups without rows are included.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100), "town": dpnb.Categories(["a", "b"])},
+    ... )
+    >>> session.frame.groupby("town")["age"].mean().description
+    'mean of age by town'
+    """
 
     __slots__ = ("_by", "_keys", "_view")
 

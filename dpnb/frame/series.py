@@ -37,7 +37,19 @@ C = TypeVar("C", bound=ColumnExpr)
 
 
 class Series(ColumnExpr):
-    """One column of a view, or an expression of its columns."""
+    """One column of a view, or an expression of its columns.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> session.frame["age"].mean().description
+    'mean of age'
+    """
 
     __slots__ = ()
 
@@ -178,6 +190,17 @@ def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
     ------
     PlanError
         `x` is not numeric, the edges do not ascend, or there is not one label for each bin.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> dpnb.cut(session.frame["age"], [0, 18, 65, 100])
+    <private column: cut(age, [0, 18, 65, 100])>
     """
     if not isinstance(x, ColumnExpr):
         raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")

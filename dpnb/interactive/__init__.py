@@ -1,12 +1,12 @@
 """Interactive mechanisms: several can run concurrently on one budget, each with a budget chosen adaptively.
 
-Mathematics, without a table: `protocol`, `stopping`, `descent_steps`, `only_once`, `gaussian_scan`, `above_threshold`,
-`allotment`.
+Mathematics, without a table: `protocol`, `stopping`, `only_once`, `descent.steps`, `threshold.above_threshold`,
+`threshold.gaussian_scan` and `threshold.epsilon_split`.
 
-On the tables, the filter and the ledger of a session: `mechanism` is the base class; `sub_session`, `partition`,
-`threshold_scan`, `noise_reduction` and `gradient_descent` are the kinds.  Each turns an analyst's arguments into a
-`launch_request` (`threshold_options` and `descent_options` validate the longer lists), `launcher` finds, previews or
-charges it, and `launch_verbs` has the session's methods for it.
+With the tables, the filter and the ledger of a session: `mechanism` is the base class; `sub_session`, `partition`,
+`threshold.scan`, `noise_reduction` and `descent.gradient_descent` are the kinds.  Each converts an analyst's arguments
+to a `launch_request` (`threshold.options` and `descent.options` validate the longer lists), `launcher` looks it up,
+previews or charges it, and `launch_verbs` has the session's methods that launch.
 """
 
 from dpnb.interactive.protocol import InteractiveMechanism

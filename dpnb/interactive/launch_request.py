@@ -9,7 +9,7 @@ from typing import Any
 
 from dpnb.accounting.losses import GDP, Loss
 
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 """Maximum number of characters of a launch's name."""
 
 
@@ -23,11 +23,11 @@ class LaunchRequest:
         Kind of mechanism.
     name : object
         Name as given by the analyst, not yet checked.
-    asked : mapping
-        The arguments as JSON; equal arguments mean the same launch.
+    arguments : mapping
+        The arguments as JSON; equal arguments identify the same launch.
     loss : Loss
         What is charged at launch; zero for mechanisms that are charged step by step.
-    about : mapping
+    resolved : mapping
         Values derived from the arguments and fixed at launch, as JSON.
     facts : list of (str, str)
         Further facts that a dry run shows.
@@ -35,12 +35,12 @@ class LaunchRequest:
 
     kind: str
     name: object
-    asked: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     loss: Loss = field(default_factory=lambda: GDP(0))
-    about: Mapping[str, Any] = field(default_factory=dict)
+    resolved: Mapping[str, Any] = field(default_factory=dict)
     facts: list[tuple[str, str]] = field(default_factory=list)
 
     @property
-    def stored(self) -> Any:
+    def stored_arguments(self) -> Any:
         """The arguments as the ledger returns them."""
-        return json.loads(json.dumps(self.asked))
+        return json.loads(json.dumps(self.arguments))

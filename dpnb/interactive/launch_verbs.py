@@ -84,7 +84,7 @@ class Launches(NotCopyable, Generic[S, P]):
         filter: FilterName | None = None,
         dry_run: bool = False,
     ) -> S | Explanation:
-        """Give a part of the budget to a sub-session, for a colleague or a sub-question.
+        """Give a part of the budget to a sub-session, for example for a colleague.
 
         The part is charged in full at launch and unused budget is not refunded: this is what makes it safe to use the
         sub-session concurrently with everything else (Haney et al. 2023).  The same name and budget return the same
@@ -178,7 +178,7 @@ class Launches(NotCopyable, Generic[S, P]):
 
         With `epsilon`: charged once, as pure DP, for any number of queries up to `max_positives` positive answers, with
         exactly sampled Laplace noise.  With `mu` and `max_queries`: Gaussian noise for a declared number of queries,
-        charged as if all were released; we know of no bound that is independent of their number.
+        charged as if all were released; no bound that is independent of their number is known to us.
 
         Parameters
         ----------
@@ -189,9 +189,9 @@ class Launches(NotCopyable, Generic[S, P]):
         max_positives : int
             Maximum number of positive answers.
         monotonic : bool
-            Only counts may be queried, which a unit can only increase; their noise is smaller, by up to a half.
+            Only counts may be queried, which a unit can only increase; their noise is smaller by up to a half.
         return_values : bool
-            A positive answer includes a noisy value; half of epsilon is used for these.
+            A positive answer includes a noisy value; half of epsilon is used for the values.
         mu : Number, optional
         max_queries : int, optional
             Declared number of queries, for Gaussian noise.

@@ -1,4 +1,4 @@
-"""Launching interactive mechanisms: by name, charged before any row is read, and found again under the same name."""
+"""Launches of interactive mechanisms: charged before any row is read, and identified by their names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpnb.accounting.losses import Loss
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.interactive.launch_request import LONGEST_NAME, LaunchRequest
+from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
@@ -67,10 +67,10 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     ) -> None:
         self._core, self._account = core, core.account
         self._sub_session, self._part = sub_session, part
-        self._made: dict[int, SessionMechanism] = {}
+        self._mechanisms_by_id: dict[int, SessionMechanism] = {}
         self._sub_sessions: dict[int, S] = {}
 
-    # --- finding ------------------------------------------------------------------------------------------------
+    # --- look-up ------------------------------------------------------------------------------------------------
 
     def all(self) -> MechanismMapping:
         """The mechanisms by name; for each name the newest."""
@@ -109,9 +109,9 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return self._sub_sessions[launch.id]
 
     def _of(self, launch: Launch) -> SessionMechanism:
-        if launch.id not in self._made:
-            self._made[launch.id] = self._make(launch)
-        return self._made[launch.id]
+        if launch.id not in self._mechanisms_by_id:
+            self._mechanisms_by_id[launch.id] = self._make(launch)
+        return self._mechanisms_by_id[launch.id]
 
     def _make(self, launch: Launch) -> SessionMechanism:
         if launch.kind == PARTITION:
@@ -127,7 +127,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
     # --- launching ----------------------------------------------------------------------------------------------
 
     def launched(self, request: LaunchRequest) -> Launch:
-        """The launch of that name, written now if there is none; durably charged when this returns.
+        """The launch of that name, recorded now if there is none; the charge is durable when this returns.
 
         Raises
         ------
@@ -138,9 +138,9 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         InvalidValueError
             The name is invalid.
         """
-        checked = _checked_name(request.name, request.kind)
+        checked = _checked_name(request.name)
         try:
-            launch = self._found_or_charged(request, checked)
+            launch = self._find_or_charge(request, checked)
         except (BudgetExceeded, InvalidValueError, PlanError, RequestError) as error:
             self._core.releases.refused(f"{request.kind} {checked}", error)
             raise
@@ -151,7 +151,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         """The mechanism of that name, as the analyst uses it; see `launched`."""
         return self.attached(self.launched(request))
 
-    def _found(self, request: LaunchRequest, name: str) -> Launch | None:
+    def _find(self, request: LaunchRequest, name: str) -> Launch | None:
         """The launch of that name, if there is one that continues with this version of the table.
 
         Raises
@@ -162,15 +162,15 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         known = self.named(name)
         if known is None or not known.continues_with(self._core.version):
             return None
-        if (known.kind, known.details["arguments"]) != (request.kind, request.stored):
+        if (known.kind, known.details["arguments"]) != (request.kind, request.stored_arguments):
             raise RequestError(
                 f"{name}: was launched before as a {known.kind} with other arguments, and a launch is identified by "
-                "its name; give the same arguments, or another name"
+                "its name; use the same arguments, or another name"
             )
         return known
 
     def named(self, name: object) -> Launch | None:
-        """The launch of a name that continues with this version of the table; otherwise the newest."""
+        """The launch of a name that continues with this version of the table; otherwise the newest of the name."""
         launches = [launch for launch in self._here() if launch.name == name]
         current = [launch for launch in launches if launch.continues_with(self._core.version)]
         best = current or launches
@@ -182,9 +182,9 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         account.tree.refuse_ended(account.root_node, self._core.version)
         if loss:
             self._refuse_if_individual(kind, name)
-        why = interleaving_obstacle(account.filter)
-        if why is not None:
-            raise RequestError(f"{kind} {name}: {why}")
+        obstacle = interleaving_obstacle(account.filter)
+        if obstacle is not None:
+            raise RequestError(f"{kind} {name}: {obstacle}")
         if loss:
             admit_launch(account, f"{kind} {name}", loss)
 
@@ -196,13 +196,13 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 "accounting='individual' release the queries themselves, which charge only the units they use"
             )
 
-    def _found_or_charged(self, request: LaunchRequest, name: str) -> Launch:
+    def _find_or_charge(self, request: LaunchRequest, name: str) -> Launch:
         account, version = self._account, self._core.version
         old = self.named(name)
         if old is not None and not old.continues_with(version):
-            self._of(old).close()  # the new one hides it, and a unit may be in another part by now
+            self._of(old).close()  # the new one replaces it, and a unit may be in another part in the new version
         with account.ledger.transaction():
-            known = self._found(request, name)
+            known = self._find(request, name)
             if known is not None:
                 return known
             self._refuse(request.kind, name, request.loss)
@@ -216,8 +216,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
                 launch={
                     "mechanism": CODES[request.kind],
                     "name": name,
-                    "arguments": request.stored,
-                    "resolved": request.about,
+                    "arguments": request.stored_arguments,
+                    "resolved": request.resolved,
                 },
                 cell_id=registry.current_cell(),
             ).id
@@ -232,23 +232,27 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
             As for `launched`.
         """
         kind, loss, facts = request.kind, request.loss, request.facts
-        checked = _checked_name(request.name, kind)
+        checked = _checked_name(request.name)
         if loss:
             self._refuse_if_individual(kind, checked)
         title = f"{kind} {checked}"
         with self._account.ledger.transaction():
-            is_known = self._found(request, checked) is not None
+            is_known = self._find(request, checked) is not None
             if not is_known:
                 self._refuse(kind, checked, loss)
         if not loss:
-            before = [("launched", "before: it is reused, and its steps so far are free")] if is_known else []
+            before = (
+                [("launch", "the earlier launch of this name is reused, and its recorded steps are free")]
+                if is_known
+                else []
+            )
             return Explanation(title, [*before, *facts], self._core.notice)
         if is_known:
-            return Explanation(title, [("cost", "nothing: it was launched before, and is reused."), *facts])
+            return Explanation(title, [("cost", "nothing: the earlier launch of this name is reused"), *facts])
         after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
         left = f"{format_percent_down(after.headroom)} of the budget would remain"
         return Explanation(
-            title, [("cost", f"{format_cost_up(loss)}, in full at launch; {left}. Nothing was charged yet."), *facts]
+            title, [("cost", f"{format_cost_up(loss)}, in full at launch; {left}; nothing was charged"), *facts]
         )
 
 
@@ -267,7 +271,7 @@ class MechanismMapping(dict[str, Any]):
         return "\n".join(f"{name}: {one.kind}, {one.state}, charged {one.charged}" for name, one in self.items())
 
 
-def _checked_name(name: object, kind: str) -> str:
-    if isinstance(name, str) and name.strip() and len(name) <= LONGEST_NAME and encodable(name):
+def _checked_name(name: object) -> str:
+    if isinstance(name, str) and name.strip() and len(name) <= MAX_NAME_LENGTH and encodable(name):
         return name
-    raise InvalidValueError(f"name: a {kind} must have one, a str of at most {LONGEST_NAME} characters; got {name!r}")
+    raise InvalidValueError(f"name: must be a non-empty str of at most {MAX_NAME_LENGTH} characters; got {name!r}")

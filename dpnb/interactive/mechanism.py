@@ -33,7 +33,7 @@ class SessionMechanism(NotCopyable, ABC):
 
     charged: ClassVar[Charged]
     cost_description: ClassVar[str]
-    """What is charged when, in a sentence."""
+    """When the mechanism is charged, and for what, in a sentence."""
 
     def __init__(self, launch: Launch, core: SessionCore) -> None:
         self._launch, self._core = launch, core
@@ -64,7 +64,7 @@ class SessionMechanism(NotCopyable, ABC):
 
     @property
     def cost(self) -> Loss:
-        """What its session has been charged for it so far."""
+        """The charges of its session for it so far."""
         return self._account.ledger.by_id((self._launch.id,))[0].loss
 
     @property
@@ -78,7 +78,7 @@ class SessionMechanism(NotCopyable, ABC):
         return []
 
     def close(self) -> None:
-        """Close it for every kernel: it answers nothing new.  Earlier answers remain free; nothing is refunded.
+        """Close the mechanism for every kernel.  Recorded answers remain free; nothing is refunded.
 
         A query that was charged but not answered because of a crash can still be completed.
         """
@@ -117,7 +117,7 @@ class SessionMechanism(NotCopyable, ABC):
         return f"<{self.kind} {self.name!r}, charged {self.charged}>"
 
     def __str__(self) -> str:
-        """How it stands, read from the ledger."""
+        """With the state and the summary, read from the ledger."""
         return f"<{self.kind} {self.name!r}, {self.state}: {self.summary}; charged {self.charged}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -138,7 +138,7 @@ def own_query(query: object, branch: str, ledger: Ledger) -> tuple[Plan, AnyView
     Raises
     ------
     RequestError
-        It is not a query, or belongs to another session.
+        The argument is not a query, or belongs to another session.
     """
     if not isinstance(query, Query):
         raise RequestError(f"query: must be a query, such as session.frame.count(); got {type(query).__name__}")

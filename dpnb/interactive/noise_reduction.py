@@ -16,7 +16,7 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, RequestError
-from dpnb.interactive.launch_request import LONGEST_NAME, LaunchRequest
+from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism, own_query
 from dpnb.interactive.protocol import Charged
 from dpnb.interactive.stopping import StoppingRule
@@ -27,7 +27,7 @@ from dpnb.results.answer import Answer
 
 FACTOR = 2
 """The factor by which mu squared, and so the inverse variance, grows between observations: the final cost exceeds the
-necessary one by at most this factor."""
+minimum by at most this factor."""
 
 INITIAL_SHARE = exact(0.01)
 """Share of the remaining budget for the first observation."""
@@ -55,21 +55,21 @@ class NoiseReduction(SessionMechanism):
         super().__init__(launch, core)
         arguments = launch.details["arguments"]
         self._plan, self._view = Plan.from_json(arguments["plan"]), view_from_json(arguments["view"])
-        self._words = describe_plan(self._plan, self._view)
-        self._first = from_text(launch.details["resolved"]["initial_mu_squared"])
-        max_mu_squared = arguments["max_mu_squared"]
-        self._max_squared = None if max_mu_squared is None else from_text(max_mu_squared)
-        self._taken = 0
+        self._description = describe_plan(self._plan, self._view)
+        self._initial_mu_squared = from_text(launch.details["resolved"]["initial_mu_squared"])
+        maximum = arguments["max_mu_squared"]
+        self._max_mu_squared = None if maximum is None else from_text(maximum)
+        self._n_observations = 0
         self.answer: Answer | None = None
         """The answer of the last observation; None before the first in this kernel."""
         self.met: bool | None = None
         """Whether the rule of the last `until` was satisfied; None before the first call."""
 
     def begin(self) -> None:
-        """Return to the first observation: after a relaunch, as in a rerun notebook, its observations are free."""
-        self._taken, self.answer, self.met = 0, None, None
+        """Return to the first observation; after a relaunch, as in a rerun notebook, recorded observations are free."""
+        self._n_observations, self.answer, self.met = 0, None, None
 
-    def look(self, number: int) -> Answer:
+    def observe(self, number: int) -> Answer:
         """The answer of an observation, numbered from 0; free if it was taken before, in any kernel.
 
         Observation k has 2^k times the information of the first, or that of `max_mu` if this is less.
@@ -81,35 +81,35 @@ class NoiseReduction(SessionMechanism):
         RequestError
             An earlier observation reaches `max_mu`.
         MechanismClosed
-            It was closed before this observation was taken.
+            The mechanism was closed before this observation was taken.
         """
-        squared = self._squared(number)
+        squared = self._mu_squared(number)
         if squared is None:
             raise RequestError(
-                f"{self.name}: max_mu={GDP.from_mu_squared(self._max_squared or 0).mu!r} has been reached; launch "
+                f"{self.name}: max_mu={GDP.from_mu_squared(self._max_mu_squared or 0).mu!r} has been reached; launch "
                 "another one under a new name with a larger max_mu="
             )
         target, inside = target_from(rho=squared / 2), node_of(self.id)
         self.answer = self._releases.release(self._plan, self._view, target, inside=inside, combined=True)
-        self._taken = number + 1
+        self._n_observations = number + 1
         return self.answer
 
-    def _squared(self, number: int) -> Fraction | None:
+    def _mu_squared(self, number: int) -> Fraction | None:
         """The mu squared of an observation; None beyond the last."""
-        squared: Fraction = self._first * FACTOR**number
-        if self._max_squared is None or squared < self._max_squared:
+        squared: Fraction = self._initial_mu_squared * FACTOR**number
+        if self._max_mu_squared is None or squared < self._max_mu_squared:
             return squared
-        return self._max_squared if not number or squared / FACTOR < self._max_squared else None
+        return self._max_mu_squared if not number or squared / FACTOR < self._max_mu_squared else None
 
     def step(self) -> Answer:
-        """Take the next observation, with twice the information of the last; see `look`."""
-        return self.look(self._taken)
+        """Take the next observation, with twice the information of the last; see `observe`."""
+        return self.observe(self._n_observations)
 
     def until(self, rule: StoppingRule) -> Answer:
         """Take observations until a rule is satisfied, and close; or until `max_mu` or the budget is reached.
 
-        In the second case the mechanism stays open; `met` shows which it was.  Called again, also in a later kernel, it
-        returns the same observations at no cost and stops at the same one.
+        In the second case the mechanism stays open; `met` shows which case occurred.  A repeated call, also in a later
+        kernel, returns the same observations at no cost and stops at the same one.
 
         Parameters
         ----------
@@ -120,11 +120,11 @@ class NoiseReduction(SessionMechanism):
         Raises
         ------
         RequestError
-            It is not a rule; nothing was charged.
+            `rule` is not a stopping rule; nothing was charged.
         BudgetExceeded
             The filter refuses even the first observation.
         MechanismClosed
-            It was closed before the rule was satisfied.
+            The mechanism was closed before the rule was satisfied.
         """
         if isinstance(rule, type) or not callable(getattr(rule, "is_satisfied", None)):
             raise RequestError(
@@ -132,13 +132,13 @@ class NoiseReduction(SessionMechanism):
                 f"dpnb.interactive, or an object with a method is_satisfied(low, high); got {shown(rule)}"
             )
         with work(Stage.CHARGING):
-            answer, number = self.look(0), 0
+            answer, number = self.observe(0), 0
             while not rule.is_satisfied(answer.arrays.low, answer.arrays.high):
                 number += 1
-                if self._squared(number) is None:
+                if self._mu_squared(number) is None:
                     break
                 try:
-                    answer = self.look(number)
+                    answer = self.observe(number)
                 except BudgetExceeded:
                     break
             else:
@@ -150,7 +150,7 @@ class NoiseReduction(SessionMechanism):
 
     @property
     def cost(self) -> Loss:
-        """How well the query is known so far: the cost of its observations together."""
+        """The loss of all observations of its query together."""
         return self._releases.total_loss(self._plan)
 
     @property
@@ -158,11 +158,11 @@ class NoiseReduction(SessionMechanism):
         """The current status, in few words."""
         cost = self.cost
         known = f"known at {format_cost_up(cost)}" if cost else "not observed yet"
-        return f"{self._words}: {known}"
+        return f"{self._description}: {known}"
 
     def __str__(self) -> str:
         met = "" if self.met is None else "; criterion met" if self.met else "; criterion not met"
-        first = f"first observation at mu {display_up(GDP.from_mu_squared(self._first).mu)}"
+        first = f"first observation at mu {display_up(GDP.from_mu_squared(self._initial_mu_squared).mu)}"
         return f"<{self.kind} {self.name!r}, {self.state}: {self.summary}; {first}{met}; charged {self.charged}>"
 
 
@@ -180,7 +180,7 @@ def noise_reduction_request(
     ----------
     core : SessionCore
     named : callable
-        Finds the earlier launch of a name.
+        Returns the earlier launch of a name.
 
     Raises
     ------
@@ -194,7 +194,10 @@ def noise_reduction_request(
     account = core.account
     plan, view = own_query(query, account.root_node, account.ledger)
     if isinstance(plan.aggregation, Discovery):
-        raise RequestError("noise_reduction: each observation would find other groups; use .discover() again instead")
+        raise RequestError(
+            "noise_reduction: needs a query with fixed groups; those of a discovery differ between observations; "
+            "release another .discover() instead"
+        )
     max_squared = None if max_mu is None else to_text(checked_amount(max_mu, "max_mu") ** 2)
     initial_squared = None if initial_mu is None else to_text(checked_amount(initial_mu, "initial_mu") ** 2)
     arguments = {
@@ -203,7 +206,7 @@ def noise_reduction_request(
         "initial_mu_squared": initial_squared,
         "max_mu_squared": max_squared,
     }
-    title = describe_plan(plan, view)[:LONGEST_NAME] if name is None else name
+    title = describe_plan(plan, view)[:MAX_NAME_LENGTH] if name is None else name
     known = named(title)
     start = initial_squared
     if start is None and known is not None:
@@ -213,4 +216,4 @@ def noise_reduction_request(
         if not remaining.mu_squared:
             raise BudgetExceeded("noise_reduction: no budget remains; nothing was charged")
         start = to_text(exact(decimal_sqrt_down(remaining.mu_squared)) ** 2)
-    return LaunchRequest(NOISE_REDUCTION, title, arguments, about={"initial_mu_squared": start})
+    return LaunchRequest(NOISE_REDUCTION, title, arguments, resolved={"initial_mu_squared": start})

@@ -1,4 +1,4 @@
-"""Objects that must not be copied: secret noise with a count of its answers."""
+"""Objects that must not be copied: hidden noise, and the number of answers given with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpnb.errors import MechanismClosed
 
 
 class SingleUse(NotCopyable):
-    """An object that must not be copied: a copy would count its answers from zero, on the same noise."""
+    """An object that must not be copied: a copy would give answers with the same noise, counted from zero."""
 
     __slots__ = ("_lock", "_process")
 
@@ -27,6 +27,8 @@ class SingleUse(NotCopyable):
                 "it there, or launch another one"
             )
 
-    def _check_left(self, left: int, why: str) -> None:
-        if left < 1:
-            raise MechanismClosed(f"{type(self).__name__}: is used up, {why}; launch another one (charged again)")
+    def _check_remaining(self, remaining: int, why: str) -> None:
+        if remaining < 1:
+            raise MechanismClosed(
+                f"{type(self).__name__}: is exhausted, {why}; launch another one, which is charged again"
+            )

@@ -1,4 +1,4 @@
-"""One child for each key, charged by the largest: see :mod:`dpnb.accounting.parallel` for the proof."""
+"""A table split by public keys, charged by the largest part: see :mod:`dpnb.accounting.parallel` for the proof."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
 from dpnb.render.numbers import format_cost_up
 
-PARTS_SHOWN = 50
+MAX_PARTS_SHOWN = 50
 
 P = TypeVar("P")
 """Type of the session of a part."""
@@ -40,24 +40,26 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     launch : Launch
     core : SessionCore
         Core of the session that owns the partition.
-    child : callable
-        Makes the session of a part from its core.
+    session : callable
+        Constructor of the session of a part from its core.
     """
 
     charged: ClassVar[Charged] = "step by step"
 
-    def __init__(self, launch: Launch, core: SessionCore, child: Callable[[Partition[P], SessionCore], P]) -> None:
+    def __init__(self, launch: Launch, core: SessionCore, session: Callable[[Partition[P], SessionCore], P]) -> None:
         super().__init__(launch, core)
-        self._child = child
+        self._session = session
         self._keys: tuple[Key, ...] = tuple(launch.details["resolved"]["keys"])
-        self._children: dict[Key, P] = {}
-        self._most = int(launch.details["resolved"]["charged_parts_per_unit"])
+        self._sessions: dict[Key, P] = {}
+        self._charged_parts = int(launch.details["resolved"]["charged_parts_per_unit"])
         self._indices = {node_of(launch.id, (key,)).partition(" ")[2]: index for index, key in enumerate(self._keys)}
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
-        """What is charged when, in a sentence."""
-        largest = "the largest part" if self._most == 1 else f"the sum of the {self._most} largest parts"
+        """When the mechanism is charged, and for what, in a sentence."""
+        largest = (
+            "the largest part" if self._charged_parts == 1 else f"the sum of the {self._charged_parts} largest parts"
+        )
         return (
             f"Parts of the table by {self._launch.details['resolved']['by']}. The session is charged step by step, by "
             f"the growth of {largest}, not by the sum of all. Nothing is reserved; parts and session may be queried in "
@@ -69,10 +71,10 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         if key not in self._keys:
             known = ", ".join(map(repr, self._keys[:10])) + (", ..." if len(self._keys) > 10 else "")
             raise PlanError(f"{self.name}: {key!r} is not a key of this partition; its keys are {known}")
-        if key not in self._children:
-            declared = self._keys[self._keys.index(key)]  # 1 == True, and the name shows which
-            self._children[key] = self._child(self, self._core.part_of(self._launch, declared))
-        return self._children[key]
+        if key not in self._sessions:
+            declared = self._keys[self._keys.index(key)]  # 1 == True: the name shows the declared one
+            self._sessions[key] = self._session(self, self._core.part_of(self._launch, declared))
+        return self._sessions[key]
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._keys)
@@ -88,16 +90,16 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     @property
     def max_parts_per_unit(self) -> int:
         """The number of parts in which one unit can have rows."""
-        return self._most
+        return self._charged_parts
 
     @property
     def cost(self) -> Loss:
-        """What the session has been charged for it so far, in the kind of loss that its filter counts."""
+        """The charges of the session for it so far, in the kind of loss that its filter counts."""
         state = self._account.sync()
         if isinstance(state.filter, RogersFilter):
             return GDP(0)
         spent = state.filter.spent
-        paid: Loss = spent.with_parts(state.parts.cost(self.id, self._most, len(spent.parts)))
+        paid: Loss = spent.with_parts(state.parts.cost(self.id, self._charged_parts, len(spent.parts)))
         return paid
 
     @property
@@ -105,16 +107,16 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
         """The current status, in few words."""
         queried = self._account.sync().parts.of(self.id)
         cost = format_cost_up(self.cost) if self.cost else "nothing"
-        return f"{len(queried)} of {len(self)} parts queried; costs the session {cost} so far"
+        return f"{len(queried)} of {len(self)} parts queried; charged {cost} so far"
 
     @property
     def parts(self) -> list[dict[str, Any]]:
-        """The parts that were queried, at most `PARTS_SHOWN`, each with its charge relative to the largest."""
+        """The parts that were queried, at most `MAX_PARTS_SHOWN`, each with its charge relative to the largest."""
         state = self._account.sync()
         if isinstance(state.filter, RogersFilter):
             return []
         queried, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.details["resolved"]["by"]
-        shown = sorted(queried.items(), key=lambda item: item[1], reverse=True)[:PARTS_SHOWN]
+        shown = sorted(queried.items(), key=lambda item: item[1], reverse=True)[:MAX_PARTS_SHOWN]
         largest = shown[0][1][0] if shown else 0
         return [
             {
@@ -146,8 +148,8 @@ def partition_request(
     if obstacle is not None:
         raise RequestError(f"partition: {obstacle}")
     arguments = {"parts": parts_to_json(table, group, enforced)}
-    about = {"by": group.name, "keys": list(keys), "charged_parts_per_unit": max_parts}
-    return LaunchRequest(PARTITION, f"by {group.name}" if name is None else name, arguments, about=about)
+    resolved = {"by": group.name, "keys": list(keys), "charged_parts_per_unit": max_parts}
+    return LaunchRequest(PARTITION, f"by {group.name}" if name is None else name, arguments, resolved=resolved)
 
 
 def _group(by: Any) -> GroupLevel:

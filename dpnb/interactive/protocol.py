@@ -1,24 +1,24 @@
 """The common interface of all interactive mechanisms.
 
 An interactive mechanism answers several queries under one name, and its owner, a session, is charged in one of two
-ways that the mechanism states: in full *at launch*, after which its answers cost nothing more, or *step by step*, with
-nothing reserved.  Either way the charge is in the ledger before a row is read.  Any number of mechanisms may be open at
-once and be queried in any order, interleaved with plain queries, and the analyst may choose each budget after seeing
-all earlier answers (Haney et al. 2023).
+ways: in full *at launch*, after which its answers cost nothing more, or *step by step*, with nothing reserved.  In both
+cases the charge is in the ledger before a row is read.  Any number of mechanisms may be open at once and be queried in
+any order, interleaved with plain queries, and the analyst may choose each budget after seeing all earlier answers
+(Haney et al. 2023).
 
 ==================  ==============  ==================================================================================
-kind                charged         what it is
+kind                charged         description
 ==================  ==============  ==================================================================================
 sub-session         at launch       a part of the budget, with its own filter and odometers
-partition           step by step    one child for each key; charged by the growth of the largest
+partition           step by step    one session for each key; charged by the growth of the largest
 above-threshold     at launch       a stream of queries compared with a threshold, up to `max_positives` positives
-noise reduction     step by step    one answer, refined until it is good enough
+noise reduction     step by step    one answer, refined until it is accurate enough
 gradient descent    step by step    a regression fitted by noisy gradients
 ==================  ==============  ==================================================================================
 
 A launch has a name and is recorded in the ledger: launching again with the same name and arguments, in any kernel,
-returns the same mechanism at no cost.  Hidden noise is never stored, so above-threshold answers nothing new once its
-kernel is gone; its recorded answers remain free.
+returns the same mechanism at no cost.  Hidden noise is never stored, so above-threshold gives no new answers after its
+kernel has ended; its recorded answers remain free.
 
 A new version of the table needs new launches, except for sub-sessions; launching under the same name closes the old
 one.
@@ -34,12 +34,26 @@ __all__ = ["Charged", "InteractiveMechanism", "MechanismState"]
 
 Charged = Literal["at launch", "step by step"]
 MechanismState = Literal["open", "exhausted", "closed", "unavailable"]
-"""``unavailable``: its hidden noise is or was in another kernel, or it is for another version of the table."""
+"""``unavailable``: the hidden noise is or was in another kernel, or the launch is for another version of the table."""
 
 
 @runtime_checkable
 class InteractiveMechanism(Protocol):
-    """The common interface of all interactive mechanisms."""
+    """The common interface of all interactive mechanisms.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100), "town": dpnb.Categories(["a", "b"])},
+    ... )
+    >>> from dpnb.interactive import InteractiveMechanism
+    >>> parts = session.partition("town")
+    >>> isinstance(parts, InteractiveMechanism), parts.kind, parts.charged
+    (True, 'partition', 'step by step')
+    """
 
     @property
     def name(self) -> str:
@@ -53,19 +67,19 @@ class InteractiveMechanism(Protocol):
 
     @property
     def charged(self) -> Charged:
-        """When its owner is charged."""
+        """When its owner is charged: ``at launch`` or ``step by step``."""
         ...
 
     @property
     def cost(self) -> Loss:
-        """What its owner has been charged so far, in the kind of loss in which it was charged."""
+        """The charges of its owner so far, in the kind of loss in which they were made."""
         ...
 
     @property
     def state(self) -> MechanismState:
-        """Whether it can be queried."""
+        """``open``, ``exhausted``, ``closed`` or ``unavailable``; only an open mechanism gives new answers."""
         ...
 
     def close(self) -> None:
-        """Close it for every kernel: it answers nothing new.  Earlier answers remain free; nothing is refunded."""
+        """Close the mechanism for every kernel.  Recorded answers remain free; nothing is refunded."""
         ...

@@ -1,6 +1,6 @@
-"""Stopping rules: they decide from released intervals only whether an answer is accurate enough.
+"""Stopping rules: whether an answer is accurate enough, decided from released intervals only.
 
-The interval of a refined answer is valid however its observations were chosen, so it stays valid when a rule stops
+The interval of a refined answer is valid for every choice of observations, so it remains valid when a rule stops
 because of it: see :mod:`dpnb.results.observations`.
 """
 
@@ -20,7 +20,16 @@ Floats = NDArray[np.float64]
 
 
 class StoppingRule(Protocol):
-    """When to stop refining."""
+    """When to stop refining.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import AbsoluteError, StoppingRule
+    >>> rule: StoppingRule = AbsoluteError(10)
+    >>> rule.is_satisfied(np.array([90.0]), np.array([110.0]))
+    True
+    """
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
         """Whether released intervals, given by their ends, are narrow enough."""
@@ -29,24 +38,31 @@ class StoppingRule(Protocol):
 
 @dataclass(frozen=True)
 class RelativeError:
-    """Every number is known to this relative error, as the midpoint of its interval: 0.05 for five percent.
+    """The midpoint of every interval has at most this relative error: 0.05 for five percent.
 
     With m the midpoint of the interval and w its half-width, for any true value q in it,
-    |m - q| <= w <= share (|m| - w) <= share |q|.
+    |m - q| <= w <= tolerance (|m| - w) <= tolerance |q|.
 
     Parameters
     ----------
     tolerance : Number
         Greater than 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import RelativeError
+    >>> RelativeError(0.05).is_satisfied(np.array([98.0]), np.array([102.0]))
+    True
     """
 
     tolerance: Number
 
     def __post_init__(self) -> None:
-        positive(self.tolerance, name="share")
+        positive(self.tolerance, name="tolerance")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether all intervals are so narrow."""
+        """Whether all intervals are narrow enough."""
         with np.errstate(invalid="ignore"):  # infinite intervals never satisfy the rule
             middle, width = np.abs(low + high) / 2, (high - low) / 2
         return bool(np.all(width <= binary_down(exact(self.tolerance)) * (middle - width)))
@@ -60,6 +76,13 @@ class AbsoluteError:
     ----------
     within : Number
         Greater than 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import AbsoluteError
+    >>> AbsoluteError(10).is_satisfied(np.array([80.0]), np.array([120.0]))
+    False
     """
 
     within: Number
@@ -68,17 +91,24 @@ class AbsoluteError:
         positive(self.within, name="within")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether all intervals are so narrow."""
+        """Whether all intervals are narrow enough."""
         return bool(np.all((high - low) / 2 <= binary_down(exact(self.within))))
 
 
 @dataclass(frozen=True)
 class ExcludesValue:
-    """No interval contains this value, so each true value is known to be above it or below it.
+    """No interval contains this value: each true value is above it or below it, with the confidence of the intervals.
 
     Parameters
     ----------
     value : Number
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnb.interactive import ExcludesValue
+    >>> ExcludesValue(0).is_satisfied(np.array([2.0]), np.array([7.0]))
+    True
     """
 
     value: Number

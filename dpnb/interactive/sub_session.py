@@ -1,4 +1,4 @@
-"""A sub-session with a part of the budget: its cost, and its owner's view of it."""
+"""A sub-session with a part of the budget: its cost, and its representation in the owner's session."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SubSessionMechanism(SessionMechanism):
 
 
 def sub_session_request(
-    core: SessionCore, known: Launch | None, name: object, filter_: str | None, **ways: Any
+    core: SessionCore, known: Launch | None, name: object, filter_: str | None, **amounts: Any
 ) -> LaunchRequest:
     """The launch of a sub-session.
 
@@ -79,27 +79,27 @@ def sub_session_request(
     name : object
     filter_ : str, optional
         The sub-session's filter.
-    **ways
-        The budget, given in one of several ways: see `single_budget_argument` and `budget_argument`.
+    **amounts
+        The budget, as one of several arguments: see `single_budget_argument` and `budget_argument`.
 
     Raises
     ------
     RequestError, InvalidValueError, BudgetExceeded
         As for these and `filter_of_sub_session`.
     """
-    account, way = core.account, single_budget_argument(**ways)
-    if way == "share" and known is not None and known.kind == SUB_SESSION:
+    account, argument = core.account, single_budget_argument(**amounts)
+    if argument == "share" and known is not None and known.kind == SUB_SESSION:
         part = Budget.from_json(known.details["resolved"]["budget"])  # a share of what remained at the first request
     else:
-        part = budget_argument(account, way, ways[way])
+        part = budget_argument(account, argument, amounts[argument])
     kind = filter_of_sub_session(account, part, filter_)
     guarantee = make_guarantee(kind, part)
     # A share is stored as written: another kernel that requests the same share gets the same launch.
-    amount = to_text(checked_amount(ways["share"], "share")) if way == "share" else part.to_json()
+    amount = to_text(checked_amount(amounts["share"], "share")) if argument == "share" else part.to_json()
     return LaunchRequest(
         SUB_SESSION,
         name,
-        {way if way == "share" else "budget": amount, "filter": kind},
+        {"share" if argument == "share" else "budget": amount, "filter": kind},
         loss_of_sub_session(account.guarantee, guarantee),
         {
             "budget": part.to_json(),
@@ -108,12 +108,12 @@ def sub_session_request(
         },
         [
             ("guarantee", f"{guarantee.words}, with its own filter, odometers and log"),
-            ("unused budget", f"{NO_REFUND} To be charged step by step instead, query here, or in a partition."),
+            ("unused budget", f"{NO_REFUND} To be charged step by step instead, query this session or a partition."),
         ],
     )
 
 
-def single_budget_argument(**ways: object) -> str:
+def single_budget_argument(**amounts: object) -> str:
     """The name of the one argument that gives the budget.
 
     Raises
@@ -121,7 +121,7 @@ def single_budget_argument(**ways: object) -> str:
     RequestError
         None, or more than one, of the arguments is given.
     """
-    names = [name for name, value in ways.items() if value is not None]
+    names = [name for name, value in amounts.items() if value is not None]
     if len(names) != 1:
         raise RequestError(
             f"delegate: give one of a dpnb.Budget, mu=, rho= or share=; got {' and '.join(names) or 'none of them'}"
@@ -129,29 +129,29 @@ def single_budget_argument(**ways: object) -> str:
     return names[0]
 
 
-def budget_argument(account: Accountant, way: str, amount: Any) -> Budget:
+def budget_argument(account: Accountant, argument: str, amount: Any) -> Budget:
     """The budget of a sub-session.
 
     Parameters
     ----------
     account : Accountant
         Of the session that gives it.
-    way : str
+    argument : str
         ``budget``, ``mu``, ``rho`` or ``share``.
     amount : Budget or Number
 
     Raises
     ------
     InvalidValueError
-        It is not a budget, or a number is out of range.
+        `amount` is not a budget, or a number is out of range.
     BudgetExceeded
         No budget remains.
     """
-    if way == "budget":
+    if argument == "budget":
         return checked_budget(amount)
-    if way == "mu":
+    if argument == "mu":
         return Budget.gdp(checked_amount(amount, "mu"))
-    if way == "rho":
+    if argument == "rho":
         return Budget.from_mu_squared(2 * checked_amount(amount, "rho"))
     share = checked_amount(amount, "share")
     if share > 1:

@@ -19,13 +19,16 @@ from dpnb.notebook import snapshots
 from dpnb.results.preview import Preview, Previews
 from dpnb.session import BaseSession
 
-NO_SESSION = "dpnb: no session in this kernel yet; create one with session = dpnb.Session(table, name=..., budget=...)"
+NO_SESSION = (
+    "dpnb: this kernel has no session yet; create one with "
+    "session = dpnb.Session(table, name=..., budget=..., schema=...)"
+)
 COMMANDS = {
     "log": "every request with its cost, error and time",
     "explain": "the guarantee in plain words, with the current numbers",
     "what-if": "cost and expected error of a release, as in: %dpnb what-if visits within=0.3",
 }
-WRITTEN = "%dpnb: write the target as in within=0.2 or mu=0.1"
+TARGET_SYNTAX = "%dpnb: write the target as in within=0.2 or mu=0.1"
 OPTIONS = ("confidence", "simultaneous", "final", "groups")
 
 
@@ -69,7 +72,7 @@ class DpnbMagics(Magics):
             print(NO_SESSION)  # noqa: T201  (output for the user)
         for session in snapshots.live():
             try:
-                display(_shown(session, command))  # type: ignore[no-untyped-call]
+                display(_output(session, command))  # type: ignore[no-untyped-call]
             except DpnbError as error:  # a session that cannot be read must not hide the others
                 print(f"dpnb session {printable(session.name)}: {error}")  # noqa: T201
         return None
@@ -104,7 +107,7 @@ class DpnbMagics(Magics):
         try:
             return self._value(ast.parse(name, mode="eval").body)
         except SyntaxError:
-            raise RequestError(f"{WRITTEN}, after the name of a query; got {name!r}") from None
+            raise RequestError(f"{TARGET_SYNTAX}, after the name of a query; got {name!r}") from None
 
     def _evaluated(self, arguments: dict[str, ast.expr]) -> dict[str, Any]:
         """The values of arguments, which may use the variables of the notebook."""
@@ -129,7 +132,7 @@ class DpnbMagics(Magics):
         return None
 
 
-def _shown(session: BaseSession, command: str) -> object:
+def _output(session: BaseSession, command: str) -> object:
     if command == "log":
         return session.log()
     return session.explain() if command == "explain" else session
@@ -164,16 +167,16 @@ def _parsed(line: str) -> dict[str, ast.expr]:
     except SyntaxError:
         call = None
     if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
-        raise RequestError(f"{WRITTEN}; got {line!r}")
+        raise RequestError(f"{TARGET_SYNTAX}; got {line!r}")
     for word in call.keywords:
         if word.arg not in (*KINDS, *OPTIONS):
             known = ", ".join((*KINDS, *OPTIONS))
-            raise RequestError(f"%dpnb: there is no argument {word.arg!r}; use one of {known}")
+            raise RequestError(f"%dpnb: {word.arg!r} is not an argument of release; use one of {known}")
     return {str(word.arg): word.value for word in call.keywords}
 
 
 def _checked_query(value: object, what: str) -> Query:
     if isinstance(value, Query):
         return value
-    kind = "nothing" if value is None else f"a {type(value).__name__}"
-    raise RequestError(f"{what} must be a query, such as hie['mdvis'].mean(); it is {kind}")
+    kind = "None" if value is None else f"a {type(value).__name__}"
+    raise RequestError(f"{what} must be a query, such as session.frame['age'].mean(); got {kind}")

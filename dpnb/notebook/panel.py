@@ -1,4 +1,4 @@
-"""Kernel end of the JupyterLab panel: sends the state of every session to the browser, at most ten times a second.
+"""The kernel side of the JupyterLab panel: sends the state of every session to the browser, at most ten times a second.
 
 One comm for each kernel process, opened silently: the browser listens to its broadcasts and opens none itself, so
 that any number of tabs and notebooks on one kernel show the same state.  Outside a Jupyter kernel it has no effect.
@@ -182,13 +182,13 @@ class Panel:
             self._send({"dpnb": msgspec.to_builtins(snapshot)})
         except Exception as error:  # noqa: BLE001
             # A release that was charged must not fail because it could not be displayed.
-            _log.error("dpnb could not bring the gauges up to date (%s)", type(error).__name__)
+            _log.error("dpnb could not update the gauges (%s)", type(error).__name__)
             return
         for listener in list(self._listeners):
             try:
                 listener(sessions)
             except Exception as error:  # noqa: BLE001  (likewise; and one widget must not affect the next)
-                _log.error("dpnb could not bring a widget up to date (%s)", type(error).__name__)
+                _log.error("dpnb could not update a widget (%s)", type(error).__name__)
 
     def _take_turn(self) -> bool:
         """Whether an interval has passed since the last message; if so the caller must send one."""
@@ -201,7 +201,7 @@ class Panel:
             return True
 
     def _flush_soon(self) -> None:
-        """Have the worker send the state, one interval after the last message."""
+        """Let the worker send the state, one interval after the last message."""
         self._start_worker()
         self._is_late = True
         self._wake.put(None)

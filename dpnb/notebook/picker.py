@@ -163,7 +163,7 @@ def _arguments(target: dict[str, Any]) -> dict[str, Any]:
             return {"mu": _number(amount)}
         case {"share": str(amount), **others} if not others:
             return {"share": _number(amount)}
-    raise RequestError("picker: must send one target, mu or share; reload the page, and run the cell again")
+    raise RequestError("picker: the page sent an invalid target; reload the page, and run the cell again")
 
 
 def _number(text: str) -> Fraction:
@@ -171,7 +171,7 @@ def _number(text: str) -> Fraction:
     try:
         return from_text(text) if "/" in text else exact(float(text))
     except ValueError:
-        raise RequestError("picker: must send a number; reload the page, and run the cell again") from None
+        raise RequestError("picker: the page sent an invalid number; reload the page, and run the cell again") from None
 
 
 def _code(target: dict[str, str]) -> str:

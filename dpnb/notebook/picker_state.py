@@ -36,15 +36,15 @@ from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import Preview
 
 STEPS = 40
-MANY = 1000
+MANY_GROUPS = 1000
 """With more groups than this there are fewer steps, since each step is a preview of all groups."""
 DECADES = 2
 """The smallest budget on the slider is this many powers of ten below the remaining budget."""
 
 PRESETS = (
-    ("glance", "A first glance", 0.01),
-    ("talk", "A figure for a talk", 0.05),
-    ("print", "A figure for print", 0.2),
+    ("glance", "Rough estimate", 0.01),
+    ("talk", "For a talk", 0.05),
+    ("print", "For publication", 0.2),
 )
 """Name, label, and the largest fraction of the remaining budget that the preset uses."""
 
@@ -82,7 +82,7 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
         "query": query.description,
         "notice": query.runner.notice,
         "session": query.runner.name,
-        "current": None if best is None else f"known at mu {format_mu_up(best.total_loss)} already",
+        "current": None if best is None else f"already known at mu {format_mu_up(best.total_loss)}",
         "answer": None if best is None else rendered(best),
         "refusal": None,
         "unanswered": unanswered,
@@ -98,7 +98,7 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
 
 def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
     """The presets for which at least one option is cheap enough."""
-    whole, whole_text = query.runner.account.filter.headroom, "what is left"
+    whole, whole_text = query.runner.account.filter.headroom, "what remains"
     if _continues(query):
         whole, whole_text = 1.0, "one unit's whole budget"
     for name, label, share in PRESETS:
@@ -183,7 +183,7 @@ def _amounts(best: Answer | None, whole: Preview) -> list[float]:
     max_mu = math.sqrt(float(whole.cost.mu_squared))
     if not max_mu:
         return []  # below the range of doubles
-    steps = STEPS if len(whole.keys) <= MANY else STEPS // 4
+    steps = STEPS if len(whole.keys) <= MANY_GROUPS else STEPS // 4
     added = max_mu * np.logspace(-DECADES, 0, steps, endpoint=False)
     totals = sorted({_short(math.hypot(known, extra), known) for extra in added.tolist()})
     return [total for total in totals if total > known]
@@ -202,13 +202,13 @@ def _option(target: dict[str, str], preview: Preview, best: Answer | None) -> Op
         error = describe_expected_error(preview)
     return Option(
         target=target,
-        label=f"mu {format_mu_up(preview.total_loss)}" if "mu" in target else "all that is left",
+        label=f"mu {format_mu_up(preview.total_loss)}" if "mu" in target else "the whole remaining budget",
         cost=format_cost(preview.cost, preview.cost_fraction),
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         error_value=None if preview.expected_error is None else _finite(preview.expected_error),
         relative_error=_relative(preview, best),
         after=f"{format_percent_down(preview.headroom_after)} left"
-        + (f"; asked of {preview.participation}" if preview.participation else ""),
+        + (f"; participation: {preview.participation}" if preview.participation else ""),
         remaining=preview.headroom_after,
         max_repetitions=f"{(preview.max_repetitions or 1) - 1:,}",
     )

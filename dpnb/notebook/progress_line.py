@@ -10,20 +10,20 @@ from typing import Any
 
 from IPython.display import display
 
-from dpnb.progress import Tell
+from dpnb.progress import ShowText
 from dpnb.render.page import STYLE
 
-_own: ContextVar[Callable[[], Tell] | None] = ContextVar("dpnb_own_line", default=None)
+_own: ContextVar[Callable[[], ShowText] | None] = ContextVar("dpnb_own_line", default=None)
 
 
-def begin() -> Tell:
+def begin() -> ShowText:
     """A new line: below the cell that is being run, or in the widget that makes the request."""
     own = _own.get()
     return ProgressLine() if own is None else own()
 
 
 @contextmanager
-def shown_by(own: Callable[[], Tell]) -> Iterator[None]:
+def shown_by(own: Callable[[], ShowText]) -> Iterator[None]:
     """Show the progress of operations in the block in a widget, since output of its messages has no cell."""
     token = _own.set(own)
     try:

@@ -7,7 +7,7 @@ A stage is one of a fixed list, so nothing computed from rows can be shown; timi
 ``terminal``   the line in a terminal; a notebook has its own (`dpnb.notebook.progress_line`)
 """
 
-from dpnb.progress.clock import ProgressTask, Tell, at, show_by, work
+from dpnb.progress.clock import ProgressTask, ShowText, at, show_by, work
 from dpnb.progress.stage import Stage
 
-__all__ = ["ProgressTask", "Stage", "Tell", "at", "show_by", "work"]
+__all__ = ["ProgressTask", "ShowText", "Stage", "at", "show_by", "work"]

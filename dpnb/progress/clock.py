@@ -31,15 +31,15 @@ FINAL_MESSAGE_SECONDS = 1.0
 
 T = TypeVar("T")
 
-Tell = Callable[[str, bool], None]
+ShowText = Callable[[str, bool], None]
 """Shows a text in place of the previous one; the flag marks the last one, which if empty clears the line."""
 
-_show: list[Callable[[], Tell]] = []
+_show: list[Callable[[], ShowText]] = []
 _here = threading.local()
 _log = logging.getLogger("dpnb")
 
 
-def show_by(begin: Callable[[], Tell] | None) -> None:
+def show_by(begin: Callable[[], ShowText] | None) -> None:
     """Let a front end show the progress of tasks, each in a line started by `begin`; None removes it."""
     _show[:] = [] if begin is None else [begin]
 
@@ -58,7 +58,7 @@ class ProgressTask:
         self._began = time.monotonic()
         self._message = ("", self._began)
 
-    def say(self, words: str) -> None:
+    def report(self, words: str) -> None:
         """Show how much is done, where that is public, such as the number of released steps; the last text remains."""
         self._message = words, time.monotonic()
 
@@ -129,8 +129,8 @@ class _Clock:
     The context matters in a notebook: it determines the cell of a display.
     """
 
-    def __init__(self, watched: ProgressTask, tell: Tell) -> None:
-        self._watched, self._tell = watched, tell
+    def __init__(self, watched: ProgressTask, show_text: ShowText) -> None:
+        self._watched, self._show_text = watched, show_text
         self._end: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._task = ThreadTask(partial(contextvars.copy_context().run, self._run))
         self._started = False
@@ -156,10 +156,10 @@ class _Clock:
         while not self._has_to_end():
             text = self._watched.text()
             if text != shown:
-                self._tell(text, False)
+                self._show_text(text, False)
                 shown = text
         if shown or self._watched.last:
-            self._tell(self._watched.last, True)
+            self._show_text(self._watched.last, True)
 
     def _has_to_end(self) -> bool:
         try:
@@ -172,8 +172,8 @@ class _Clock:
 def _clock(watched: ProgressTask) -> _Clock | None:
     """The clock of a task; None if there is no display."""
     begin = _show[-1] if _show else terminal.line
-    tell = _harmless(begin)
-    return None if tell is None else _Clock(watched, tell)
+    show_text = _harmless(begin)
+    return None if show_text is None else _Clock(watched, show_text)
 
 
 def _harmless(act: Callable[[], T]) -> T | None:
@@ -181,7 +181,7 @@ def _harmless(act: Callable[[], T]) -> T | None:
     try:
         return act()
     except Exception as error:  # noqa: BLE001
-        _log.error("dpnb could not show what it is doing (%s)", type(error).__name__)
+        _log.error("dpnb could not show the progress (%s)", type(error).__name__)
         return None
 
 

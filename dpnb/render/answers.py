@@ -13,7 +13,7 @@ from dpnb.errors import DpnbError
 from dpnb.render.history import fan_html
 from dpnb.render.labels import interval_name, rows_of
 from dpnb.render.numbers import format_cost, format_time, percent
-from dpnb.render.page import ACCENT, FAINT, PICTURE_WIDTH, boxed, explanation_link, noticed, title_html
+from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, explanation_link, title_html, with_notice
 from dpnb.render.tables import table_html, table_text
 from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_text
@@ -22,32 +22,32 @@ from dpnb.results.table import Estimates
 
 
 @to_text.register
-def estimates_text(figures: Estimates) -> str:
+def estimates_text(estimates: Estimates) -> str:
     """Estimates for a terminal."""
-    lines = [figures.description]
-    if figures.is_scalar:
-        ((_, value, interval),) = rows_of(figures)
-        lines.append(f"  {value}   {interval_name(figures)} {interval}")
+    lines = [estimates.description]
+    if estimates.is_scalar:
+        ((_, value, interval),) = rows_of(estimates)
+        lines.append(f"  {value}   {interval_name(estimates)} {interval}")
     else:
-        lines += table_text([_head(figures), *_body(figures)], indent="  ")
-    below = footer(figures)
+        lines += table_text([_head(estimates), *_body(estimates)], indent="  ")
+    below = footer(estimates)
     if below:
         lines.append(f"  {'; '.join(below)}")
-    return noticed(figures.notice, lines)
+    return with_notice(estimates.notice, lines)
 
 
 @to_html.register
-def estimates_html(figures: Estimates, between: str = "") -> str:
+def estimates_html(estimates: Estimates, between: str = "") -> str:
     """Estimates for a notebook, with optional HTML between the table and the footer."""
-    body = _body(figures)
-    pictures = []
+    body = _body(estimates)
+    charts = []
     # Statistics in different units have no common scale.
-    if not figures.is_scalar and (not figures.outputs or figures.outputs[0] == "quantile"):
-        picture = _IntervalBars(figures)
-        pictures = [picture.bar(index) for index in range(len(body))]
-    table = table_html(_head(figures), [[*map(escape, row)] for row in body], pictures)
-    below = f'<div style="{FAINT}">{_footer_html(figures)}</div>'
-    return boxed(figures.notice, title_html(figures.description), table, between, below)
+    if not estimates.is_scalar and (not estimates.outputs or estimates.outputs[0] == "quantile"):
+        interval_bars = _IntervalBars(estimates)
+        charts = [interval_bars.bar(index) for index in range(len(body))]
+    table = table_html(_head(estimates), [[*map(escape, row)] for row in body], charts)
+    below = f'<div style="{FAINT}">{_footer_html(estimates)}</div>'
+    return box_html(estimates.notice, title_html(estimates.description), table, between, below)
 
 
 @to_html.register
@@ -61,12 +61,14 @@ def answer_html(answer: Answer) -> str:
 
 
 @singledispatch
-def footer(figures: Estimates) -> list[str]:
+def footer(estimates: Estimates) -> list[str]:
     """The remarks below the numbers."""
     parts = (
-        [] if figures.is_scalar else ["all intervals at once" if figures.simultaneous else "each interval separately"]
+        []
+        if estimates.is_scalar
+        else ["all intervals at once" if estimates.simultaneous else "each interval separately"]
     )
-    return [*parts, *(text for _, text in figures.warnings)]
+    return [*parts, *(text for _, text in estimates.warnings)]
 
 
 @footer.register
@@ -89,30 +91,35 @@ def _fit_footer(fitted: FitResult) -> list[str]:
     return [*fitted.notes, coverage, *([NOISY] if fitted.is_noisy else []), *footer.dispatch(Estimates)(fitted)]
 
 
-def _footer_html(figures: Estimates) -> str:
-    explained = {text: explanation for explanation, text in figures.warnings}
+def _footer_html(estimates: Estimates) -> str:
+    explained = {text: explanation for explanation, text in estimates.warnings}
     return "; ".join(
-        escape(text) + (explanation_link(explained[text]) if text in explained else "") for text in footer(figures)
+        escape(text) + (explanation_link(explained[text]) if text in explained else "") for text in footer(estimates)
     )
 
 
-def _wide(figures: Estimates) -> bool:
+def _wide(estimates: Estimates) -> bool:
     """Whether several statistics are shown side by side, with one row for each group."""
-    return bool(figures.names and figures.outputs and figures.outputs[0] == "statistic")
+    return bool(estimates.names and estimates.outputs and estimates.outputs[0] == "statistic")
 
 
-def _head(figures: Estimates) -> list[str]:
-    if _wide(figures) and figures.outputs:
-        return [*figures.names, *(f"{label} ({percent(figures.confidence)})" for label in figures.outputs[1])]
-    return [*figures.names, *([figures.outputs[0]] if figures.outputs else []), "estimate", interval_name(figures)]
+def _head(estimates: Estimates) -> list[str]:
+    if _wide(estimates) and estimates.outputs:
+        return [*estimates.names, *(f"{label} ({percent(estimates.confidence)})" for label in estimates.outputs[1])]
+    return [
+        *estimates.names,
+        *([estimates.outputs[0]] if estimates.outputs else []),
+        "estimate",
+        interval_name(estimates),
+    ]
 
 
-def _body(figures: Estimates) -> list[list[str]]:
+def _body(estimates: Estimates) -> list[list[str]]:
     """The rows of the table below its header."""
-    rows = rows_of(figures)
-    if not _wide(figures) or not figures.outputs:
+    rows = rows_of(estimates)
+    if not _wide(estimates) or not estimates.outputs:
         return [[*key, value, interval] for key, value, interval in rows]
-    many, levels = len(figures.outputs[1]), len(figures.names)
+    many, levels = len(estimates.outputs[1]), len(estimates.names)
     groups = [rows[start : start + many] for start in range(0, len(rows), many)]
     return [[*group[0][0][:levels], *(f"{value} ({interval})" for _, value, interval in group)] for group in groups]
 
@@ -120,9 +127,9 @@ def _body(figures: Estimates) -> list[list[str]]:
 class _IntervalBars:
     """Estimates with their intervals on one common scale."""
 
-    def __init__(self, figures: Estimates) -> None:
+    def __init__(self, estimates: Estimates) -> None:
         self._value, self._lower, self._upper = (
-            array.ravel().tolist() for array in (figures.arrays.value, figures.arrays.low, figures.arrays.high)
+            array.ravel().tolist() for array in (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
         )
         ends = [x for x in (*self._lower, *self._upper) if math.isfinite(x)]
         self._low: float = min(ends, default=0.0)
@@ -133,11 +140,11 @@ class _IntervalBars:
         value = self._value[index]
         dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
         return (
-            f'<svg width="{PICTURE_WIDTH}" height="16" aria-hidden="true"><line x1="{low:.1f}" x2="{high:.1f}" y1="8" '
+            f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true"><line x1="{low:.1f}" x2="{high:.1f}" y1="8" '
             f'y2="8" stroke="{ACCENT}" stroke-width="2"/>{dot}</svg>'
         )
 
     def _at(self, value: float) -> float:
         width = self._high - self._low or 1.0
         position = min(max((value - self._low) / width, 0.0), 1.0) if math.isfinite(value) else float(value > 0)
-        return 5 + position * (PICTURE_WIDTH - 10)
+        return 5 + position * (CHART_WIDTH - 10)

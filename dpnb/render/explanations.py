@@ -34,8 +34,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.MechanismClosed: ErrorExplanation(
         "mechanism-closed",
         "Interactive mechanism ended",
-        "It was closed, has given all the answers it was charged for, or drew its hidden noise in a kernel that has "
-        "ended; recorded answers remain free, and new answers require a new launch under a new name.",
+        "The mechanism was closed, has given all the answers that it was charged for, or drew its hidden noise in a "
+        "kernel that has ended; recorded answers remain free, and new answers require a launch under a new name.",
     ),
     errors.ErrorEstimateUnavailable: ErrorExplanation(
         "error-estimate-unavailable",
@@ -52,8 +52,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.UnsupportedError: ErrorExplanation(
         "unsupported",
         "Not supported on a private table",
-        "pandas can do this because it shows rows or runs your own code on them; a private table only returns noisy "
-        "estimates of known sensitivity, and the message names the supported query.",
+        "In pandas this operation shows rows or runs your own code on them; a private table returns only noisy answers "
+        "to queries of known sensitivity, and the message names a supported query.",
     ),
     errors.PlanError: ErrorExplanation(
         "plan",
@@ -133,21 +133,22 @@ _WARNINGS = [
     ErrorExplanation(
         "interval",
         "Interval",
-        "It covers the noise with the stated confidence; it does not cover sampling, the clamping of values to the "
-        "schema's bounds, or rows beyond the contribution bounds of a unit.",
+        "The interval covers the noise with the stated confidence; it does not cover sampling, the clamping of values "
+        "to the schema's bounds, or rows beyond the contribution bounds of a unit.",
     ),
     ErrorExplanation(
         "named",
         "Intervals of discovered groups",
-        "A group is named because its noisy number passed a threshold, so noise that raised it is more likely than "
-        "noise that lowered it, and the intervals account for that: for every named group, however small, the "
-        "interval covers with the stated confidence, and the estimate is as often too high as too low.",
+        "A group is discovered because its noisy number of units reached a threshold, so noise that raised the number "
+        "is more likely than noise that lowered it; the intervals account for this: for every discovered group, "
+        "however small, the interval covers with the stated confidence, and the estimate is as often too high as too "
+        "low.",
     ),
     ErrorExplanation(
         "time-uniform",
         "Odometer, time-uniform",
-        "Valid at every moment at once, also at a moment chosen because of an answer; choose one such odometer "
-        "before the first answer.",
+        "The bound is valid at every moment at once, also at a moment chosen because of an answer; choose one such "
+        "odometer before the first answer.",
     ),
     ErrorExplanation(
         ODOMETERS_PAUSED,
@@ -174,8 +175,8 @@ _WARNINGS = [
     ErrorExplanation(
         "accumulator",
         "Odometer, accumulator",
-        "States that all answers so far are within every budget of at least this bound that was fixed in advance; it "
-        "states nothing about a moment chosen because of the answers.",
+        "The bound states that all answers so far are within every budget of at least this bound that was fixed in "
+        "advance; it states nothing about a moment chosen because of the answers.",
     ),
 ]
 

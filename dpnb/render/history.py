@@ -7,13 +7,13 @@ from html import escape
 
 from dpnb.render.labels import interval_name, rows_of
 from dpnb.render.numbers import format_cost_up, format_mu_up, format_time, number_with_interval
-from dpnb.render.page import ACCENT, FAINT, PICTURE_WIDTH, boxed, noticed, title_html
+from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import table_html, table_text
 from dpnb.results.answer import History
 from dpnb.results.display import to_html, to_text
 
 MAX_LINES = 60
-"""Number of lines that the table shows at most."""
+"""Maximum number of lines of the table."""
 
 FAN_HEIGHT = 56
 
@@ -22,8 +22,8 @@ FAN_HEIGHT = 56
 def history_text(history: History) -> str:
     """The history for a terminal."""
     last, table = history[-1], table_text(_table(history), indent="  ")
-    return noticed(
-        last.notice, [f"{last.description} (history)", *table, *(f"  {text}" for text in _left_out(history))]
+    return with_notice(
+        last.notice, [f"{last.description} (history)", *table, *(f"  {text}" for text in _omitted(history))]
     )
 
 
@@ -31,9 +31,9 @@ def history_text(history: History) -> str:
 def history_html(history: History) -> str:
     """The history for a notebook."""
     last, (head, *body) = history[-1], _table(history)
-    more = "".join(f'<div style="{FAINT}">{escape(text)}</div>' for text in _left_out(history))
+    more = "".join(f'<div style="{FAINT}">{escape(text)}</div>' for text in _omitted(history))
     table = table_html(head, [[*map(escape, row)] for row in body])
-    return boxed(last.notice, title_html(last.description, "history"), table, more)
+    return box_html(last.notice, title_html(last.description, "history"), table, more)
 
 
 def _table(history: History) -> list[list[str]]:
@@ -42,23 +42,23 @@ def _table(history: History) -> list[list[str]]:
     labels = [*last.names, *([last.outputs[0]] if last.outputs else [])]
     table = [["observation", "time (UTC)", "cost", "total loss", *labels, "estimate", interval_name(last)]]
     n_outputs = last.arrays.value.shape[1]
-    for number, (answer, inside) in enumerate(zip(history, history.observed_groups, strict=True), start=1):
+    for number, (answer, observed) in enumerate(zip(history, history.observed_groups, strict=True), start=1):
         total = f"mu {format_mu_up(answer.total_loss)}"
-        about = [str(number), format_time(answer.time), format_cost_up(answer.cost), total]
+        columns = [str(number), format_time(answer.time), format_cost_up(answer.cost), total]
         for index, (key, value, interval) in enumerate(rows_of(answer)):
-            if inside[index // n_outputs] and len(table) <= MAX_LINES:
-                table.append([*about, *key, value, interval])
-                about = [""] * len(about)
+            if observed[index // n_outputs] and len(table) <= MAX_LINES:
+                table.append([*columns, *key, value, interval])
+                columns = [""] * len(columns)
     return table
 
 
-def _left_out(history: History) -> list[str]:
+def _omitted(history: History) -> list[str]:
     """A description of what the table omits."""
-    inside, words = history.observed_groups, []
-    if not all(map(all, inside)):
-        words.append("each observation is shown with the groups that it includes; the others did not change")
-    more = sum(map(sum, inside)) * history[-1].arrays.value.shape[1] - MAX_LINES
-    return [*words, f"{more:,} more lines: use .to_pandas() for all of them"] if more > 0 else words
+    observed, notes = history.observed_groups, []
+    if not all(map(all, observed)):
+        notes.append("each observation is shown with the groups that it includes; the others did not change")
+    more = sum(map(sum, observed)) * history[-1].arrays.value.shape[1] - MAX_LINES
+    return [*notes, f"{more:,} more lines; use .to_pandas() to get all of them"] if more > 0 else notes
 
 
 def fan_html(history: History) -> str:
@@ -67,7 +67,7 @@ def fan_html(history: History) -> str:
     values = [float(one.arrays.value[0, 0]) for one in history]
     finite = [x for x in (*values, *(end for pair in ends for end in pair)) if math.isfinite(x)]
     lowest, highest = min(finite, default=0.0), max(finite, default=1.0)
-    step = (PICTURE_WIDTH - 12) / max(len(history) - 1, 1)
+    step = (CHART_WIDTH - 12) / max(len(history) - 1, 1)
 
     def at(index: int, value: float) -> tuple[str, str]:
         width, share = highest - lowest, 0.5
@@ -89,7 +89,7 @@ def fan_html(history: History) -> str:
     description = "; ".join(f"at mu {mu} {value}, interval {interval}" for mu, value, interval in steps)
     text = escape(f"{interval_name(history[-1])} after each of {len(history)} observations: {description}")
     return (
-        f'<svg role="img" aria-label="{text}" width="{PICTURE_WIDTH}" height="{FAN_HEIGHT}" '
+        f'<svg role="img" aria-label="{text}" width="{CHART_WIDTH}" height="{FAN_HEIGHT}" '
         f'style="display:block"><title>{text}</title>'
         f'<polygon points="{path(band)}" fill="{ACCENT}" fill-opacity="0.25"/>'
         f'<polyline points="{path(line)}" fill="none" stroke="{ACCENT}" stroke-width="1.5"/>{dots}</svg>'

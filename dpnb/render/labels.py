@@ -6,18 +6,18 @@ from dpnb.render.numbers import label_text, number_with_interval, percent
 from dpnb.results.table import Estimates
 
 
-def interval_name(figures: Estimates) -> str:
+def interval_name(estimates: Estimates) -> str:
     """Heading of the column of intervals."""
-    return f"{percent(figures.confidence)} interval"
+    return f"{percent(estimates.confidence)} interval"
 
 
-def rows_of(figures: Estimates) -> list[tuple[list[str], str, str]]:
+def rows_of(estimates: Estimates) -> list[tuple[list[str], str, str]]:
     """Labels, estimate and interval of each number, as text."""
-    labels = figures.outputs[1] if figures.outputs else (None,)
+    labels = estimates.outputs[1] if estimates.outputs else (None,)
     names = [
-        [*map(str, key), *([] if label is None else [label_text(label)])] for key in figures.keys for label in labels
+        [*map(str, key), *([] if label is None else [label_text(label)])] for key in estimates.keys for label in labels
     ]
-    cells = figures.arrays
+    cells = estimates.arrays
     rows = []
     for key, value, low, high in zip(names, cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), strict=True):
         rows.append((key, *number_with_interval(value, low, high)))

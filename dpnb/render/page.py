@@ -15,15 +15,15 @@ STYLE = (
 FAINT = "color:var(--jp-ui-font-color2,#616161)"
 LOUD = "font-weight:600;color:var(--jp-error-color0,#b71c1c)"
 ACCENT = "var(--jp-brand-color1,#1976d2)"
-PICTURE_WIDTH = 220
+CHART_WIDTH = 220
 
 
-def noticed(notice: str | None, lines: Iterable[str]) -> str:
+def with_notice(notice: str | None, lines: Iterable[str]) -> str:
     """Lines of text below a notice about the whole session, such as that of a rehearsal."""
     return "\n".join([*([notice] if notice else []), *lines])
 
 
-def boxed(notice: str | None, title: str, *parts: str) -> str:
+def box_html(notice: str | None, title: str, *parts: str) -> str:
     """A value as HTML, below a notice about the whole session."""
     return f'<div style="{STYLE}">{notice_html(notice)}{title}{"".join(parts)}</div>'
 

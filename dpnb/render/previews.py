@@ -6,7 +6,7 @@ from html import escape
 
 from dpnb.accounting.exact import display_down
 from dpnb.render.numbers import describe_error, format_cost, format_percent_down
-from dpnb.render.page import boxed, explanation_link, noticed, title_html
+from dpnb.render.page import box_html, explanation_link, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
 from dpnb.results.preview import Preview, Previews
@@ -18,14 +18,14 @@ COLUMNS = ("request", "cost", "expected error", "headroom after")
 def preview_text(preview: Preview) -> str:
     """The preview for a terminal."""
     lines = [f"{preview.description} (not released)", *facts_text(_facts(preview), 19, indent="  ")]
-    return noticed(preview.notice, lines)
+    return with_notice(preview.notice, lines)
 
 
 @to_html.register
 def preview_html(preview: Preview) -> str:
     """The preview for a notebook."""
     title = title_html(preview.description, "not released")
-    return boxed(preview.notice, title, facts_html(_facts(preview), _links(preview)))
+    return box_html(preview.notice, title, facts_html(_facts(preview), _links(preview)))
 
 
 @to_text.register
@@ -33,7 +33,7 @@ def previews_text(previews: Previews) -> str:
     """Several previews for a terminal."""
     first = previews.previews[0]
     table = table_text([COLUMNS, *map(_row, previews.previews)], indent="  ")
-    return noticed(first.notice, [f"{first.description} (not released)", *table])
+    return with_notice(first.notice, [f"{first.description} (not released)", *table])
 
 
 @to_html.register
@@ -44,19 +44,19 @@ def previews_html(previews: Previews) -> str:
         [escape(text) + _links(preview).get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
         for preview in previews.previews
     ]
-    return boxed(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows))
+    return box_html(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows))
 
 
 def describe_expected_error(preview: Preview) -> str:
     """A short description of the expected errors: of the worst group, or of each statistic; and their assumption."""
     if preview.half_widths is None:
         return "unknown"
-    words = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
+    text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
     if not preview.narrows_interval and preview.current_half_widths is not None:
         known = describe_error(preview.current_half_widths, preview.outputs, preview.confidence, preview.error_unit)
-        words += f", no narrower than the current interval ({known})"
-    return words + (
-        f", assumed that {preview.assumed_description}" if preview.assumed_description and words != "unknown" else ""
+        text += f", no narrower than the current interval ({known})"
+    return text + (
+        f", assuming that {preview.assumed_description}" if preview.assumed_description and text != "unknown" else ""
     )
 
 

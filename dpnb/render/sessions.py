@@ -12,11 +12,11 @@ from dpnb.render.page import FAINT, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
 TEXT_WIDTH = 110
-EACH_FILTER = "Same guarantee, each filter"
+EACH_FILTER = "Same guarantee under each filter"
 MECHANISMS = "Interactive mechanisms"
-READINGS: dict[OdometerKind, str] = {
+ODOMETER_NOTES: dict[OdometerKind, str] = {
     "time-uniform": "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance",
-    "accumulator": "within every budget of at least this that was fixed in advance",
+    "accumulator": "the answers are within every budget of at least this bound that was fixed in advance",
 }
 
 
@@ -38,11 +38,11 @@ def _lines(state: Session) -> list[str]:
         return [*lines, "  No query has been released yet.  What to do next:", *_steps(state)]
     lines.append(f"  {EACH_FILTER}:")
     lines += [f"    {name:<23}{words}" for name, words in _filters(state)]
-    for reading, note in READINGS.items():
-        if not _odometers(state, reading):
+    for kind, note in ODOMETER_NOTES.items():
+        if not _odometers(state, kind):
             continue  # no odometer of this kind supports the released losses
-        lines.append(f"  Odometers, {reading}: {note}")
-        lines += [f"    {name:<23}{words}" for name, words in _odometers(state, reading)]
+        lines.append(f"  Odometers, {kind}: {note}")
+        lines += [f"    {name:<23}{words}" for name, words in _odometers(state, kind)]
     if state.mechanisms:
         lines.append(f"  {MECHANISMS}:")
         lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
@@ -93,9 +93,9 @@ def _meter(gauge: Gauge) -> str:
 def _lists(state: Session) -> str:
     """The filters, the odometers and the mechanisms, collapsed."""
     sections = [(EACH_FILTER, _filters(state))]
-    for reading, note in READINGS.items():
-        if _odometers(state, reading):
-            sections.append((f"Odometers, {reading}: {note}", _odometers(state, reading)))
+    for kind, note in ODOMETER_NOTES.items():
+        if _odometers(state, kind):
+            sections.append((f"Odometers, {kind}: {note}", _odometers(state, kind)))
     if state.mechanisms:
         sections.append((MECHANISMS, _mechanisms(state)))
     return "".join(f"<details><summary>{escape(title)}</summary>{_table(rows)}</details>" for title, rows in sections)
@@ -105,10 +105,10 @@ def _filters(state: Session) -> list[tuple[str, str]]:
     return [(line.label + (" (enforced)" if line.enforced else ""), line.text) for line in state.filters]
 
 
-def _odometers(state: Session, reading: OdometerKind) -> list[tuple[str, str]]:
+def _odometers(state: Session, kind: OdometerKind) -> list[tuple[str, str]]:
     """The odometers of one kind; while they pause, one sentence for all of them."""
-    lines = [line for line in state.odometers if line.kind == reading]
-    if lines and reading == "time-uniform" and state.odometers_paused:
+    lines = [line for line in state.odometers if line.kind == kind]
+    if lines and kind == "time-uniform" and state.odometers_paused:
         return [("paused", state.odometers_paused)]
     return [(line.label, line.description) for line in lines]
 

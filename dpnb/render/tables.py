@@ -26,7 +26,7 @@ def table_text(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), ind
     return lines
 
 
-def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], pictures: Sequence[str] = ()) -> str:
+def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = ()) -> str:
     """A table of numbers.
 
     Parameters
@@ -34,25 +34,25 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], pictures: Seq
     head : sequence of str
     rows : sequence of sequence of str
         HTML of each cell.
-    pictures : sequence of str, optional
+    charts : sequence of str, optional
         HTML of one additional cell for each row.
     """
-    heads = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in head) + ("<th></th>" if pictures else "")
+    heads = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in head) + ("<th></th>" if charts else "")
     body = ""
     for index, row in enumerate(rows):
         body += "<tr>" + "".join(f'<td style="{NUMBER}">{cell}</td>' for cell in row)
-        body += (f"<td>{pictures[index]}</td>" if pictures else "") + "</tr>"
+        body += (f"<td>{charts[index]}</td>" if charts else "") + "</tr>"
     return f'<table style="margin:4px 0"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def facts_text(facts: Sequence[tuple[str, str]], begin: int, width: int = 0, indent: str = "") -> list[str]:
+def facts_text(facts: Sequence[tuple[str, str]], column: int, width: int = 0, indent: str = "") -> list[str]:
     """Lines of names and texts.
 
     Parameters
     ----------
     facts : sequence of (str, str)
-    begin : int
-        The column in which the texts begin.
+    column : int
+        The column at which the texts start.
     width : int, optional
         Width to which the texts are wrapped; not wrapped by default.
     indent : str
@@ -61,7 +61,7 @@ def facts_text(facts: Sequence[tuple[str, str]], begin: int, width: int = 0, ind
     lines = []
     for name, text in facts:
         first, *rest = (textwrap.wrap(text, width, break_long_words=False) if width else [text]) or [""]
-        lines += [f"{f'{indent}{name}:':<{begin - 1}} {first}", *(" " * begin + part for part in rest)]
+        lines += [f"{f'{indent}{name}:':<{column - 1}} {first}", *(" " * column + part for part in rest)]
     return lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from dpnb.accounting.exact import display_up
-from dpnb.render.page import boxed, noticed
+from dpnb.render.page import box_html, with_notice
 from dpnb.results.display import to_html, to_text
 from dpnb.results.threshold import ThresholdResult
 
@@ -13,13 +13,13 @@ from dpnb.results.threshold import ThresholdResult
 @to_text.register
 def result_text(result: ThresholdResult) -> str:
     """A result for a terminal."""
-    return noticed(result.notice, [_sentence(result)])
+    return with_notice(result.notice, [_sentence(result)])
 
 
 @to_html.register
 def result_html(result: ThresholdResult) -> str:
     """A result for a notebook."""
-    return boxed(result.notice, escape(_sentence(result)))
+    return box_html(result.notice, escape(_sentence(result)))
 
 
 def _sentence(result: ThresholdResult) -> str:

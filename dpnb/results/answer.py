@@ -20,11 +20,11 @@ from dpnb.results.table import Estimates
 if TYPE_CHECKING:
     import pandas as pd
 
-NOT_COMBINABLE = "the discovered groups differ between observations, so these cannot be combined"
+NOT_COMBINABLE = "each observation of a discovery has its own groups, so the observations cannot be combined"
 
 
 class Origin(Protocol):
-    """What an answer needs of the session that released it; its only reference to the session."""
+    """The part of its session that an answer uses; the answer has no other reference to the session."""
 
     def refine(self, answer: Answer, **target: Any) -> Answer:
         """The same query with a smaller error."""
@@ -64,6 +64,18 @@ class Answer(Estimates):
         nothing.
     origin : Origin
         Reference to the session; that of a copy refuses.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> answer = session.frame.count().release(mu=0.1)
+    >>> answer.cost, answer.refine(mu=0.2).n_observations
+    (GDP(mu=0.1), 2)
     """
 
     plan: Plan
@@ -99,9 +111,7 @@ class Answer(Estimates):
             The answer is a copy, which has no session, or a discovery, whose observations cannot be combined.
         """
         if isinstance(self.plan.aggregation, Discovery):
-            raise RequestError(
-                f"refine: {NOT_COMBINABLE}; discover again, which is a new query, or query the discovered groups"
-            )
+            raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
         return self.origin.refine(
             self,
             mu=mu,
@@ -126,7 +136,10 @@ class Answer(Estimates):
             The answer is a copy, which has no session.
         """
         if not (self.plan.group_by and isinstance(self.plan.aggregation, Count | Sum | CountUnits)):
-            raise PlanError(f"proportions: needs counts or sums by group; this is the {self.plan.words}")
+            raise PlanError(
+                f"proportions: needs counts or sums by group; got the {self.plan.words}; group the query first, "
+                "for example with .groupby(...).size()"
+            )
         return self.origin.shares(self)
 
     @property
@@ -223,21 +236,21 @@ class History(Displayed):
     def to_pandas(self) -> pd.DataFrame:
         """One row for each number after each observation, with the cost of the observation and the total loss.
 
-        Columns ``time``, ``cost_mu``, ``cost_fraction``, ``total_mu`` (mu of the total loss), ``is_observed``
-        (whether the observation included the group) and those of an answer.
+        Columns ``time``, ``cost_mu``, ``cost_fraction``, ``total_loss_mu``, ``is_observed`` (whether the observation
+        included the group) and those of an answer.
         """
         import pandas as pd  # imported when first used
 
         tables = []
-        for answer, inside in zip(self.answers, self.observed_groups, strict=True):
-            about = {
+        for answer, observed in zip(self.answers, self.observed_groups, strict=True):
+            columns = {
                 "time": answer.time,
                 "cost_mu": answer.cost.mu,
                 "cost_fraction": answer.cost_fraction,
-                "total_mu": answer.total_loss.mu,
-                "is_observed": np.repeat(inside, answer.arrays.value.shape[1]),
+                "total_loss_mu": answer.total_loss.mu,
+                "is_observed": np.repeat(observed, answer.arrays.value.shape[1]),
             }
             table = answer.to_pandas()
-            tables.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
+            tables.append(pd.concat([pd.DataFrame(columns, index=table.index), table], axis=1))
         whole = pd.concat(tables, keys=range(1, len(tables) + 1), names=["observation"])
         return whole.droplevel(1) if self.answers[0].is_scalar else whole

@@ -25,22 +25,22 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays
 
 def negative(one: IntervalArrays) -> IntervalArrays:
     """The estimate of -x."""
-    value, low, high = one.uncut
+    value, low, high = one.unclipped
     return IntervalArrays(-one.value, -one.high, -one.low, one.noise_scale, (-value, -high, -low))
 
 
 def scaled(one: IntervalArrays, by: float) -> IntervalArrays:
     """The estimate of x times a number."""
     if by == 0:
-        nothing = np.zeros_like(one.value)
-        return IntervalArrays(nothing, nothing, nothing, nothing)
-    return one.moved(by) if by > 0 else negative(one).moved(-by)
+        zeros = np.zeros_like(one.value)
+        return IntervalArrays(zeros, zeros, zeros, zeros)
+    return one.rescaled(by) if by > 0 else negative(one).rescaled(-by)
 
 
 def difference(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
     """The estimate of x - y, by square-and-add."""
     with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
+        (x, x_low, x_high), (y, y_low, y_high) = a.unclipped, b.unclipped
         low, high = x - y - np.hypot(x - x_low, y_high - y), x - y + np.hypot(x_high - x, y - y_low)
         # Where one of them is unknown because of the noise, its whole range is combined with the other's interval.
         known = np.isfinite(low) & np.isfinite(high)
@@ -51,7 +51,7 @@ def difference(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
 def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
     """The roots phi of |x - phi y| = the square-and-add distance; unbounded where the interval of y contains 0."""
     with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.uncut, b.uncut
+        (x, x_low, x_high), (y, y_low, y_high) = a.unclipped, b.unclipped
         reach = np.maximum(y - y_low, y_high - y)
         clear = (np.abs(y) > reach) & np.isfinite(reach)
 

@@ -13,7 +13,7 @@ from typing import Any
 from dpnb.copying import safe_repr
 from dpnb.errors import RequestError
 
-MISSING = 'plot: figures need plotly, which is not installed; run: pip install "dpnb[lab]"'
+PLOTLY_MISSING = 'plot: figures need plotly, which is not installed; run: pip install "dpnb[lab]"'
 
 
 @singledispatch
@@ -37,7 +37,7 @@ def to_picture(value: object, history: bool) -> Any:
     RequestError
         plotly is not installed, or the value has no history.
     """
-    raise RequestError(MISSING)
+    raise RequestError(PLOTLY_MISSING)
 
 
 class Displayed:

@@ -32,7 +32,7 @@ NO_INTERVAL = "a single chain does not show the effect of the noise: no interval
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FitResult(Estimates):
-    """Coefficients in the columns' own units, by term; for several classes minus their mean over the classes.
+    """Coefficients in the columns' original units, by term; for several classes minus their mean over the classes.
 
     The intervals are Student's t over the chains of the descent.  They cover the noise: the result of the
     same descent (same start, steps and clip_norm) without noise.  That is exact for least squares whose gradients are
@@ -93,7 +93,7 @@ def over_chains(values: Floats, confidence: float) -> IntervalArrays:
     return IntervalArrays(mean, mean - reach, mean + reach, scale)
 
 
-def in_own_units(family: Family, design: RegressionDesign, coefficients: Cells) -> Cells:
+def to_original_units(family: Family, design: RegressionDesign, coefficients: Cells) -> Cells:
     """Convert coefficients of columns scaled to [-1, 1] to coefficients of the columns themselves.
 
     Parameters
@@ -122,8 +122,8 @@ def in_own_units(family: Family, design: RegressionDesign, coefficients: Cells) 
     return converted
 
 
-def from_own_units(family: Family, design: RegressionDesign, coefficients: Cells) -> Cells:
-    """The opposite of `in_own_units`, for one chain: shape (classes, terms) to (width,)."""
+def from_original_units(family: Family, design: RegressionDesign, coefficients: Cells) -> Cells:
+    """The inverse of `to_original_units`, for one chain: shape (classes, terms) to (width,)."""
     converted = coefficients.copy()
     if family == "linear":
         middle, reach = design.outcome
@@ -145,7 +145,7 @@ def start_from(
     ----------
     start : Estimates or mapping, optional
         The coefficients of another fit with the same terms, or numbers by term (0 for a missing term), in the
-        columns' own units.
+        columns' original units.
     family : str
     design : RegressionDesign
     terms : tuple of str
@@ -163,13 +163,13 @@ def start_from(
         same = start.outputs is not None and start.outputs[1] == terms and values.shape == (classes, len(terms))
         if not same or (design.classes and start.keys != tuple((key,) for key in design.classes)):
             raise RequestError(f"start: must have the terms {', '.join(terms)}; got those of {start.description}")
-        converted = from_own_units(family, design, np.asarray(values, np.float64))
+        converted = from_original_units(family, design, np.asarray(values, np.float64))
     elif isinstance(start, Mapping) and not design.classes:
         unknown = [term for term in start if term not in terms]
         if unknown:
             raise RequestError(f"start: {unknown[0]!r} is not a term of this regression; it has {', '.join(terms)}")
         numbers = [_number(start.get(term, 0), term) for term in terms]
-        converted = from_own_units(family, design, np.array([numbers]))
+        converted = from_original_units(family, design, np.array([numbers]))
     else:
         raise RequestError(
             "start: must be a mapping of terms to numbers, or the .coefficients of another fit with the same terms "

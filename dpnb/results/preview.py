@@ -62,6 +62,18 @@ class Preview(Displayed):
         Warning that the session is a rehearsal or not private.
     participation : str or None
         Which units would be counted, under individual accounting.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> preview = session.frame.count().preview(mu=0.1)
+    >>> preview.cost, preview.fits, round(preview.expected_error)
+    (GDP(mu=0.1), True, 21)
     """
 
     description: str
@@ -149,4 +161,4 @@ class Previews(Displayed):
             "headroom_after": [preview.headroom_after for preview in self.previews],
             "fits": [preview.fits for preview in self.previews],
         }
-        return pd.DataFrame(columns, index=pd.Index([preview.request for preview in self.previews], name="asked"))
+        return pd.DataFrame(columns, index=pd.Index([preview.request for preview in self.previews], name="request"))

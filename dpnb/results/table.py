@@ -74,7 +74,7 @@ class Estimates(Displayed):
 
     __array_ufunc__ = None  # so that numpy arrays defer arithmetic to this class
 
-    # --- reading -----------------------------------------------------------------------------------------------
+    # --- values ------------------------------------------------------------------------------------------------
 
     @property
     def is_scalar(self) -> bool:
@@ -129,7 +129,9 @@ class Estimates(Displayed):
 
     def __float__(self) -> float:
         if not self.is_scalar:
-            raise RequestError(f"{self.description}: is not a single number; use .estimate, or select one by [key]")
+            raise RequestError(
+                f"{self.description}: is not a single number; use .estimate, or select one number with [key]"
+            )
         return float(self.arrays.value[0, 0])
 
     def __round__(self, digits: int = 0) -> Any:
@@ -140,7 +142,8 @@ class Estimates(Displayed):
         wanted = plain(key)
         if not isinstance(wanted, bool | int | float | str | tuple):
             raise RequestError(
-                f"[{type(key).__name__}]: takes the name of a statistic or the key of a group; use .to_pandas()"
+                f"[...]: must be the name of a statistic or the key of a group; got a {type(key).__name__}; use "
+                ".to_pandas() to select several numbers"
             )
         if self.outputs is not None and not isinstance(wanted, tuple) and wanted in self.outputs[1]:
             index = self.outputs[1].index(wanted)
@@ -158,11 +161,11 @@ class Estimates(Displayed):
         raise RequestError(f"[{key!r}]: is not in this answer; it has {', '.join(map(repr, known)) or 'one number'}")
 
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
-        kept = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
+        labels = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
         return Estimates(
             description=words,
-            arrays=self.arrays.picked(rows, columns),
-            anytime_arrays=None if self.anytime_arrays is None else self.anytime_arrays.picked(rows, columns),
+            arrays=self.arrays.select(rows, columns),
+            anytime_arrays=None if self.anytime_arrays is None else self.anytime_arrays.select(rows, columns),
             is_refined=self.is_refined,
             measurement_ids=self.measurement_ids[rows],
             confidence=self.confidence,
@@ -170,7 +173,7 @@ class Estimates(Displayed):
             notice=self.notice,
             population=self.population,
             condition=self.condition,
-            **{**kept, **changes},
+            **{**labels, **changes},
         )
 
     # --- arithmetic --------------------------------------------------------------------------------------------
@@ -194,7 +197,10 @@ class Estimates(Displayed):
 
     def __mul__(self, other: object) -> Estimates:
         if isinstance(other, Estimates):
-            raise RequestError("*: answers are multiplied by numbers only; query the product of columns instead")
+            raise RequestError(
+                "*: an answer can be multiplied by a number only; got another answer; query the product of the "
+                "columns instead"
+            )
         return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
 
     __rmul__ = __mul__
@@ -216,36 +222,37 @@ class Estimates(Displayed):
         if not isinstance(other, Estimates):
             number = plain(other)
             if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-                raise RequestError(f"{operator}: an answer is combined with another answer or a number; got {other!r}")
+                raise RequestError(f"{operator}: the other operand must be an answer or a finite number; got {other!r}")
             if operator == "/" and not number:
-                raise RequestError("/: an answer cannot be divided by 0")
+                raise RequestError("/: the divisor must not be 0")
             exact = np.full((1, 1), float(number))
             words = f"[{self.description}] {operator} {number:g}"
             constant = IntervalArrays(exact, exact, exact, np.zeros((1, 1)))
             whole = self._part(words, slice(None), slice(None))
             if operator in "+-":  # only shifted: clipped limits stay clipped
                 shift = float(number) if operator == "+" else -float(number)
-                return whole._mapped(lambda cells: cells.moved(shift=shift))
+                return whole._mapped(lambda cells: cells.rescaled(shift=shift))
             if operator == "/":
                 return whole._mapped(lambda cells: scaled(cells, 1 / number))
             return whole._mapped(lambda cells: combine(cells, constant))
         if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
                 f"{operator}: both answers must have the same groups, or one of them must be a single number; got "
-                f"{self.description} and {other.description}; select one group by [key]"
+                f"{self.description} and {other.description}; select one group with [key]"
             )
         if other.confidence != self.confidence:
             raise RequestError(
                 f"{operator}: both answers must have the same confidence; got {self.confidence:g} and "
-                f"{other.confidence:g}"
+                f"{other.confidence:g}; release both with the same confidence="
             )
-        theirs = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
-        if any(mine & yours for mine, yours in zip(self.measurement_ids, theirs, strict=True)):
+        other_ids = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
+        id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))
+        if any(mine & others for mine, others in id_pairs):
             raise RequestError(
                 f"{operator}: {self.description} and {other.description} use the same noise, so their errors are not "
-                "independent; request it as one query, such as .proportions() of an answer or .ratio() of columns"
+                "independent; query the result directly, for example with .proportions() of an answer or .ratio() of "
+                "columns"
             )
-        together = tuple(mine | yours for mine, yours in zip(self.measurement_ids, theirs, strict=True))
         whole = self._part(f"[{self.description}] {operator} [{other.description}]", slice(None), slice(None))
         anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
         refined = self.is_refined or other.is_refined
@@ -254,13 +261,13 @@ class Estimates(Displayed):
             arrays=anytime if refined else combine(self.arrays, other.arrays),
             anytime_arrays=anytime,
             is_refined=refined,
-            measurement_ids=together,
+            measurement_ids=tuple(mine | others for mine, others in id_pairs),
             notice=self.notice or other.notice,
             population=self.population or other.population,
             condition=self.condition or other.condition,
         )
 
-    # --- showing -----------------------------------------------------------------------------------------------
+    # --- display -----------------------------------------------------------------------------------------------
 
     def plot(self, *, history: bool = False) -> Any:
         """The numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
@@ -305,10 +312,10 @@ class Estimates(Displayed):
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        """What may surprise an analyst: the id of its explanation, and the text."""
+        """Warnings about the estimates: the id of the explanation, and the text."""
         warnings = []
         if np.isnan(self.arrays.value).any():
-            warnings.append(("unknown", "unknown: the noise is too large, or it is not defined"))
+            warnings.append(("unknown", "unknown: the noise is too large, or the statistic is not defined"))
         with np.errstate(invalid="ignore"):
             outside = (self.arrays.value < self.arrays.low) | (self.arrays.value > self.arrays.high)
         if outside.any():

@@ -7,7 +7,7 @@ import type { Notebooks } from './badges/notebooks';
 import type { LedgerPanel } from './panel/panel';
 import type { ILedgerModel } from './kernel/tokens';
 
-/** The commands' names; each is described where it is added. */
+/** Ids of the commands. */
 export const COMMANDS = {
   open: 'dpnb:open-panel',
   exportLog: 'dpnb:export-log',
@@ -17,22 +17,22 @@ export const COMMANDS = {
   toggleBadges: 'dpnb:toggle-badges'
 } as const;
 
-/** The palette's heading over them. */
+/** Their category in the command palette. */
 const CATEGORY = 'dpnb';
 
 const NO_ARGUMENTS = { args: { type: 'object', properties: {} } };
 
-interface IPlaces {
+interface IPanelContext {
   model: ILedgerModel;
   panel: LedgerPanel;
   notebooks: Notebooks;
-  /** Brings the panel into sight. */
+  /** Shows the panel. */
   open: () => void;
 }
 
 type CommandOptions = Parameters<JupyterFrontEnd['commands']['addCommand']>[1];
 
-/** Add a command that needs no arguments, to the palette too. */
+/** Add a command without arguments, also to the palette. */
 export function addCommand(
   app: JupyterFrontEnd,
   palette: ICommandPalette | null,
@@ -44,8 +44,8 @@ export function addCommand(
 }
 
 /** Add the commands of the panel. */
-export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette | null, places: IPlaces): void {
-  const { model, panel, notebooks, open } = places;
+export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette | null, context: IPanelContext): void {
+  const { model, panel, notebooks, open } = context;
   const openPanel = (): void => {
     open();
     panel.node.focus();
@@ -57,13 +57,13 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
   });
   addCommand(app, palette, COMMANDS.exportLog, {
     label: 'Export the Log of Releases as CSV',
-    caption: 'Download every line of the ledger of the most recently used dpnb session',
+    caption: 'Download every request in the ledger of the most recently used dpnb session',
     execute: async () => {
       const session = newestSession(model.view);
       if (session) {
         await exportLog(model, session);
       } else {
-        openPanel(); // it says why there is nothing to export
+        openPanel(); // it shows why there is nothing to export
       }
     }
   });
@@ -73,7 +73,7 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
     execute: async () => {
       const cell = newestSession(model.view)?.log[0]?.cell_id ?? null;
       if (cell === null || !(await notebooks.goToCell(model.kernelId, cell))) {
-        openPanel(); // it shows what was released last, and without a way to its cell
+        openPanel(); // its log shows the last release
       }
     }
   });
@@ -85,11 +85,11 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
       panel.showExplanation(null);
     }
   });
-  addShowCell(app, places);
+  addShowCell(app, context);
 }
 
-/** The one that is not in the palette: nobody knows a cell's id by heart. */
-function addShowCell(app: JupyterFrontEnd, { panel, open }: IPlaces): void {
+/** Add the command that needs the id of a cell, and is therefore not in the palette. */
+function addShowCell(app: JupyterFrontEnd, { panel, open }: IPanelContext): void {
   app.commands.addCommand(COMMANDS.showCell, {
     label: 'Show the Releases of a Cell',
     describedBy: {

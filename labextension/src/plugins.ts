@@ -46,7 +46,7 @@ const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
   ): ILedgerModel => {
     const model = new LedgerModel(new TabCache());
     if (notebooks || consoles) {
-      // Elsewhere no kernel is followed, and the page's own view of widgets must serve.
+      // On other pages no kernel is followed, and widgets have the standard view.
       if (rendermime) {
         const widgets = new LiveWidgets();
         model.connected.connect((_, kernel) => widgets.follow(kernel));
@@ -61,7 +61,7 @@ const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
 
 const statusPlugin: JupyterFrontEndPlugin<void> = {
   id: STATUS_ID,
-  description: 'Shows what is left of the privacy budget in the status bar.',
+  description: 'Shows the remaining privacy budget in the status bar.',
   autoStart: true,
   requires: [ILedgerModel],
   optional: [IStatusBar, ISettingRegistry],
@@ -87,7 +87,7 @@ const statusPlugin: JupyterFrontEndPlugin<void> = {
 
 const badgesPlugin: JupyterFrontEndPlugin<void> = {
   id: BADGES_ID,
-  description: 'Shows in the margin of every notebook what each cell cost.',
+  description: 'Shows the cost of each cell in the margin of every notebook.',
   autoStart: true,
   requires: [ILedgerModel],
   optional: [INotebookTracker, ISettingRegistry, ICommandPalette],
@@ -104,7 +104,7 @@ const badgesPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** Add the panel on the right, what leads to it, and what it leads to. */
+/** Add the panel on the right, its commands, and the links to its explanations. */
 function addPanel(
   app: JupyterFrontEnd,
   model: LedgerModel,
@@ -113,7 +113,7 @@ function addPanel(
   palette: ICommandPalette | null
 ): void {
   const notebooks = new Notebooks(tracker, id => app.shell.activateById(id));
-  const panel = new LedgerPanel(model, sessionTools(model, notebooks));
+  const panel = new LedgerPanel(model, sessionActions(model, notebooks));
   panel.id = PANEL_ID;
   panel.title.icon = gaugeIcon;
   panel.title.caption = 'Privacy budget (dpnb)';
@@ -129,8 +129,8 @@ function addPanel(
   void app.restored.then(() => openOnFirstSession(model, panel, open));
 }
 
-/** What the panel can do for its sessions, all of which belong to the active kernel. */
-function sessionTools(model: ILedgerModel, notebooks: Notebooks): ISessionActions {
+/** The actions of the panel for its sessions, which all belong to the active kernel. */
+function sessionActions(model: ILedgerModel, notebooks: Notebooks): ISessionActions {
   return {
     log: session => model.log(session),
     requestLog: session => void model.requestLog(session),

@@ -1,7 +1,7 @@
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { type ISignal, Signal } from '@lumino/signaling';
 
-/** One of the user's settings; its fall-back until it is loaded, and on pages without settings. */
+/** One of the user's settings; the default until it is loaded, and on pages without settings. */
 export class Setting<T extends string | boolean> {
   private readonly _changed = new Signal<this, T>(this);
   private _settings: ISettingRegistry.ISettings | null = null;
@@ -11,9 +11,9 @@ export class Setting<T extends string | boolean> {
     registry: ISettingRegistry | null,
     plugin: string,
     private readonly _key: string,
-    fallback: T
+    defaultValue: T
   ) {
-    this._value = fallback;
+    this._value = defaultValue;
     if (registry) {
       void this._load(registry, plugin);
     }
@@ -27,13 +27,13 @@ export class Setting<T extends string | boolean> {
     return this._changed;
   }
 
-  /** Change it, for later pages too where the page has settings. */
+  /** Change the value, and save it if the page has settings. */
   async set(value: T): Promise<void> {
-    this._take(value);
+    this._update(value);
     try {
       await this._settings?.set(this._key, value);
     } catch (reason) {
-      console.warn(`dpnb could not save its setting ${this._key}: ${String(reason)}`); // the server is gone, say
+      console.warn(`dpnb could not save its setting ${this._key}: ${String(reason)}`); // for example, the server has ended
     }
   }
 
@@ -43,18 +43,18 @@ export class Setting<T extends string | boolean> {
       this._settings.changed.connect(this._read, this);
       this._read();
     } catch (reason) {
-      console.warn(`dpnb uses the fall-back of its setting ${this._key}: ${String(reason)}`);
+      console.warn(`dpnb uses the default of its setting ${this._key}: ${String(reason)}`);
     }
   }
 
   private _read(): void {
     const value = this._settings?.get(this._key).composite;
     if (typeof value === typeof this._value) {
-      this._take(value as T);
+      this._update(value as T);
     }
   }
 
-  private _take(value: T): void {
+  private _update(value: T): void {
     if (value !== this._value) {
       this._value = value;
       this._changed.emit(value);

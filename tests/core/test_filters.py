@@ -304,7 +304,7 @@ def test_each_filter_and_odometer_is_in_the_text_and_in_the_still_picture(make: 
     session = make(filter="zcdp")
     question(session, 0).release(mu=0.01)
     for face in (str(session), session._repr_html_()):
-        assert "Same guarantee, each filter" in face
+        assert "Same guarantee under each filter" in face
         assert face.count("(enforced)") == 1
         assert "zCDP (enforced)" in face
         assert "Odometers, time-uniform" in face

@@ -115,7 +115,7 @@ def test_the_table_tells_what_was_asked_of_each_look(make: Make) -> None:
     assert list(table.index) == [1, 2]
     assert table.index.name == "observation"
     assert table["cost_mu"].tolist() == pytest.approx([0.3, 0.4])
-    assert table["total_mu"].tolist() == pytest.approx([0.3, 0.5])
+    assert table["total_loss_mu"].tolist() == pytest.approx([0.3, 0.5])
     assert table.loc[2, ["low", "high"]].tolist() == list(answer.interval)
     assert table["is_observed"].all()
 

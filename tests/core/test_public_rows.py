@@ -54,7 +54,7 @@ def test_persons_are_not_taken_for_rows() -> None:
     ):
         mean.release(within=1)
     assert session.headroom == 1
-    assert "assumed that 545 units have one row each" in repr(mean.preview(mu=0.1))
+    assert "assuming that 545 units have one row each" in repr(mean.preview(mu=0.1))
     informed = opened(public_rows=MEN * YEARS)
     answer = informed.frame["wage"].mean().release(within=1)
     assert 1 / 1.2 <= answer.arrays.half_width[0, 0] <= 1.2
@@ -121,14 +121,14 @@ def test_nobody_can_foretell_an_error_where_units_may_be_left_out() -> None:
     session.frame.count().release(mu=1)
     with pytest.raises(ErrorEstimateUnavailable, match="some units may be excluded"):
         mean.preview(within=2)
-    assert "assumed that every unit takes part" in repr(mean.preview(mu=0.5))
+    assert "assuming that every unit takes part" in repr(mean.preview(mu=0.5))
 
 
 @pytest.mark.parametrize("changes", [{}, {"public_rows": MEN * YEARS}])
 def test_an_assumed_error_says_so_beside_the_figure_wherever_it_is_shown(changes: dict[str, int]) -> None:
     query = opened(**changes).frame.groupby("union")["wage"].mean()
     preview = query.preview(mu=0.1)
-    told = "at 95%, assumed that 2 groups are equally large"
+    told = "at 95%, assuming that 2 groups are equally large"
     assert told in repr(preview)
     assert told in preview._repr_html_()
     assert told in repr(query.preview(mu=[0.1, 0.2]))

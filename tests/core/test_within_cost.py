@@ -156,7 +156,7 @@ class Outcome:
                 node = compiled.features[0]
                 return radius * float(node.unit) * rank_scale(node, query.view.at[0]) / within
             ones = np.ones(compiled.cells)
-            _, low, high = estimate(compiled, query.view, sums, sigma * ones, radius * ones, schema).uncut
+            _, low, high = estimate(compiled, query.view, sums, sigma * ones, radius * ones, schema).unclipped
             return float(np.max(np.where(np.isinf(wanted), 0, (high - low) / 2 / wanted)))
 
         self.paid, total = 1.0, answer.total_loss.mu

@@ -30,7 +30,7 @@ from dpnb.interactive.threshold.above_threshold import (
     from_lattice,
     on_lattice,
 )
-from dpnb.interactive.threshold.epsilon_split import MOST, EpsilonSplit
+from dpnb.interactive.threshold.epsilon_split import MAX_COUNT, EpsilonSplit
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
@@ -39,7 +39,7 @@ from threads import at_once
 
 ALARM = 1e-7
 EPSILONS = st.fractions(Fraction(1, 10**6), 50, max_denominator=10**6)
-HITS = st.integers(1, 1000) | st.sampled_from([10**4, 10**6, MOST])
+HITS = st.integers(1, 1000) | st.sampled_from([10**4, 10**6, MAX_COUNT])
 
 
 def launched(
@@ -102,11 +102,11 @@ def test_threshold_that_is_not_exact_is_refused(bad: Any) -> None:
 @given(epsilon=EPSILONS, hits=HITS, monotonic=st.booleans(), values=st.booleans())
 def test_allotment_sums_to_epsilon_exactly(epsilon: Fraction, hits: int, monotonic: bool, values: bool) -> None:
     divided = EpsilonSplit.divide(epsilon, hits, monotonic=monotonic, return_values=values)
-    assert divided.threshold + divided.hits + divided.values == divided.epsilon == epsilon
+    assert divided.threshold + divided.positives + divided.values == divided.epsilon == epsilon
     assert divided.values == (epsilon / 2 if values else 0)
     ratio = ((1 if monotonic else 2) * hits) ** (2 / 3)
     assert divided.threshold > 0
-    assert float(divided.hits / divided.threshold) == pytest.approx(ratio, abs=0.0501)
+    assert float(divided.positives / divided.threshold) == pytest.approx(ratio, abs=0.0501)
 
 
 @given(epsilon=EPSILONS, hits=HITS, monotonic=st.booleans(), values=st.booleans())
@@ -135,7 +135,7 @@ def test_epsilon_that_is_not_positive_is_refused(bad: Any) -> None:
         AboveThresholdParameters(bad, 1)
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.0, True, None, MOST + 1])
+@pytest.mark.parametrize("bad", [0, -1, 1.0, True, None, MAX_COUNT + 1])
 def test_number_of_hits_that_is_no_whole_number_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"max_positives: must be an integer from 1 to 1,000,000,000"):
         AboveThresholdParameters(Fraction(1), bad)
@@ -362,7 +362,9 @@ def test_it_is_used_up_after_its_hits_and_not_before() -> None:
         assert machine.ask(1000, sensitivity=1, threshold=Fraction(0)) == LaplaceComparison(True, None)
     assert (machine.n_used, machine.n_remaining) == (3, 0)
     for total in (-1000, 1000):
-        with pytest.raises(MechanismClosed, match=r"AboveThreshold: is used up, all 3 answers.*launch another"):
+        with pytest.raises(
+            MechanismClosed, match=r"LaplaceAboveThreshold: is exhausted, all 3 positive answers.*launch another"
+        ):
             machine.ask(total, sensitivity=1, threshold=Fraction(0))
     assert machine.n_used == 3
 
@@ -442,7 +444,7 @@ def test_nothing_public_holds_the_noise() -> None:
     assert abs(hidden) > 10  # its scale is in the millions
     public = {name: getattr(machine, name) for name in dir(machine) if not name.startswith("_")}
     assert set(public) == {"ask", "n_remaining", "n_used", "terms"}
-    expected = "AboveThreshold(epsilon=1/3, max_positives=2, monotonic=False, return_values=True, n_used=0)"
+    expected = "LaplaceAboveThreshold(epsilon=1/3, max_positives=2, monotonic=False, return_values=True, n_used=0)"
     assert repr(machine) == str(machine) == expected
     assert str(abs(hidden)) not in repr([public["terms"], public["n_used"], public["n_remaining"]]) + repr(machine)
     with pytest.raises(TypeError):
@@ -499,10 +501,10 @@ def test_a_scan_is_used_up_after_its_queries() -> None:
     for total in (0, 10**6):
         assert scan.ask(total, sensitivity=1, threshold=Fraction(1000)).above is (total > 0)
     with pytest.raises(
-        MechanismClosed, match=r"GaussianAboveThreshold: is used up, all 2 queries were asked; launch another"
+        MechanismClosed, match=r"GaussianAboveThreshold: is exhausted, all 2 queries were answered; launch another"
     ):
         scan.ask(0, sensitivity=1, threshold=Fraction(0))
-    assert repr(scan) == "GaussianAboveThreshold(loss=GDP(mu=1.0), queries=2, n_used=2)"
+    assert repr(scan) == "GaussianAboveThreshold(loss=GDP(mu=1.0), max_queries=2, n_used=2)"
 
 
 @pytest.mark.statistical

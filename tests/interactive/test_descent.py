@@ -79,7 +79,7 @@ def test_run_takes_all_steps_and_closes(tmp_path: Path) -> None:
     assert (found.arrays.low < found.arrays.value).all()
     assert "after 6 of 6 steps, 3 chains, for 400 units" in repr(found)
     assert "intervals cover the noise" in repr(found)
-    with pytest.raises(RequestError, match="has taken all of its 6 steps"):
+    with pytest.raises(RequestError, match="all 6 steps were taken"):
         one.step()
 
 
@@ -126,7 +126,7 @@ def test_closed_by_hand_run_ends_where_it_was_closed(tmp_path: Path) -> None:
     one.close()
     again = fit(opened(tmp_path))
     again.run()
-    assert (again.n_steps, again.stop_reason) == (1, "ended: it was closed")
+    assert (again.n_steps, again.stop_reason) == (1, "ended: the mechanism was closed")
     other = fit(session, name="other", mu="0.2")
     other.close()
     with pytest.raises(MechanismClosed):

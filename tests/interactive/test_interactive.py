@@ -112,7 +112,7 @@ class TestNoiseReduction(InteractiveContract):
     def ask(self, session: dpnb.Session, it: Any, number: int = 0) -> Any:
         for _ in range(number):
             it.step()
-        return it.look(number)
+        return it.observe(number)
 
 
 class TestDescent(InteractiveContract):

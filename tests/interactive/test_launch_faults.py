@@ -152,7 +152,7 @@ def test_a_threshold_that_cannot_be_shown_is_refused(tmp_path: Path, threshold: 
 def test_a_dry_run_refuses_what_a_launch_refuses_and_finds_what_it_finds(tmp_path: Path) -> None:
     session = opened(tmp_path)
     session.delegate(mu=1, name="all")
-    assert "launched before" in repr(session.delegate(mu=1, name="all", dry_run=True))
+    assert "earlier launch of this name" in repr(session.delegate(mu=1, name="all", dry_run=True))
     with pytest.raises(RequestError, match="identified by its name"):
         session.delegate(mu="0.5", name="all", dry_run=True)
     (tmp_path / "approximate").mkdir()

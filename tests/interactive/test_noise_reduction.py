@@ -136,7 +136,7 @@ def test_closed_it_gives_what_it_gave(tmp_path: Path) -> None:
     reduction = session.noise_reduction(session.frame["x"].sum(), initial_mu="0.1")
     first = reduction.step()
     reduction.close()
-    assert reduction.look(0) == first
+    assert reduction.observe(0) == first
     with pytest.raises(MechanismClosed):
         reduction.step()
     session.frame["x"].sum().release(mu="0.5")  # the question itself can still be asked

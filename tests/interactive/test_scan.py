@@ -32,7 +32,7 @@ def test_answers_until_so_many_were_above_and_below_is_free(tmp_path: Path) -> N
     assert [bool(scan.ask(above(session, number))) for number in (3.5, 2.5, 1.5, 0.5)] == [False, False, True, True]
     assert session.spent == spent
     assert scan.state == "exhausted"
-    with pytest.raises(MechanismClosed, match="exhausted: 2 of 2 hits, 4 queries"):
+    with pytest.raises(MechanismClosed, match="exhausted: 2 of 2 positive answers, 4 queries"):
         scan.ask(above(session, 3))
     assert [answer.above for answer in scan.answers] == [False, False, True, True]
     assert session.odometer.kind == "time-uniform"  # it has ended without being closed
@@ -183,7 +183,7 @@ def test_dry_run_says_what_it_costs_and_how_reliable_it_is(tmp_path: Path) -> No
     session = opened(tmp_path)
     for given in ({"epsilon": "0.5", "max_positives": 2}, {"mu": "0.5", "max_queries": 10}):
         said = repr(session.above_threshold(100, name="scan", dry_run=True, **given))
-        assert "Nothing was charged" in said
+        assert "nothing was charged" in said
         assert "with 95% confidence" in said
     assert session.ledger.count == 0
 
@@ -214,3 +214,8 @@ def test_bad_terms_are_refused_before_anything_is_charged(
     with pytest.raises(error):
         session.above_threshold(**{"threshold": 100, "name": "scan", **given})
     assert session.ledger.count == 0
+
+
+def test_the_error_names_the_argument_of_the_analyst(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match=r"^max_queries: must be an integer from 1 to 1,000,000,000; got 1"):
+        opened(tmp_path).above_threshold(100, name="scan", mu=1, max_queries=10**10)

@@ -99,7 +99,7 @@ def test_presets_take_at_most_what_their_meaning_says(session: dpnb.Session) -> 
     told = state_of(query)
     for (name, label, share), preset in zip(PRESETS, told["presets"], strict=True):
         assert (preset["id"], preset["label"]) == (name, label)
-        assert preset["meaning"] == f"at most {100 * share:g}% of what is left"
+        assert preset["meaning"] == f"at most {100 * share:g}% of what remains"
         mu = float(told["options"][preset["option"]]["target"]["mu"])
         taken = query.preview(mu=mu).cost_fraction / session.headroom
         assert 0.5 * share < taken <= share * (1 + 1e-6)
@@ -109,7 +109,7 @@ def test_known_answer_is_shown_and_every_budget_refines_it(session: dpnb.Session
     query = session.frame["x"].mean()
     answer = query.release(mu=0.1)
     told = state_of(query)
-    assert told["current"] == "known at mu 0.1 already"
+    assert told["current"] == "already known at mu 0.1"
     assert f"{answer.estimate:.2f}" in told["answer"]["html"]
     assert all(float(option["target"]["mu"]) > 0.1 for option in told["options"][:-1])
     for option in told["options"][:-1:9]:

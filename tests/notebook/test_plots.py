@@ -277,7 +277,7 @@ def test_what_is_unknown_or_endless_is_marked_so() -> None:
     assert (down.marker.symbol, down.y) == ("triangle-down", (None, None, low, low))
     assert known.y[2] - known.error_y.arrayminus[2] == pytest.approx(low)
     assert "open marks are unknown" in title(figure)
-    assert style.ENDLESS in title(figure)
+    assert style.UNBOUNDED in title(figure)
 
 
 def test_an_estimate_may_lie_outside_its_interval() -> None:
@@ -320,13 +320,13 @@ def test_too_many_panels_are_said_to_be_left_out() -> None:
     lines = Estimates(
         description="w", names=("g",), keys=keys, outputs=("quantile", (0.1, 0.9)), arrays=cells, confidence=0.95
     ).plot()
-    assert len(lines.data) == answers.MOST_PANELS
+    assert len(lines.data) == answers.MAX_PANELS
     assert "the first 48 of 60 panels" in title(lines)
 
 
 def test_of_very_many_groups_the_first_are_drawn() -> None:
     figure = by_hand([(1, 0, 2)] * 5000).plot()
-    assert len(figure.data[0].x) == answers.MOST_GROUPS
+    assert len(figure.data[0].x) == answers.MAX_GROUPS
     assert "the first 1,000 of 5,000 groups" in title(figure)
 
 
@@ -401,7 +401,7 @@ def test_an_unknown_look_is_an_open_mark(frame: Any) -> None:
     assert (unknown.y[0] is None, unknown.y[1] is None) == (False, True)
     assert (endless.marker.symbol, endless.y) == ("triangle-up", (figure.layout.yaxis.range[1], None))
     assert "open marks are unknown" in title(figure)
-    assert style.ENDLESS in title(figure)
+    assert style.UNBOUNDED in title(figure)
 
 
 def test_what_was_computed_has_no_fan(frame: Any) -> None:

@@ -30,11 +30,11 @@ class Onlooker:
         self.heard = threading.Condition()
         self.begun = 0
 
-    def line(self) -> progress.Tell:
+    def line(self) -> progress.ShowText:
         self.begun += 1
-        return self._tell
+        return self._show_text
 
-    def _tell(self, text: str, done: bool) -> None:
+    def _show_text(self, text: str, done: bool) -> None:
         with self.heard:
             self.told.append((text, done))
             self.heard.notify_all()
@@ -55,7 +55,7 @@ def onlooker() -> Iterator[Onlooker]:
 
 
 def clocks() -> list[int]:
-    """Threads that tell what some work is doing."""
+    """Threads that show the progress of a task."""
     running = sys._current_frames().items()
     return [one for one, frame in running if any(at.f_code is _Clock._run.__code__ for at, _ in walk_stack(frame))]
 
@@ -87,10 +87,10 @@ def test_public_words_come_first_and_the_stage_joins_them_once_they_stand_for_a_
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     made = ProgressTask(Stage.ADDING)
-    made.say("step 1 of 9")
+    made.report("step 1 of 9")
     assert made.text() == "step 1 of 9"
     now = 5.0
-    made.say("step 2 of 9")
+    made.report("step 2 of 9")
     now = 5.9
     assert made.text() == "step 2 of 9; 5 s"
     now = 6.1
@@ -133,7 +133,7 @@ def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlook
         with at(Stage.NOISE):
             pass
         with begin(Stage.GROUPS):
-            onlooker.wait_for("searching groups")
+            onlooker.wait_for("discovering groups")
 
     with begin(Stage.ADDING):
         thread = threading.Thread(target=other)
@@ -150,12 +150,12 @@ def test_line_is_told_in_the_context_of_whoever_began_the_work() -> None:
     seen: list[str] = []
     told = threading.Event()
 
-    def tell(text: str, done: bool) -> None:
+    def show_text(text: str, done: bool) -> None:
         seen.append(cell.get())
         told.set()
 
     cell.set("this one")
-    progress.show_by(lambda: tell)
+    progress.show_by(lambda: show_text)
     try:
         with begin(Stage.ADDING):
             cell.set("the next")
@@ -165,25 +165,25 @@ def test_line_is_told_in_the_context_of_whoever_began_the_work() -> None:
     assert set(seen) == {"this one"}
 
 
-def _broken_line() -> progress.Tell:
+def _broken_line() -> progress.ShowText:
     raise RuntimeError("the browser is gone")
 
 
-def _broken_tell() -> progress.Tell:
-    def tell(text: str, done: bool) -> None:
+def _broken_tell() -> progress.ShowText:
+    def show_text(text: str, done: bool) -> None:
         raise RuntimeError("the browser is gone")
 
-    return tell
+    return show_text
 
 
 @pytest.mark.parametrize("broken", [_broken_line, _broken_tell])
 def test_what_cannot_be_shown_stops_nothing(
-    broken: Callable[[], progress.Tell], caplog: pytest.LogCaptureFixture
+    broken: Callable[[], progress.ShowText], caplog: pytest.LogCaptureFixture
 ) -> None:
     progress.show_by(broken)
     try:
         with begin(Stage.ADDING) as made:
-            made.say("step 1")
+            made.report("step 1")
     finally:
         progress.show_by(None)
     assert "RuntimeError" in caplog.text
@@ -195,13 +195,13 @@ def test_a_line_that_hangs_does_not_hold_the_work_up(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("dpnb.progress.clock.FINAL_MESSAGE_SECONDS", 0.01)
     hanging = threading.Event()
 
-    def tell(text: str, done: bool) -> None:
+    def show_text(text: str, done: bool) -> None:
         hanging.wait(LIMIT)
 
-    progress.show_by(lambda: tell)
+    progress.show_by(lambda: show_text)
     try:
         with begin(Stage.ADDING) as made:
-            made.say("step 1")
+            made.report("step 1")
     finally:
         progress.show_by(None)
         wait_until(clocks, "the clock")
@@ -237,12 +237,12 @@ def test_terminal_writes_each_text_over_the_last_and_leaves_no_line_that_is_not_
 ) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     terminal = Terminal()
-    tell = Line(terminal)  # type: ignore[arg-type]
-    tell("reading the table, 12 s" + " and more" * 9, False)
+    show_text = Line(terminal)  # type: ignore[arg-type]
+    show_text("reading the table, 12 s" + " and more" * 9, False)
     assert terminal.screen.rstrip() == "reading the table, 12 s and m"
-    tell("adding up rows, 13 s", False)
+    show_text("adding up rows, 13 s", False)
     assert terminal.screen.rstrip() == "adding up rows, 13 s"
-    tell("", True)
+    show_text("", True)
     assert terminal.screen.strip() == ""
     assert terminal.at == 0
 

@@ -95,7 +95,7 @@ def test_a_copied_answer_shows_the_same_and_has_no_session(name: str, session: d
         assert copied.measurement_ids == answer.measurement_ids
         if name == "discovery":
             for of in (answer, copied):
-                with pytest.raises(RequestError, match="discover again"):
+                with pytest.raises(RequestError, match="release a new discovery"):
                     of.refine(mu=1)
                 with pytest.raises(RequestError, match="each discovery is a separate query"):
                     _ = of.history

@@ -182,7 +182,7 @@ def test_intervals_that_hold_at_once_have_no_error_beforehand(session: dpnb.Sess
 
 
 def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, found: Any) -> None:
-    words = "intervals given that the groups were named"
+    words = "intervals conditional on the discovery of the groups"
     count = session.frame.count().release(mu=0.1)
     for one in (found, found["many"], found["many"] - found["some"], count - found["some"], 2 * found - 1, -found):
         assert words in repr(one)
@@ -210,7 +210,7 @@ def test_a_number_that_is_added_moves_the_interval(found: Any) -> None:
 def test_a_discovery_is_not_refined_and_says_why(session: dpnb.Session, found: Any) -> None:
     spent = session.spent
     with pytest.raises(
-        RequestError, match=r"discovered groups differ between observations.*query the discovered groups"
+        RequestError, match=r"each observation of a discovery has its own groups.*query the discovered groups"
     ):
         found.refine(mu=0.2)
     with pytest.raises(RequestError, match="each discovery is a separate query"):

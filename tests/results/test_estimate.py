@@ -129,7 +129,7 @@ def test_a_deviation_of_which_nothing_can_be_told_has_no_limit_before_it_is_cut(
     question = ask(Plan(Moments((X,))), MomentsView("std"))
     result = shaped(question, np.zeros_like(question.sums), 10.0)
     assert (result.low[0, 0], result.high[0, 0]) == (0, 4)
-    assert result.uncut[2][0, 0] == np.inf
+    assert result.unclipped[2][0, 0] == np.inf
 
 
 def test_a_count_is_never_below_zero_in_its_interval() -> None:

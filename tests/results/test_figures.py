@@ -162,11 +162,11 @@ def test_a_combination_remembers_what_it_rests_on(session: dpnb.Session) -> None
 @pytest.mark.parametrize(
     ("combine", "word"),
     [
-        (lambda a: a / 0, "divided by 0"),
+        (lambda a: a / 0, "divisor must not be 0"),
         (lambda a: a + "1", "number"),
         (lambda a: a + True, "number"),
         (lambda a: a * math.inf, "number"),
-        (lambda a: a * number(1, 1, 9), "multiplied by numbers"),
+        (lambda a: a * number(1, 1, 9), "multiplied by a number"),
         (lambda a: a - number(1, 1, 9, confidence=0.9), "confidence"),
         (lambda a: a - numbers({"a": (1, 1)}, 9), "same groups"),
         (lambda a: numbers({"a": (1, 1)}, 8) - numbers({"b": (1, 1)}, 9), "same groups"),

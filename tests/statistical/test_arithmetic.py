@@ -70,7 +70,7 @@ def figures(found: IntervalArrays, ledger: int) -> Estimates:
 
 
 def turned(found: IntervalArrays) -> IntervalArrays:
-    value, low, high = (array.T for array in found.uncut)
+    value, low, high = (array.T for array in found.unclipped)
     return IntervalArrays(found.value.T, found.low.T, found.high.T, found.noise_scale.T, (value, low, high))
 
 

@@ -28,7 +28,7 @@ from dpnb.interactive.descent.steps import stepped, tail_means
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.results.fit import NONLINEARITY_LIMIT, in_own_units, is_noisy, over_chains
+from dpnb.results.fit import NONLINEARITY_LIMIT, is_noisy, over_chains, to_original_units
 
 pytestmark = pytest.mark.statistical
 
@@ -77,7 +77,7 @@ def descended(family: Family, chains: int, clip: float, mu: float | None) -> NDA
             sigma = sigma_for(CHAINS * CLIP_STEPS**2, GDP(mu))
             sums = measure(sums, sigma=sigma, source=source).to_floats()
         released = (sums * float(query.features[0].unit)).reshape(chains, -1)
-        iterates.append(stepped(iterates[-1], released, rate=RATES[family], size=ROWS, most=LARGEST))
+        iterates.append(stepped(iterates[-1], released, rate=RATES[family], size=ROWS, limit=LARGEST))
     return tail_means(iterates)
 
 
@@ -88,7 +88,7 @@ def warned(family: Family, ends: NDArray[np.float64]) -> bool:
 
 def in_units(family: Family, ends: NDArray[np.float64]) -> NDArray[np.float64]:
     model = RegressionModel(family, Column(family), (Column("x"), Column("w")), (Column("g"),))
-    return in_own_units(family, design(model, SCHEMA), ends)
+    return to_original_units(family, design(model, SCHEMA), ends)
 
 
 @pytest.mark.parametrize(("clip", "mu"), [(1.0, 0.5), (3.0, 2.0)], ids=["clipped", "hardly clipped"])

@@ -147,7 +147,7 @@ def figures(distance: float, ledger: int, *, cut: bool = False) -> tuple[Estimat
     half = slice(5_000 * ledger, 5_000 * (ledger + 1))
     found = conditional(replace(released, values=released.values[half]), ROUGH, ALPHA)
     turned = IntervalArrays(*(array.T for array in (found.value, found.low, found.high, found.noise_scale)))
-    raw = None if cut else tuple(array.T for array in found.uncut)
+    raw = None if cut else tuple(array.T for array in found.unclipped)
     made = Estimates(
         description=f"answer {ledger}",
         names=(),

@@ -36,7 +36,7 @@ def badge(lab: Lab, name: str) -> Locator:
 
 def log(lab: Lab) -> list[str]:
     """The questions in the panel's log, from top to bottom."""
-    return lab.panel.locator(".dpnb-release .dpnb-release-question").all_text_contents()
+    return lab.panel.locator(".dpnb-release .dpnb-release-query").all_text_contents()
 
 
 def spend(lab: Lab, times: int = 6) -> None:

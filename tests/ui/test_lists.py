@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, expect
 from ui.conftest import NUMBER
 from ui.lab import Lab
 
-FILTERS, ODOMETERS = "Same guarantee, each filter", "Odometers"
+FILTERS, ODOMETERS = "Same guarantee under each filter", "Odometers"
 
 
 def folds(lab: Lab) -> list[Locator]:

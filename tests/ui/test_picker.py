@@ -41,7 +41,7 @@ def test_question_shows_a_slider_whose_figures_are_those_of_a_preview(cockpit: L
     shown = picker(cockpit)
     expect(slider(shown)).to_be_visible()
     slider(shown).press("End")
-    expect(shown.locator(".dpnb-picker-budget")).to_have_text("all that is left")
+    expect(shown.locator(".dpnb-picker-budget")).to_have_text("the whole remaining budget")
     expect(shown.locator(".dpnb-picker-after")).to_have_text("0.0% left")
     for _ in range(10):
         slider(shown).press("ArrowLeft")
@@ -65,14 +65,14 @@ def test_presets_move_the_slider_and_the_keyboard_stays_in_the_picker(cockpit: L
     cockpit.run(CELL["question"])
     shown = picker(cockpit)
     presets = {
-        "glance": ("A first glance", 0.01),
-        "talk": ("A figure for a talk", 0.05),
-        "print": ("A figure for print", 0.2),
+        "glance": ("Rough estimate", 0.01),
+        "talk": ("For a talk", 0.05),
+        "print": ("For publication", 0.2),
     }
     for name, (label, share) in presets.items():
         button = shown.locator(f"[data-preset={name}]")
         expect(button).to_contain_text(label)
-        expect(button).to_contain_text(f"{100 * share:g}% of what is left")
+        expect(button).to_contain_text(f"{100 * share:g}% of what remains")
         button.click()
         expect(button).to_have_attribute("aria-pressed", "true")
         cost = float(str(cockpit.value(f"visits.preview(mu={budget(shown)!r}).cost_fraction")))
@@ -221,7 +221,7 @@ def test_picker_in_sight_follows_what_other_cells_spend(cockpit: Lab) -> None:
     share = float(str(cockpit.value("visits.preview(share=1).cost_fraction")))
     assert 0.9 < share < 1
     expect(cost).to_contain_text(f"{math.ceil(10_000 * share) / 100:.2f}% of the budget")
-    expect(shown.locator(".dpnb-picker-budget")).to_have_text("all that is left")
+    expect(shown.locator(".dpnb-picker-budget")).to_have_text("the whole remaining budget")
 
 
 def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:

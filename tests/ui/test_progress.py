@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from ui.conftest import CELL
 from ui.lab import HOLD, START, Lab
 
-ENDLESS = """
+UNBOUNDED = """
 from dpnb._backends.memory import memory_table as memory
 def without_end(*arguments):
     while True:
@@ -21,7 +21,7 @@ INTERRUPT = "void window.jupyterapp.commands.execute('notebook:interrupt-kernel'
 
 
 def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: Lab) -> None:
-    cockpit.write(CELL["spare"], ENDLESS)
+    cockpit.write(CELL["spare"], UNBOUNDED)
     cockpit.run(CELL["spare"])
     cockpit.write(CELL["spare"], ASK)
     cell = cockpit.page.locator(".jp-Cell").nth(CELL["spare"])

@@ -1,1 +1,1 @@
-"""Private gradient descent: fits a regression step by step, each step charged when it is taken."""
+"""Private gradient descent: fits a regression step by step; each step is charged before it is taken."""

@@ -28,14 +28,14 @@ from dpnb.progress import Stage, work
 from dpnb.render.numbers import format_cost_up, number_with_interval
 from dpnb.render.page import STYLE, with_timestamp
 from dpnb.results.answer import Answer
-from dpnb.results.fit import FitResult, in_own_units, is_noisy, over_chains
+from dpnb.results.fit import FitResult, is_noisy, over_chains, to_original_units
 
 CONFIDENCE = 0.95
 
 STOPPED = "stopped: the checks no longer improve"
 FINISHED = "all steps were taken"
 EXHAUSTED = "ended: the budget allows no further step"
-CLOSED = "ended: it was closed"
+CLOSED = "ended: the mechanism was closed"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _DescentEvent:
         The cost of all events since the launch, including this one.
     sources : frozenset of (int, int)
         The measurements that it uses.
-    about : str or None
+    population : str or None
         Description of the population, if it may not be all units.
     check : Answer or None
         None for a step, of which only the resulting coefficients are kept.
@@ -59,7 +59,7 @@ class _DescentEvent:
     after: int
     paid: GDP
     sources: frozenset[tuple[int, int]]
-    about: str | None
+    population: str | None
     check: Answer | None
 
 
@@ -106,11 +106,11 @@ class GradientDescent(SessionMechanism):
     # --- steps --------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Return to the start: after a relaunch, as in a rerun notebook, the steps already taken are free."""
+        """Return to the start: after a relaunch, for example in a rerun notebook, the recorded steps are free."""
         self._at, self.stop_reason = 0, None
 
     def step(self) -> FitResult:
-        """Take the next step, and the check after it if one is due; free if it was taken before, in any kernel.
+        """Take the next step, and the check after it if one is due; free if it was released before, in any kernel.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class GradientDescent(SessionMechanism):
         RequestError
             All steps were taken.
         MechanismClosed
-            It was closed before this step was taken.
+            The mechanism was closed before this step was taken.
         """
         self._step()
         return self.coefficients
@@ -132,8 +132,9 @@ class GradientDescent(SessionMechanism):
     def run(self) -> FitResult:
         """Take steps until the last one, until the checks no longer improve, or until the budget is exhausted.
 
-        `stop_reason` says which.  In the first two cases it is then closed; if the budget is exhausted it stays open.
-        Called again, also in a later kernel, it repeats the same steps at no cost and ends at the same one.
+        `stop_reason` says which.  In the first two cases the mechanism is then closed; if the budget is exhausted, it
+        stays open.  A repeated call, also in a later kernel, repeats the same steps at no cost and ends at the same
+        one.
 
         Returns
         -------
@@ -145,23 +146,23 @@ class GradientDescent(SessionMechanism):
         BudgetExceeded
             The filter refuses even the first step.
         MechanismClosed
-            It was closed before its first step.
+            The mechanism was closed before its first step.
         """
         ended, self.stop_reason = None, None
         with work(Stage.CHARGING) as line:
-            line.say(self._progress())
+            line.report(self._progress())
             try:
                 while ended is None:
-                    ended = self._go_on()
-                    line.say(self._progress())
+                    ended = self._advance()
+                    line.report(self._progress())
                 self.stop_reason = ended
             finally:
-                line.say(self._progress())
+                line.report(self._progress())
             if ended in (FINISHED, STOPPED):
                 self.close()
             return self.coefficients
 
-    def _go_on(self) -> str | None:
+    def _advance(self) -> str | None:
         """Take one step; or, if there is none to take, return the reason."""
         checks = [_check_value(answer) for answer in self.model_losses.values()]
         if is_plateau(checks, self._launch.details["arguments"]["patience"]):
@@ -180,87 +181,87 @@ class GradientDescent(SessionMechanism):
         """Take a step and the check after it, and first the check of the last step if it was refused then."""
         if self._due(self._at) is None:
             raise RequestError(
-                f"{self.name}: has taken all of its {self.max_steps} steps; launch another one under a new name, with "
-                "start= set to these coefficients"
+                f"{self.name}: all {self.max_steps} steps were taken; to continue, launch another one under a new name "
+                "with start= set to these coefficients"
             )
         is_check = self._is_check(self._at)
-        self._pass()
+        self._release_next()
         if is_check and self._due(self._at) is not None:
-            self._pass()
+            self._release_next()
         if self._is_check(self._at):
-            self._pass()
+            self._release_next()
 
-    def _pass(self) -> None:
+    def _release_next(self) -> None:
         """Take the next step or check, which is charged unless it was taken before."""
         due = self._due(self._at)
         if due is not None:
             answer = self._releases.release(*due, inside=node_of(self.id))
-            self._note(self._at, answer)
+            self._record(self._at, answer)
             self._at += 1
 
     # --- order of steps and checks ------------------------------------------------------------------------------
 
-    def _taken(self, events: int) -> int:
+    def _steps_among(self, events: int) -> int:
         """The number of steps among the first `events` events."""
         return self._events[events - 1].after if events else 0
 
     def _is_check(self, number: int) -> bool:
         """Whether the event of this index is a check."""
-        every, taken = self._launch.details["arguments"]["check_every"], self._taken(number)
-        return bool(every and number and taken % every == 0 and self._events[number - 1].check is None)
+        every, n_steps = self._launch.details["arguments"]["check_every"], self._steps_among(number)
+        return bool(every and number and n_steps % every == 0 and self._events[number - 1].check is None)
 
     def _due(self, number: int) -> tuple[Plan, AnyView, Target] | None:
         """The release that is the event of this index, given the earlier releases; None if there is none."""
-        taken = self._taken(number)
+        n_steps = self._steps_among(number)
         if self._is_check(number):
-            at = tuple(mean_iterate(self._iterates[: taken + 1]).tolist())
+            at = tuple(mean_iterate(self._iterates[: n_steps + 1]).tolist())
             return self._of(ModelLoss(self._model, at)), PlainView(), target_from(mu=self._check_mu)
-        if taken >= self.max_steps:
+        if n_steps >= self.max_steps:
             return None
-        at = tuple(tuple(chain) for chain in self._iterates[taken].tolist())
+        at = tuple(tuple(chain) for chain in self._iterates[n_steps].tolist())
         clip = self._launch.details["arguments"]["clip_norm"]
         return self._of(Gradient(self._model, at, clip)), self._view, target_from(mu=self._mu)
 
     def _of(self, aggregation: Gradient | ModelLoss) -> Plan:
         return msgspec.structs.replace(self._rows, aggregation=aggregation)
 
-    def _note(self, number: int, answer: Answer) -> None:
+    def _record(self, number: int, answer: Answer) -> None:
         """Record the release of the event of this index."""
         with self._lock:
             if number != len(self._events):
                 return  # already recorded
-            check, taken = self._is_check(number), self._taken(number)
+            check, n_steps = self._is_check(number), self._steps_among(number)
             paid = self._paid(number)
             row = max(row for row, _ in answer.measurement_ids[0])
-            if row > self.id and row not in self._counted:  # not paid before by another fit
+            if row > self.id and row not in self._counted:  # not charged to an earlier fit
                 paid = paid + answer.cost
                 self._counted.add(row)
             if not check:
-                resolved, before = self._launch.details["resolved"], self._iterates[taken]
+                resolved, before = self._launch.details["resolved"], self._iterates[n_steps]
                 released = answer.arrays.value.reshape(before.shape)
                 rate, size = resolved["learning_rate"], resolved["public_size"]
-                self._iterates.append(stepped(before, released, rate=rate, size=size, most=LARGEST))
+                self._iterates.append(stepped(before, released, rate=rate, size=size, limit=LARGEST))
             event = _DescentEvent(
-                taken + (not check), paid, answer.measurement_ids[0], answer.population, answer if check else None
+                n_steps + (not check), paid, answer.measurement_ids[0], answer.population, answer if check else None
             )
             self._events.append(event)
 
-    def _follow(self) -> None:
-        """Record what any kernel has released of it; charges and reads nothing."""
+    def _sync(self) -> None:
+        """Record the events that any kernel has released; charges and reads nothing."""
         while True:
             number = len(self._events)
             due = self._due(number)
             charge = None if due is None else self._releases.find_request(*due)
             if charge is None or (charge.sigma is not None and charge.measurement is None):
                 return
-            self._note(number, self._releases.answer_of(charge))
+            self._record(number, self._releases.answer_of(charge))
 
     # --- results ------------------------------------------------------------------------------------------------
 
     @property
     def n_steps(self) -> int:
         """Number of steps taken in this kernel since the launch or the last `begin`."""
-        return self._taken(self._at)
+        return self._steps_among(self._at)
 
     @property
     def coefficients(self) -> FitResult:
@@ -273,7 +274,7 @@ class GradientDescent(SessionMechanism):
         """
         layout, size = self._design, self._launch.details["resolved"]["public_size"]
         ends = tail_means(self._iterates[: self.n_steps + 1])
-        values = in_own_units(self._model.family, layout, ends)
+        values = to_original_units(self._model.family, layout, ends)
         events = self._events[: self._at]
         sources: frozenset[tuple[int, int]] = frozenset().union(*(event.sources for event in events))
         keys = tuple((key,) for key in layout.classes) or ((),)
@@ -287,7 +288,7 @@ class GradientDescent(SessionMechanism):
             arrays=over_chains(values, CONFIDENCE),
             confidence=CONFIDENCE,
             notice=self._core.notice,
-            population=next((event.about for event in events if event.about), None),
+            population=next((event.population for event in events if event.population), None),
             measurement_ids=(sources,) * len(keys),
             notes=tuple(notes if self.stop_reason is None else [*notes, self.stop_reason]),
             is_noisy=is_noisy(self._model.family, layout, ends, CONFIDENCE),
@@ -304,7 +305,7 @@ class GradientDescent(SessionMechanism):
     @property
     def cost(self) -> Loss:
         """What its session has been charged for it so far, in any kernel."""
-        self._follow()
+        self._sync()
         return self._paid(len(self._events))
 
     def _paid(self, events: int) -> GDP:
@@ -316,15 +317,15 @@ class GradientDescent(SessionMechanism):
     @property
     def summary(self) -> str:
         """The current status, in few words."""
-        self._follow()
-        return f"{describe_model(self._model)}{self._rows.scope_description}: {self._stand(len(self._events))}"
+        self._sync()
+        return f"{describe_model(self._model)}{self._rows.scope_description}: {self._status(len(self._events))}"
 
-    def _stand(self, events: int) -> str:
+    def _status(self, events: int) -> str:
         """The status after the first `events` events."""
         paid = self._paid(events)
         suffix = " in the worst case" if self._account.individual else ""
         cost = f"{format_cost_up(paid)}{suffix}" if paid else "nothing charged"
-        parts = [f"step {self._taken(events)} of {self.max_steps}", cost]
+        parts = [f"step {self._steps_among(events)} of {self.max_steps}", cost]
         last = next((event.check for event in self._events[:events][::-1] if event.check is not None), None)
         if last is not None:
             value, low, high = (float(ends[0, 0]) for ends in (last.arrays.value, last.arrays.low, last.arrays.high))
@@ -334,7 +335,7 @@ class GradientDescent(SessionMechanism):
 
     def _progress(self) -> str:
         ended = "" if self.stop_reason is None else f"; {self.stop_reason}"
-        return f"{printable(self.name)}: {self._stand(self._at)}{ended}"
+        return f"{printable(self.name)}: {self._status(self._at)}{ended}"
 
     def __str__(self) -> str:
         ended = "" if self.stop_reason is None else f"; {self.stop_reason}"

@@ -20,12 +20,12 @@ from dpnb._plan.schema import Schema, whole_number
 from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, RequestError
-from dpnb.interactive.launch_request import LONGEST_NAME, LaunchRequest
+from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
 from dpnb.render.numbers import format_cost_up
 from dpnb.results.fit import COVERS, NO_INTERVAL, start_from
 
-MOST_STEPS = 1_000_000
-MOST_CHAINS = 1000
+MAX_STEPS = 1_000_000
+MAX_CHAINS = 1000
 CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
 """Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
 
@@ -36,17 +36,17 @@ class GradientDescentParameters:
 
     Parameters
     ----------
-    asked : dict
-        The arguments as given; equal arguments mean the same launch.
-    about : dict
+    arguments : dict
+        The arguments of the analyst; equal arguments identify the same launch.
+    resolved : dict
         Values derived from them and fixed at launch: learning rate, public number of units, and start.
-    first : Plan
+    first_step : Plan
         Plan of the first step.
     """
 
-    asked: dict[str, Any]
-    about: dict[str, Any]
-    first: Plan
+    arguments: dict[str, Any]
+    resolved: dict[str, Any]
+    first_step: Plan
 
     @classmethod
     def checked(
@@ -81,7 +81,7 @@ class GradientDescentParameters:
         PlanError, RequestError, InvalidValueError
         """
         layout = design(model, schema)
-        chains = _whole(options["chains"], "chains", MOST_CHAINS)
+        chains = _whole(options["chains"], "chains", MAX_CHAINS)
         clip = decimal_up(positive(options["clip_norm"], name="clip_norm"))
         start = start_from(options["start"], model.family, layout, terms)
         gradient = Gradient(model, (start or (0.0,) * layout.width,) * chains, clip)
@@ -97,40 +97,43 @@ class GradientDescentParameters:
         mu = checked_amount(options["mu"], "mu")
         every, check_mu = options["check_every"], options["check_mu"]
         if every is None and check_mu is not None:
-            raise RequestError(f"check_mu: needs check_every=, the steps between checks; got {check_mu!r} alone")
+            raise RequestError(
+                f"check_mu: needs check_every=, the steps between two checks; got check_mu={check_mu!r} without it"
+            )
         arguments = {
             "rows": rows.to_json(),
             "model": msgspec.to_builtins(model),
             "terms": list(terms),
             "mu": to_text(mu),
-            "steps": _whole(options["steps"], "steps", MOST_STEPS),
+            "steps": _whole(options["steps"], "steps", MAX_STEPS),
             "clip_norm": clip,
             "learning_rate": None if rate is None else to_text(rate),
             "chains": chains,
             "public_size": size,
-            "check_every": None if every is None else _whole(every, "check_every", MOST_STEPS),
+            "check_every": None if every is None else _whole(every, "check_every", MAX_STEPS),
             "check_mu": None
             if every is None
             else to_text(mu if check_mu is None else checked_amount(check_mu, "check_mu")),
-            "patience": _whole(options["patience"], "patience", MOST_STEPS),
+            "patience": _whole(options["patience"], "patience", MAX_STEPS),
             "start": None if start is None else list(start),
         }
-        about = {
+        resolved = {
             "learning_rate": decimal_up(rate) if rate is not None else _safe_rate(model, layout, limits),
             "public_size": size or public_size,
             "start": list(start or (0.0,) * layout.width),
         }
-        return cls(arguments, about, first)
+        return cls(arguments, resolved, first)
 
     def facts(self, account: Accountant) -> list[tuple[str, str]]:
         """The cost and the expected noise, computed without the table."""
-        asked, size, rate = self.asked, self.about["public_size"], self.about["learning_rate"]
-        mu, steps, chains = from_text(asked["mu"]), asked["steps"], asked["chains"]
+        arguments, resolved = self.arguments, self.resolved
+        size, rate = resolved["public_size"], resolved["learning_rate"]
+        mu, steps, chains = from_text(arguments["mu"]), arguments["steps"], arguments["chains"]
         together = GDP.from_mu_squared(mu**2 * steps)
         times = account.filter.max_repetitions(account.guarantee.to_filter_loss(GDP(mu)))
-        covers = f"the budget covers {times:,} steps as it stands"
+        covers = f"the remaining budget covers {times:,} steps"
         if account.individual:
-            covers = f"every unit can pay for at least {times:,} of them as it stands; later steps may exclude units"
+            covers = f"every unit can now pay for at least {times:,} of them; later steps may exclude units"
         facts = [
             (
                 "cost",
@@ -139,19 +142,19 @@ class GradientDescentParameters:
             ),
             ("all steps", f"{steps:,} steps together {format_cost_up(together)}; {covers}"),
         ]
-        if asked["check_every"] is not None:
-            check = format_cost_up(GDP(from_text(asked["check_mu"])))
-            n_checks = steps // asked["check_every"]
+        if arguments["check_every"] is not None:
+            check = format_cost_up(GDP(from_text(arguments["check_mu"])))
+            n_checks = steps // arguments["check_every"]
             facts.append(
-                ("checks", f"{n_checks:,} more, one after every {asked['check_every']:,} steps, at {check} each")
+                ("checks", f"{n_checks:,} more, one after every {arguments['check_every']:,} steps, at {check} each")
             )
-        noise = asked["clip_norm"] / float(mu) / size
+        noise = arguments["clip_norm"] / float(mu) / size
         facts += [
             (
                 "noise",
                 f"standard deviation {display_up(noise)} in each component of a step's mean gradient, which is the sum "
-                f"over units, each of norm at most {asked['clip_norm']:g}, divided by {size:,}; with {chains} chains, "
-                f"each has {chains**0.5:.3g} times that, and their mean has that",
+                f"over units, each of norm at most {arguments['clip_norm']:g}, divided by {size:,}; with {chains} "
+                f"chains, each has {chains**0.5:.3g} times this noise, and their mean has this noise",
             ),
             (
                 "learning rate",
@@ -179,15 +182,17 @@ def descent_request(
     tables = core.tables
     schema, limits = tables.schema(rows.source), effective_bounds(tables.unit(rows.source), rows.contribution_bounds)
     checked = GradientDescentParameters.checked(rows, model, terms, schema, limits, core.pricer.public.units, options)
-    tables.compile(checked.first)  # refuses what the backend cannot compute
-    title = f"{describe_model(model)}{rows.scope_description}"[:LONGEST_NAME] if name is None else name
-    return LaunchRequest(GRADIENT_DESCENT, title, checked.asked, about=checked.about, facts=checked.facts(core.account))
+    tables.compile(checked.first_step)  # refuses what the backend cannot compute
+    title = f"{describe_model(model)}{rows.scope_description}"[:MAX_NAME_LENGTH] if name is None else name
+    return LaunchRequest(
+        GRADIENT_DESCENT, title, checked.arguments, resolved=checked.resolved, facts=checked.facts(core.account)
+    )
 
 
 def _safe_rate(model: RegressionModel, layout: RegressionDesign, limits: ContributionBounds) -> float:
-    """A learning rate at which no descent overshoots, whatever the rows are.
+    """A learning rate at which no descent overshoots, for any rows.
 
-    One over the largest curvature that a unit's loss can have; clipping only makes steps shorter.
+    The inverse of the largest curvature that a unit's loss can have; clipping only shortens steps.
     """
     curvature = CURVATURE.get(model.family, layout.outcome[0] + layout.outcome[1])
     rows = min((bound for bound in (limits.max_rows, limits.max_rows_per_group) if bound is not None), default=1)

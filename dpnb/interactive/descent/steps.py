@@ -2,15 +2,15 @@
 
 A step takes the released sum over all units' clipped gradients at the current coefficients, with noise added once to
 that sum, divides it by a public number of units and moves in the opposite direction (Feldman and Zrnic 2021, Algorithms
-6 and 7, whose printed forms add noise inside the sum and divide by the number of rows: the one is n times as much
-noise, the other is private).  So everything here is post-processing of released values.
+6 and 7, whose printed forms add noise inside the sum and divide by the number of rows: the former is n times as much
+noise, the latter is private).  So everything here is post-processing of released values.
 
 Several chains run in parallel from one start, each with independent noise.  Given the table they are independent and
 identically distributed, so the spread of their ends measures the effect of the noise.  The end of a chain is its tail
 average, the mean of the second half of its steps (Polyak and Juditsky 1992), around which it fluctuates.
 
 Coefficients are rounded to `DECIMALS`, and all sums are added in a fixed order: the same released values lead to the
-same coefficients on any machine, and so to the same query, which is found again at no cost.
+same coefficients on any machine, and so to the same query, whose recorded answer costs nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 DECIMALS = 8
 
 
-def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float, most: float) -> Floats:
+def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float, limit: float) -> Floats:
     """The coefficients after one step.
 
     Parameters
@@ -37,10 +37,10 @@ def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float,
         Learning rate, > 0.
     size : float
         A public number of units, > 0.
-    most : float
-        Largest size of a coefficient.
+    limit : float
+        Maximum absolute value of a coefficient.
     """
-    return rounded(np.clip(coefficients - rate * (released / size), -most, most))
+    return rounded(np.clip(coefficients - rate * (released / size), -limit, limit))
 
 
 def rounded(coefficients: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Above-threshold (sparse vector): a sequence of queries, of which only those above their threshold cost.
+"""Above-threshold (sparse vector): a sequence of queries, of which only the positive answers cost.
 
 The implementation uses integers only.  A query is an exact integer sum S, its sensitivity C (the most that one privacy
 unit can change S), and a threshold T; C and T are public.  It is mapped to a lattice with D = `STEPS` steps per
@@ -11,8 +11,8 @@ floor(x) + D, and floor is monotone: |a - a'| <= D, exactly.  For the same reaso
 
 The mechanism: rho, discrete Laplace noise (`dpnb.mechanisms.laplace`) of scale D/e1, is drawn once, before the first
 query, and never again.  Each query gets nu of scale 2 c D/e2 (c D/e2 if all are monotone) and is *above* if
-a + nu >= rho; only this is answered.  With values, a query that is above is also answered with a + zeta, zeta of scale
-c D/e3, drawn for that value alone.  After c answers "above" the mechanism ends.
+a + nu >= rho; only this is answered.  With values, a positive answer includes a + zeta, zeta of scale c D/e3, drawn for
+that value alone.  After c positive answers the mechanism ends.
 
 Why it costs e1 + e2 + e3, however many queries are below
 --------------------------------------------------------
@@ -24,7 +24,7 @@ for two neighbouring tables.  rho and all nu, zeta are independent, so the proba
 Compare term r for the first table with term r + D for the second:
 
 * P(rho = r) <= exp(e1) P(rho = r + D), by the scale of rho;
-** a'_i <= a_i + D, so a_i + nu < r implies a'_i + nu < r + D: "below" costs nothing;
+* a'_i <= a_i + D, so a_i + nu < r implies a'_i + nu < r + D: "below" costs nothing;
 * a_i <= a'_i + D, so P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(2 D/(2 c D/e2)) P(a'_i + nu >= r + D), that is
   exp(e2/c), at most c times;
 * each value costs exp(e3/c), at most c times.
@@ -38,7 +38,7 @@ and P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(e2/c) P(a'_i + nu >= r); rh
 (T - S) changes in the opposite direction and must not be included.
 
 This is the variant that Lyu, Su and Li recommend, in integers.  It has none of the errors that they found in others:
-releasing the compared value, omitting c from nu's scale, omitting nu, continuing after c hits.
+releasing the compared value, omitting c from nu's scale, omitting nu, continuing after c positive answers.
 
 References
 ----------
@@ -111,13 +111,13 @@ class AboveThresholdParameters:
     epsilon : Fraction
         The total cost, charged at launch.
     max_positives : int
-        c: the maximum number of answers "above".
+        c: the maximum number of positive answers.
     monotonic, return_values : bool
         As for `EpsilonSplit.divide`.
 
     Attributes
     ----------
-    allotment : EpsilonSplit
+    split : EpsilonSplit
         The division of epsilon.
 
     Raises
@@ -130,14 +130,14 @@ class AboveThresholdParameters:
     max_positives: int
     monotonic: bool = False
     return_values: bool = False
-    allotment: EpsilonSplit = field(init=False, repr=False, compare=False)
+    split: EpsilonSplit = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         split = EpsilonSplit.divide(
             self.epsilon, self.max_positives, monotonic=self.monotonic, return_values=self.return_values
         )
         object.__setattr__(self, "epsilon", split.epsilon)
-        object.__setattr__(self, "allotment", split)
+        object.__setattr__(self, "split", split)
 
     @property
     def loss(self) -> PureDP:
@@ -147,17 +147,17 @@ class AboveThresholdParameters:
     @property
     def threshold_scale(self) -> Fraction:
         """Scale of the threshold's noise, in lattice steps."""
-        return STEPS / self.allotment.threshold
+        return STEPS / self.split.threshold
 
     @property
     def query_scale(self) -> Fraction:
         """Scale of the noise of each comparison, in lattice steps."""
-        return (1 if self.monotonic else 2) * self.max_positives * STEPS / self.allotment.hits
+        return (1 if self.monotonic else 2) * self.max_positives * STEPS / self.split.positives
 
     @property
     def value_scale(self) -> Fraction | None:
         """Scale of a value's noise, in lattice steps; None without values."""
-        return self.max_positives * STEPS / self.allotment.values if self.return_values else None
+        return self.max_positives * STEPS / self.split.values if self.return_values else None
 
     def margin_steps(self, queries: int, beta: Number) -> int:
         """The distance from the threshold at which all answers are correct at once.
@@ -170,7 +170,7 @@ class AboveThresholdParameters:
         Parameters
         ----------
         queries : int
-            Number of queries, 1 to `MOST`.
+            Number of queries, 1 to `MAX_COUNT`.
         beta : Number
             The probability, in [1e-300, 1), that any answer to a query further away is wrong.
 
@@ -213,7 +213,7 @@ class AboveThresholdParameters:
             The mechanism was launched without values.
         """
         if self.value_scale is None:
-            raise RequestError("value_half_width: needs values; launched without them; launch with return_values=True")
+            raise RequestError("value_half_width: needs values; launch another mechanism with return_values=True")
         return Fraction(laplace_half_width(self.value_scale, alpha) + 1, STEPS)
 
 
@@ -225,7 +225,7 @@ class LaplaceComparison:
     ----------
     above : bool
     value : int or None
-        For an answer "above" with values: the query's lattice point with separate noise; see `from_lattice`.
+        For a positive answer with values: the query's lattice point with separate noise; see `from_lattice`.
     """
 
     above: bool
@@ -240,11 +240,11 @@ class LaplaceAboveThreshold(SingleUse):
     epsilon : Fraction
         The cost of all answers together; the caller charges it before launching.
     max_positives : int
-        The maximum number of answers "above".
+        The maximum number of positive answers.
     monotonic : bool
         Whether adding a unit changes all queries in the same direction; the caller guarantees it.
     return_values : bool
-        Whether answers "above" include values.
+        Whether positive answers include values.
     source : NoiseSource
         Source of the random bits.
 
@@ -277,12 +277,12 @@ class LaplaceAboveThreshold(SingleUse):
 
     @property
     def n_used(self) -> int:
-        """The number of answers "above" so far."""
+        """The number of positive answers so far."""
         return self._used
 
     @property
     def n_remaining(self) -> int:
-        """The number of answers "above" that remain."""
+        """The number of positive answers that remain."""
         return self._terms.max_positives - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> LaplaceComparison:
@@ -302,15 +302,15 @@ class LaplaceAboveThreshold(SingleUse):
         InvalidValueError
             As for `on_lattice`.
         MechanismClosed
-            The mechanism is used up, or was launched in another process.
+            The mechanism is exhausted, or was launched in another process.
         """
         steps = on_lattice(total, sensitivity, threshold)
         self._check_process()
         with self._lock:
-            self._check_left(self.n_remaining, f"all {self._terms.max_positives} answers 'above' were given")
+            self._check_remaining(self.n_remaining, f"all {self._terms.max_positives} positive answers were given")
             if steps + discrete_laplace(self._query_scale, self._source) < self._hidden:
                 return LaplaceComparison(False)
-            # Counted before anything else can fail: an interrupted answer may waste a hit, never release an extra one.
+            # Counted first: an interrupt may then lose a positive answer, but never release an extra one.
             self._used += 1
             if self._value_scale is None:
                 return LaplaceComparison(True)
@@ -320,7 +320,7 @@ class LaplaceAboveThreshold(SingleUse):
     def __repr__(self) -> str:
         terms = self._terms
         return (
-            f"AboveThreshold(epsilon={to_text(terms.epsilon)}, max_positives={terms.max_positives}, "
+            f"LaplaceAboveThreshold(epsilon={to_text(terms.epsilon)}, max_positives={terms.max_positives}, "
             f"monotonic={terms.monotonic}, return_values={terms.return_values}, n_used={self.n_used})"
         )
 
@@ -340,10 +340,10 @@ def check_query(total: object, sensitivity: object, threshold: object) -> None:
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
         raise InvalidValueError(
             f"sensitivity: must be an int of at least 1; got {shown(sensitivity)}; "
-            f"a query that no privacy unit can change follows from the schema"
+            "the value of a query that no privacy unit can change is public"
         )
     if isinstance(threshold, bool) or not isinstance(threshold, int | Fraction):
         raise InvalidValueError(
             f"threshold: must be an exact number (Fraction or int); got {shown(threshold)}; "
-            f"convert it with accounting.exact"
+            "convert it with dpnb.accounting.exact.exact"
         )

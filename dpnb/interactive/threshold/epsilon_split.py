@@ -9,8 +9,8 @@ from fractions import Fraction
 from dpnb.accounting.exact import Number, positive, shown
 from dpnb.errors import InvalidValueError
 
-MOST = 10**9
-"""Largest number of positive answers and of queries."""
+MAX_COUNT = 10**9
+"""Maximum number of positive answers and of queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +19,19 @@ class EpsilonSplit:
 
     Parameters
     ----------
-    threshold, hits, values : Fraction
-        The parts for the threshold's noise (e1 of that module's docstring), for all answers "above" together (e2), and
-        for all their values together (e3; 0 without values).
+    threshold, positives, values : Fraction
+        The parts for the noise of the threshold (e1 in `above_threshold`), of all positive answers together (e2), and
+        of all their values together (e3; 0 without values).
     """
 
     threshold: Fraction
-    hits: Fraction
+    positives: Fraction
     values: Fraction
 
     @property
     def epsilon(self) -> Fraction:
         """The total."""
-        return self.threshold + self.hits + self.values
+        return self.threshold + self.positives + self.values
 
     @classmethod
     def divide(
@@ -39,21 +39,21 @@ class EpsilonSplit:
     ) -> EpsilonSplit:
         """Divide epsilon so that the comparisons are as accurate as possible.
 
-        Between threshold and hits the ratio is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, which minimises the
+        Between threshold and positives the ratio is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, which minimises the
         variance of nu - rho (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of
-        epsilon: which of the two errors matters more is not known here, and with halves neither the comparison's nor
-        the value's noise is more than twice what it would be with all of epsilon.
+        epsilon: the noise of the comparisons and of the values is then at most twice what it would be with all of
+        epsilon.
 
         Parameters
         ----------
         epsilon : Number
             Greater than 0; a float means its shortest decimal.
         max_positives : int
-            c: the maximum number of answers "above", 1 to `MOST`.
+            c: the maximum number of positive answers, 1 to `MAX_COUNT`.
         monotonic : bool
             Whether adding a unit changes all queries in the same direction.
         return_values : bool
-            Whether answers "above" include values.
+            Whether positive answers include values.
 
         Returns
         -------
@@ -78,10 +78,10 @@ def whole_count(value: object, name: str) -> int:
     Raises
     ------
     InvalidValueError
-        It is not an integer from 1 to `MOST`.
+        It is not an integer from 1 to `MAX_COUNT`.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-        raise InvalidValueError(f"{name}: must be an integer from 1 to {MOST:,}; got {shown(value)}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_COUNT:
+        raise InvalidValueError(f"{name}: must be an integer from 1 to {MAX_COUNT:,}; got {shown(value)}")
     return value
 
 

@@ -23,7 +23,7 @@ __all__ = ["GaussianAboveThreshold", "GaussianComparison", "gaussian_margin"]
 
 @dataclass(frozen=True, slots=True)
 class GaussianComparison:
-    """The answer of a Gaussian scan to one query, with the measurement that it is read from.
+    """The answer to one query, with the measurement that it is computed from.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class GaussianAboveThreshold(SingleUse):
     ----------
     loss : GDP
         The cost of all answers together, mu > 0; the caller charges it before launching.
-    queries : int
-        n: the declared number of queries, 1 to `MOST`.
+    max_queries : int
+        n: the declared number of queries, 1 to `MAX_COUNT`.
     source : NoiseSource
         Source of the random bits.
 
@@ -81,12 +81,12 @@ class GaussianAboveThreshold(SingleUse):
        arXiv:2402.06137v2.
     """
 
-    __slots__ = ("_loss", "_queries", "_source", "_used")
+    __slots__ = ("_loss", "_max_queries", "_source", "_used")
 
-    def __init__(self, loss: GDP, queries: int, *, source: NoiseSource) -> None:
+    def __init__(self, loss: GDP, max_queries: int, *, source: NoiseSource) -> None:
         super().__init__()
-        self._queries = whole_count(queries, "queries")
-        sigma_for(self._queries, loss)  # refuses a loss with which no query could be measured
+        self._max_queries = whole_count(max_queries, "max_queries")
+        sigma_for(self._max_queries, loss)  # refuses a loss that is too small for any measurement
         self._loss, self._source = loss, source
         self._used = 0
 
@@ -98,7 +98,7 @@ class GaussianAboveThreshold(SingleUse):
     @property
     def max_queries(self) -> int:
         """The declared number of queries."""
-        return self._queries
+        return self._max_queries
 
     @property
     def n_used(self) -> int:
@@ -108,7 +108,7 @@ class GaussianAboveThreshold(SingleUse):
     @property
     def n_remaining(self) -> int:
         """The number of queries that remain."""
-        return self._queries - self._used
+        return self._max_queries - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> GaussianComparison:
         """Measure a sum and compare the noisy sum with the threshold.
@@ -127,29 +127,29 @@ class GaussianAboveThreshold(SingleUse):
         InvalidValueError
             As for `on_lattice`, or the noise scale would exceed the range of doubles.
         MechanismClosed
-            The mechanism is used up, or was launched in another process.
+            The mechanism is exhausted, or was launched in another process.
         """
         check_query(total, sensitivity, threshold)
-        sigma = sigma_for(sensitivity**2 * self._queries, self._loss)
+        sigma = sigma_for(sensitivity**2 * self._max_queries, self._loss)
         self._check_process()
         with self._lock:
-            self._check_left(self.n_remaining, f"all {self._queries} queries were asked")
+            self._check_remaining(self.n_remaining, f"all {self._max_queries} queries were answered")
             self._used += 1
             measurement = measure([total], sigma=sigma, source=self._source)
         return GaussianComparison(_noisy_sum(measurement) >= threshold, measurement)
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"GaussianAboveThreshold(loss={self._loss!r}, queries={self._queries}, n_used={self.n_used})"
+        return f"GaussianAboveThreshold(loss={self._loss!r}, max_queries={self._max_queries}, n_used={self.n_used})"
 
 
-def gaussian_margin(loss: GDP, queries: int, beta: Number) -> float:
-    """The |S - T|/C at which all answers of a scan are correct at once with probability at least 1 - beta.
+def gaussian_margin(loss: GDP, max_queries: int, beta: Number) -> float:
+    """The |S - T|/C at which all answers are correct at once with probability at least 1 - beta.
 
     Parameters
     ----------
     loss : GDP
-    queries : int
+    max_queries : int
         As for `GaussianAboveThreshold`.
     beta : Number
         In [1e-300, 1).
@@ -159,8 +159,8 @@ def gaussian_margin(loss: GDP, queries: int, beta: Number) -> float:
     InvalidValueError
         A number is out of range.
     """
-    each = 2 * failure_probability(beta, name="beta", example="0.05") / whole_count(queries, "queries")
-    sigma = sigma_for(queries, loss)
+    each = 2 * failure_probability(beta, name="beta", example="0.05") / whole_count(max_queries, "max_queries")
+    sigma = sigma_for(max_queries, loss)
     # Rounding to the output grid changes a noisy sum by at most 2^-21 sigma.
     return (fixed_radius([sigma], alpha=each) if each < 1 else 0.0) + sigma * 2.0**-20
 

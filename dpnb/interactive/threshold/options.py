@@ -15,6 +15,7 @@ from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold
+from dpnb.interactive.threshold.epsilon_split import whole_count
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.randomness import NoiseSource
 
@@ -36,20 +37,20 @@ class ThresholdScanParameters:
         None for Gaussian noise.
     loss : Loss
         What is charged at launch.
-    questions : int or None
+    max_queries : int or None
         Declared number of queries, for Gaussian noise.
     """
 
     threshold: Fraction
     laplace: AboveThresholdParameters | None
     loss: Loss
-    questions: int | None = None
+    max_queries: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The parameters as the ledger stores them; equal parameters are stored equally."""
         stored: dict[str, Any] = {"threshold": to_text(self.threshold), "loss": self.loss.to_json()}
         if self.laplace is None:
-            return {**stored, "noise": "gaussian", "max_queries": self.questions}
+            return {**stored, "noise": "gaussian", "max_queries": self.max_queries}
         one = self.laplace
         return {
             **stored,
@@ -84,7 +85,7 @@ class ThresholdScanParameters:
     def begin(self, source: NoiseSource) -> Core:
         """Draw the hidden noise."""
         if self.laplace is None:
-            return GaussianAboveThreshold(self.gaussian, self.questions or 1, source=source)
+            return GaussianAboveThreshold(self.gaussian, self.max_queries or 1, source=source)
         one = self.laplace
         return LaplaceAboveThreshold(
             one.epsilon, one.max_positives, monotonic=one.monotonic, return_values=one.return_values, source=source
@@ -110,7 +111,7 @@ def terms_from(
     InvalidValueError
         A number is out of range.
     """
-    line = checked_threshold(threshold)
+    checked = checked_threshold(threshold)
     if (epsilon is None) == (mu is None) or (mu is None) != (max_queries is None):
         raise RequestError(
             "above_threshold: give epsilon= (Laplace noise, any number of queries until max_positives are above), "
@@ -120,19 +121,19 @@ def terms_from(
         if not isinstance(flag, bool):
             raise InvalidValueError(f"{name}: must be True or False; got {flag!r}")
     if epsilon is not None:
-        positives = whole_number(max_positives)
-        if positives is None:
-            raise InvalidValueError(f"max_positives: must be a whole number of at least 1; got {max_positives!r}")
+        positives = _whole(max_positives, "max_positives")
         terms = AboveThresholdParameters(checked_amount(epsilon, "epsilon"), positives, monotonic, return_values)
-        return ThresholdScanParameters(line, terms, terms.loss)
+        return ThresholdScanParameters(checked, terms, terms.loss)
     if monotonic or return_values or max_positives != 1:
         raise RequestError(
             "above_threshold: max_positives=, monotonic= and return_values= belong to epsilon=; omit them with mu="
         )
-    declared = whole_number(max_queries)
-    if declared is None or declared < 1:
-        raise InvalidValueError(f"max_queries: must be a whole number of at least 1; got {max_queries!r}")
-    return ThresholdScanParameters(line, None, GDP(checked_amount(mu or 0, "mu")), declared)
+    declared = _whole(max_queries, "max_queries")
+    return ThresholdScanParameters(checked, None, GDP(checked_amount(mu or 0, "mu")), declared)
+
+
+def _whole(value: object, name: str) -> int:
+    return whole_count(whole_number(value) or value, name)
 
 
 def checked_threshold(threshold: Number) -> Fraction:
@@ -143,16 +144,16 @@ def checked_threshold(threshold: Number) -> Fraction:
     InvalidValueError
         It is not a number, or beyond the range of doubles.
     """
-    line = exact(threshold, name="threshold")
-    if abs(line) > Fraction(sys.float_info.max):
+    checked = exact(threshold, name="threshold")
+    if abs(checked) > Fraction(sys.float_info.max):
         raise InvalidValueError("threshold: must be within the range of doubles; got a number beyond it")
-    return line
+    return checked
 
 
 def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
-    """What the parameters mean, as facts."""
+    """The parameters and their consequences, as facts."""
     if terms.laplace is None:
-        declared = terms.questions or 1
+        declared = terms.max_queries or 1
         return [
             ("queries", f"{declared}, declared; each answer may include its noisy value"),
             ("reliable", _reliable(gaussian_margin(terms.gaussian, declared, ALPHA), declared)),
@@ -163,11 +164,13 @@ def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
     return [
         (
             "queries",
-            f"any number of {what}, until {hits_words(terms.laplace.max_positives)} above; answers below are free",
+            f"any number of {what}, until {describe_positives(terms.laplace.max_positives)}; negative answers are free",
         ),
         (
             "values",
-            "a noisy value with each hit" if terms.laplace.return_values else "none: release a hit to get its value",
+            "a noisy value with each positive answer"
+            if terms.laplace.return_values
+            else "none: release a query to get its value",
         ),
         ("reliable", _reliable(margin, queries)),
     ]
@@ -181,6 +184,6 @@ def _reliable(margin: float, queries: int) -> str:
     )
 
 
-def hits_words(max_positives: int) -> str:
+def describe_positives(max_positives: int) -> str:
     """The number of positive answers, in words."""
-    return "one was" if max_positives == 1 else f"{max_positives} were"
+    return "one is above" if max_positives == 1 else f"{max_positives} are above"

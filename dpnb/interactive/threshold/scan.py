@@ -33,7 +33,13 @@ from dpnb.interactive.mechanism import SessionMechanism, own_query
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.threshold.above_threshold import from_lattice
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
-from dpnb.interactive.threshold.options import ALPHA, Core, ThresholdScanParameters, checked_threshold, hits_words
+from dpnb.interactive.threshold.options import (
+    ALPHA,
+    Core,
+    ThresholdScanParameters,
+    checked_threshold,
+    describe_positives,
+)
 from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import COMPARISON, digest
 from dpnb.mechanisms.randomness import NoiseSource
@@ -41,7 +47,7 @@ from dpnb.progress import Stage, at, work
 from dpnb.render.numbers import format_cost_up
 from dpnb.results.threshold import ThresholdResult
 
-FAILED = "the query failed before it was answered; nothing was released, and the mechanism can continue"
+FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
 
 
 class _HiddenNoise(NamedTuple):
@@ -56,7 +62,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def draw_hidden_noise(terms: ThresholdScanParameters, source: NoiseSource) -> str:
-    """Draw the hidden noise of a launch, before the launch can be found; returns its token."""
+    """Draw the hidden noise of a launch before the launch is recorded; returns its token."""
     token = secrets.token_hex(16)
     _hidden[_noise_key(token)] = _HiddenNoise(terms.begin(source), threading.RLock())
     return token
@@ -86,50 +92,52 @@ class ThresholdScan(SessionMechanism):
         super().__init__(launch, core)
         self._terms = ThresholdScanParameters.from_json(dict(launch.details["arguments"]))
         self._branch = node_of(launch.id)
-        self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and hits up to it
+        self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and of positive ones up to it
         self._key = _noise_key(str(launch.details["resolved"]["noise_token"]))
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
-        """What is charged when, in a sentence."""
-        line = f"Counts and sums compared with {float(self._terms.threshold):g}, charged at launch"
+        """When the mechanism is charged, and for what, in a sentence."""
+        description = f"Counts and sums compared with {float(self._terms.threshold):g}, charged at launch"
         if self._terms.laplace is None:
-            return f"{line} for {self._terms.questions} queries, with Gaussian noise."
-        return f"{line}, until {hits_words(self._terms.laplace.max_positives)} above; answers below cost nothing more."
+            return f"{description} for {self._terms.max_queries} queries, with Gaussian noise."
+        positives = describe_positives(self._terms.laplace.max_positives)
+        return f"{description}, until {positives}; negative answers cost nothing more."
 
     @property
     def answers(self) -> list[ThresholdResult]:
         """The answers so far, from any kernel; free."""
-        return [self._crossing(row) for row in self._account.ledger.of_node(self._branch)]
+        return [self._result(row) for row in self._account.ledger.of_node(self._branch)]
 
     @property
     def state(self) -> MechanismState:
         """``open``, ``exhausted``, ``closed`` or ``unavailable``."""
-        answered, hits = self._so_far()
+        answered, positives = self._counts()
         hidden = _hidden.get(self._key)
-        limit = self._terms.questions if self._terms.laplace is None else self._terms.laplace.max_positives
-        used = answered if self._terms.laplace is None else hits
+        limit = self._terms.max_queries if self._terms.laplace is None else self._terms.laplace.max_positives
+        used = answered if self._terms.laplace is None else positives
         if used >= (limit or 1) or (hidden and hidden.core.n_remaining == 0):
             return "exhausted"
         state = super().state
         return "unavailable" if state == "open" and hidden is None else state
 
-    def _so_far(self) -> tuple[int, int]:
-        """The number of answers so far, and how many of them were above."""
+    def _counts(self) -> tuple[int, int]:
+        """The numbers of answers and of positive answers so far."""
         ledger = self._account.ledger
         with ledger.lock.checked():
             for row in ledger.of_node(self._branch, after=self._counted[0]):
-                _, answered, hits = self._counted
-                self._counted = row.id, answered + 1, hits + bool(row.result and row.result["above"])
+                _, answered, positives = self._counted
+                self._counted = row.id, answered + 1, positives + bool(row.result and row.result["above"])
             return self._counted[1:]
 
     @property
     def summary(self) -> str:
         """The current status, in few words."""
-        answered, hits = self._so_far()
+        answered, positives = self._counts()
         count = "1 query" if answered == 1 else f"{answered} queries"
-        of = f"{hits} above" if self._terms.laplace is None else f"{hits} of {self._terms.laplace.max_positives} hits"
-        return f"{of}, {count}; {format_cost_up(self._terms.loss)}"
+        laplace = self._terms.laplace
+        above = f"{positives} above" if laplace is None else f"{positives} of {laplace.max_positives} positive answers"
+        return f"{above}, {count}; {format_cost_up(self._terms.loss)}"
 
     def ask(self, query: Query, threshold: Number | None = None) -> ThresholdResult:
         """Whether a count or sum is above the threshold; repeating a query returns the same answer at no cost.
@@ -146,40 +154,43 @@ class ThresholdScan(SessionMechanism):
         RequestError, PlanError
             It is not such a query.
         MechanismClosed
-            The mechanism is closed or used up, or its noise was drawn in another kernel.
+            The mechanism is closed or exhausted, or its noise was drawn in another kernel.
         ExecutionError
             The query failed; nothing was released.
         """
         plan, view = own_query(query, self._launch.node, self._account.ledger)
         compiled = self._compiled(plan, view)
-        line = self._terms.threshold if threshold is None else checked_threshold(threshold)
+        checked = self._terms.threshold if threshold is None else checked_threshold(threshold)
         try:
             with work(Stage.CHARGING):
-                row = self._answered(plan, compiled, line)
+                row = self._answered(plan, compiled, checked)
         except MechanismClosed as error:
             self._releases.refused(describe_plan(plan, PlainView()), error)
             raise
         self._releases.log.note_request(row, registry.current_cell())
         self._core.changed()
-        return self._crossing(row)
+        return self._result(row)
 
-    def _answered(self, plan: Plan, query: LinearQuery, line: Fraction) -> Charge:
-        """The ledger row of a query: found, or answered and written."""
-        text, request, ledger = plan.to_json(), json.dumps({"threshold": to_text(line)}), self._account.ledger
+    def _answered(self, plan: Plan, query: LinearQuery, threshold: Fraction) -> Charge:
+        """The ledger row of a query: the existing one, or one that is answered and written now."""
+        text, request, ledger = plan.to_json(), json.dumps({"threshold": to_text(threshold)}), self._account.ledger
         key = digest([self._core.version, self._branch, text, request])
         hidden = _hidden.get(self._key)
         if hidden is None:
             known = ledger.by_request_key(key)
             if known is None:
                 self._refuse_ended()
-            return known or self._gone()
-        with hidden.lock:  # if two threads ask the same query, the second must find the first one's answer
+            return known or self._refuse_without_noise()
+        with hidden.lock:  # of two threads with the same query, the second must return the first one's answer
             known = ledger.by_request_key(key)
             if known is not None:
                 return known
             self._refuse_ended()
             self._core.tables.ready()
-            result = {"threshold": to_text(line), **run_guarded(lambda: self._answer(hidden.core, query, line), FAILED)}
+            result = {
+                "threshold": to_text(threshold),
+                **run_guarded(lambda: self._answer(hidden.core, query, threshold), FAILED),
+            }
             with ledger.transaction():
                 self._account.tree.refuse_ended(self._branch, self._core.version)
                 row = ledger.reserve(
@@ -202,7 +213,7 @@ class ThresholdScan(SessionMechanism):
         super()._end()
         _hidden.pop(self._key, None)
 
-    def _gone(self) -> NoReturn:
+    def _refuse_without_noise(self) -> NoReturn:
         raise MechanismClosed(
             f"{self.name}: its hidden noise, which is never stored, was drawn in another kernel or is lost; its "
             "answers remain free; nothing was charged; use that kernel, or launch another one under a new name"
@@ -229,12 +240,12 @@ class ThresholdScan(SessionMechanism):
         if self._terms.laplace is not None and self._terms.laplace.monotonic and isinstance(plan.aggregation, Sum):
             raise RequestError(
                 f"{self.name}: was launched with monotonic=True, for queries that a unit can only increase; got the "
-                f"{plan.words}"
+                f"{plan.words}; launch another one with monotonic=False"
             )
         return self._core.tables.compile(plan)
 
     @isolated_numeric_settings()
-    def _answer(self, core: Core, query: LinearQuery, line: Fraction) -> dict[str, Any]:
+    def _answer(self, core: Core, query: LinearQuery, threshold: Fraction) -> dict[str, Any]:
         """Read the rows and compare; returns the released result as the ledger stores it."""
         (feature,) = query.features
         sensitivity = math.isqrt(query.l2_sensitivity_squared - 1) + 1  # the square root, rounded up
@@ -242,17 +253,17 @@ class ThresholdScan(SessionMechanism):
         with at(Stage.ADDING):
             total = int(self._core.tables.opened.sums(query)[0])
         if isinstance(core, GaussianAboveThreshold):
-            comparison = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
+            comparison = core.ask(total, sensitivity=sensitivity, threshold=threshold / unit)
             width = binary_up(Fraction(fixed_radius([comparison.measurement.sigma], alpha=ALPHA)) * unit)
             return {"above": comparison.above, "value": to_text(comparison.value * unit), "half_width": width}
-        hit = core.ask(total, sensitivity=sensitivity, threshold=line / unit)
-        if hit.value is None:
-            return {"above": hit.above}
-        value = from_lattice(hit.value, sensitivity, line / unit) * unit
+        answer = core.ask(total, sensitivity=sensitivity, threshold=threshold / unit)
+        if answer.value is None:
+            return {"above": answer.above}
+        value = from_lattice(answer.value, sensitivity, threshold / unit) * unit
         width = binary_up(core.terms.value_half_width(ALPHA) * sensitivity * unit)
         return {"above": True, "value": to_text(value), "half_width": width}
 
-    def _crossing(self, row: Charge) -> ThresholdResult:
+    def _result(self, row: Charge) -> ThresholdResult:
         result = row.result or {}
         value = result.get("value")
         return ThresholdResult(

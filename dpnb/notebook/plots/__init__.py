@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from dpnb.errors import RequestError
-from dpnb.results.display import MISSING, to_picture
+from dpnb.results.display import PLOTLY_MISSING, to_picture
 from dpnb.results.table import Estimates
 
 
 @to_picture.register
-def _draw(figures: Estimates, history: bool) -> Any:
+def _draw(estimates: Estimates, history: bool) -> Any:
     try:
         from dpnb.notebook.plots.answers import draw
 
-        return draw(figures, history)
+        return draw(estimates, history)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "plotly":
             raise
-        raise RequestError(MISSING) from None
+        raise RequestError(PLOTLY_MISSING) from None

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpnb.notebook.plots.marks import MARK, AxisRange, PlotValues
-from dpnb.notebook.plots.style import ENDLESS, HUES, SMALL, TEMPLATE, PlotLayout, describe_value, framed, short
+from dpnb.notebook.plots.style import HUES, SMALL, TEMPLATE, UNBOUNDED, PlotLayout, describe_value, framed, short
 from dpnb.render.labels import interval_name, rows_of
 from dpnb.render.numbers import format_cost_up, format_mu_up
 from dpnb.results.answer import History
 
-MOST_BANDS = 8
+MAX_BANDS = 8
 UNOBSERVED = "not in this observation"
 
 
@@ -24,22 +24,22 @@ def fan(history: History) -> go.Figure:
     last = history[-1]
     n_outputs = last.arrays.value.shape[1]
     labels = [", ".join(key) for key, _, _ in rows_of(last)]
-    shown = range(min(len(labels), MOST_BANDS))
+    shown = range(min(len(labels), MAX_BANDS))
     cols = min(4, math.ceil(math.sqrt(len(shown))))
-    room = PlotLayout(math.ceil(len(shown) / cols), cols, panel=320 if len(shown) == 1 else 190, gap=46)
+    layout = PlotLayout(math.ceil(len(shown) / cols), cols, panel=320 if len(shown) == 1 else 190, gap=46)
     figure = make_subplots(
-        room.rows,
+        layout.rows,
         cols,
         subplot_titles=[short(labels[number]) for number in shown] if len(shown) > 1 else None,
         shared_xaxes="all",
-        vertical_spacing=room.vertical_spacing,
-        horizontal_spacing=room.horizontal_spacing(apart=True),
+        vertical_spacing=layout.vertical_spacing,
+        horizontal_spacing=layout.horizontal_spacing(apart=True),
         figure=go.Figure(layout={"template": TEMPLATE}),
     )
     values, observed = [PlotValues.of(answer) for answer in history], history.observed_groups
     along = "observation, and total loss of the query with it" if len(shown) == 1 else "observation"
     for number in shown:
-        band, (row, col) = _band(values, number), room.cell(number)
+        band, (row, col) = _band(values, number), layout.cell(number)
         # Each panel has its own scale, since it shows how far the interval narrowed, not which number is larger.
         span = AxisRange.around([band], zero=False)
         for trace in _traces(history, band, [inside[number // n_outputs] for inside in observed], span):
@@ -54,19 +54,19 @@ def fan(history: History) -> go.Figure:
     figure.update_xaxes(tickvals=[at + 1 for at in named], ticktext=ticks, range=[0.6, len(history) + 0.4])
     figure.update_layout(scattermode="overlay")  # marks are not offset from each other
     figure.update_annotations(font={"size": SMALL + 1})
-    return framed(figure, last, _notes(history, len(labels)), room)
+    return framed(figure, last, _notes(history, len(labels)), layout)
 
 
 def _band(all_numbers: list[PlotValues], number: int) -> PlotValues:
     """One number after each observation."""
-    one = [numbers.picked([number]) for numbers in all_numbers]
+    one = [numbers.select([number]) for numbers in all_numbers]
     value, low, high = ([getattr(step, column)[0] for step in one] for column in ("value", "low", "high"))
     return PlotValues(value, low, high, [step.hover[0] for step in one])
 
 
 def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRange) -> list[go.Scatter]:
     """The band between the ends of the intervals, then the estimates on a line."""
-    places = list(range(1, len(history) + 1))
+    positions = list(range(1, len(history) + 1))
     hue = HUES[0]
     low = [span.within(end, -math.inf) for end in band.low]
     high = [span.within(end, math.inf) for end in band.high]
@@ -77,7 +77,7 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
         for at, (answer, label, there) in enumerate(zip(history, band.hover, inside, strict=True), start=1)
     ]
     edge: dict[str, Any] = {"mode": "lines", "line": {"color": hue, "width": 1.5, "dash": "dot"}, "hoverinfo": "skip"}
-    edge |= {"showlegend": False, "x": places}
+    edge |= {"showlegend": False, "x": positions}
     filled = {"fill": "tonexty", "fillcolor": "rgba(0,114,178,.25)"}
     labels = {"hovertext": hover, "hoverinfo": "text", "showlegend": False}
     seen = [value if math.isfinite(value) else None for value in band.value]
@@ -87,7 +87,7 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
         go.Scatter(y=high, name="high", **edge),
         go.Scatter(y=low, name="low", **edge, **filled),
         go.Scatter(
-            x=places,
+            x=positions,
             y=seen,
             name="estimate",
             mode="lines+markers",
@@ -104,7 +104,7 @@ def _traces(history: History, band: PlotValues, inside: list[bool], span: AxisRa
         if any(value is not None for value in values):
             mark = {"color": hue, "symbol": symbol, "size": MARK + 2, "line": {"width": 2}}
             traces.append(
-                go.Scatter(x=places, y=values, name=name, mode="markers", marker=mark, cliponaxis=False, **labels)
+                go.Scatter(x=positions, y=values, name=name, mode="markers", marker=mark, cliponaxis=False, **labels)
             )
     return traces
 
@@ -117,9 +117,9 @@ def _notes(history: History, numbers: int) -> list[str]:
         notes.append("small marks: not in that observation, whose mu is that of the groups in it")
     cells = [answer.arrays for answer in history]
     if any(np.isnan(one.value).any() for one in cells):
-        notes.append("open marks are unknown: the noise is too large, or it is not defined")
+        notes.append("open marks are unknown: the noise is too large, or the statistic is not defined")
     if any(np.isinf([one.low, one.high]).any() for one in cells):
-        notes.append(ENDLESS)
-    if numbers > MOST_BANDS:
-        notes.append(f"the first {MOST_BANDS} of {numbers}")
+        notes.append(UNBOUNDED)
+    if numbers > MAX_BANDS:
+        notes.append(f"the first {MAX_BANDS} of {numbers}")
     return notes

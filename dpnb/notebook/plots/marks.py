@@ -1,6 +1,6 @@
 """Numbers with their intervals as marks of plotly.
 
-An interval is an error bar that ends where the interval does, also where the estimate lies outside it.  An
+An interval is an error bar between the ends of the interval, even if the estimate is outside it.  An
 unbounded interval extends to the edge of the panel, with a triangle there.  An unknown number is an open mark in the
 middle of its interval.
 """
@@ -37,27 +37,27 @@ class PlotValues:
     hover: list[str]
 
     @classmethod
-    def of(cls, figures: Estimates) -> Self:
+    def of(cls, estimates: Estimates) -> Self:
         """All numbers of an answer, group by group."""
-        cells = figures.arrays
-        names = [*figures.names, *([figures.outputs[0]] if figures.outputs else [])]
+        cells = estimates.arrays
+        names = [*estimates.names, *([estimates.outputs[0]] if estimates.outputs else [])]
         hover = [
             hover_text(
-                figures, ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True)), value, interval
+                estimates, ", ".join(f"{name} {part}" for name, part in zip(names, key, strict=True)), value, interval
             )
-            for key, value, interval in rows_of(figures)
+            for key, value, interval in rows_of(estimates)
         ]
         return cls(cells.value.ravel().tolist(), cells.low.ravel().tolist(), cells.high.ravel().tolist(), hover)
 
-    def picked(self, rows: Sequence[int]) -> Self:
+    def select(self, rows: Sequence[int]) -> Self:
         """The selected rows."""
         value, low, high = ([column[row] for row in rows] for column in (self.value, self.low, self.high))
         return type(self)(value, low, high, [self.hover[row] for row in rows])
 
 
-def hover_text(figures: Estimates, label: str, value: str, interval: str) -> str:
+def hover_text(estimates: Estimates, label: str, value: str, interval: str) -> str:
     """The hover text of a mark, with the digits of the answer's table."""
-    lines = [f"estimate {value}", f"{interval_name(figures)} {interval}"]
+    lines = [f"estimate {value}", f"{interval_name(estimates)} {interval}"]
     return "<br>".join([*([f"<b>{text(label)}</b>"] if label else []), *map(text, lines)])
 
 
@@ -78,17 +78,17 @@ class AxisRange:
 
     @classmethod
     def around(cls, numbers: Iterable[PlotValues], *, zero: bool) -> Self:
-        """A range with every finite end, and with 0 for bars."""
+        """The range of all finite ends, including 0 for bars."""
         ends = [x for one in numbers for column in (one.value, one.low, one.high) for x in column if math.isfinite(x)]
         if not ends:
             return cls(-1.0, 1.0, known=False)
         low, high = min(ends), max(ends)
         if zero:
             low, high = min(low, 0.0), max(high, 0.0)
-        room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
-        if not math.isfinite(room):  # the distance of the ends exceeds the range of doubles
-            room = 0.0
-        return cls(low if zero and low == 0 else low - room, high if zero and high == 0 else high + room)
+        padding = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
+        if not math.isfinite(padding):  # the distance of the ends exceeds the range of doubles
+            padding = 0.0
+        return cls(low if zero and low == 0 else low - padding, high if zero and high == 0 else high + padding)
 
     def within(self, end: float, otherwise: float) -> float:
         """An end of an interval, clipped to the range."""
@@ -102,7 +102,7 @@ class PlotSeries:
     Parameters
     ----------
     name : str
-    places : list of str or float
+    positions : list of str or float
         Positions on the other axis.
     rows : list of int
         Indices of the answer's numbers.
@@ -114,7 +114,7 @@ class PlotSeries:
     """
 
     name: str
-    places: Sequence[str | float]
+    positions: Sequence[str | float]
     rows: list[int]
     hue: int = 0
     bars: bool = False
@@ -130,7 +130,7 @@ def add_series(
     *,
     upright: bool,
     legend: bool,
-    odd: bool,
+    incomplete: bool,
 ) -> None:
     """Draw a series into a panel.
 
@@ -147,7 +147,7 @@ def add_series(
         Whether the axis of values is vertical.
     legend : bool
         Whether this series is shown in the legend.
-    odd : bool
+    incomplete : bool
         Whether any number of the figure is unknown or has an unbounded interval.
     """
     hue = HUES[series.hue]
@@ -165,7 +165,7 @@ def add_series(
         return {f"error_{of}": {**reach, "color": hue, "thickness": 2, "width": 5}}
 
     def draw(kind: Any, values: Sequence[float | None], **more: Any) -> None:
-        figure.add_trace(kind(**{at: list(series.places), of: list(values)}, **group, **more), *cell)
+        figure.add_trace(kind(**{at: list(series.positions), of: list(values)}, **group, **more), *cell)
 
     if series.bars:
         pattern = {"shape": PATTERNS[series.hue], "fgcolor": hue, "fillmode": "overlay", "solidity": 0.2}
@@ -177,7 +177,7 @@ def add_series(
         line = {"mode": "lines+markers", "line": {"color": hue, "dash": DASHES[series.hue], "width": 2}}
         mode = line if series.line else {"mode": "markers"}
         draw(go.Scatter, seen, marker=mark, showlegend=legend, **mode, **whiskers(seen))
-    if odd:  # for every hue, so that plotly offsets all marks of a group equally
+    if incomplete:  # for every hue, so that plotly offsets all marks of a group equally
         middle = [(b + h) / 2 if v is None else None for v, b, h in zip(seen, low, high, strict=True)]
         mark = {"color": hue, "symbol": f"{SYMBOLS[series.hue]}-open", "size": MARK + 1, "line": {"width": 2}}
         draw(go.Scatter, middle, mode="markers", marker=mark, showlegend=False, **whiskers(middle))
@@ -185,11 +185,11 @@ def add_series(
             (numbers.high, span.high, "triangle-up" if upright else "triangle-right"),
             (numbers.low, span.low, "triangle-down" if upright else "triangle-left"),
         ):
-            endless = [None if math.isfinite(end) else edge for end in ends]
+            unbounded = [None if math.isfinite(end) else edge for end in ends]
             mark = {"color": hue, "symbol": symbol, "size": MARK + 3}
-            draw(go.Scatter, endless, mode="markers", marker=mark, showlegend=False, cliponaxis=False)
+            draw(go.Scatter, unbounded, mode="markers", marker=mark, showlegend=False, cliponaxis=False)
 
 
-def is_odd(numbers: Iterable[PlotValues]) -> bool:
+def is_incomplete(numbers: Iterable[PlotValues]) -> bool:
     """Whether any number is unknown, or any interval unbounded."""
     return any(not math.isfinite(x) for one in numbers for column in (one.value, one.low, one.high) for x in column)

@@ -1,4 +1,4 @@
-"""Style of figures: ink and hues for light and dark themes, margins, title and notes.
+"""Style of figures: colours for light and dark themes, margins, title and notes.
 
 A figure has a transparent background and does not change with the Lab's theme, so its colours must be distinguishable
 from white and from nearly black.  No colour has more than 4.35 : 1 against both #ffffff and #111111; ink
@@ -22,7 +22,7 @@ from dpnb.render.numbers import format_cost, format_mu_up
 from dpnb.results.answer import Answer
 from dpnb.results.table import Estimates
 
-ENDLESS = "triangles: the interval has no end there"
+UNBOUNDED = "triangles: the interval has no end there"
 
 INK = "#797979"
 LOUD = "#d1495b"
@@ -86,27 +86,29 @@ def short(value: object) -> str:
     return text(label)
 
 
-def describe_value(figures: Estimates) -> str:
+def describe_value(estimates: Estimates) -> str:
     """Label of the axis of values."""
-    if isinstance(figures, Answer):
-        if figures.outputs and isinstance(figures.plan.aggregation, QuantileTree):
-            return short(words(figures.plan.aggregation.column))  # its levels are on the other axis
-        return short(describe_aggregation(figures.plan.aggregation, figures.view).rstrip(","))
+    if isinstance(estimates, Answer):
+        if estimates.outputs and isinstance(estimates.plan.aggregation, QuantileTree):
+            return short(words(estimates.plan.aggregation.column))  # its levels are on the other axis
+        return short(describe_aggregation(estimates.plan.aggregation, estimates.view).rstrip(","))
     return "estimate"
 
 
-def notes_of(figures: Estimates) -> list[str]:
+def notes_of(estimates: Estimates) -> list[str]:
     """The notes below the title: intervals, cost and warnings."""
-    each = "all at once" if figures.simultaneous else "each separately"
-    name = interval_name(figures)
-    notes = [name if figures.is_scalar else f"{name}s, {each}"]
-    if isinstance(figures, Answer):
-        known = f"known at mu {format_mu_up(figures.total_loss)}"
-        notes.append(f"cost {format_cost(figures.cost, figures.cost_fraction)}" if figures.cost.mu_squared else known)
-        notes += [f"{figures.n_observations} observations combined"] if figures.n_observations > 1 else []
+    each = "all at once" if estimates.simultaneous else "each separately"
+    name = interval_name(estimates)
+    notes = [name if estimates.is_scalar else f"{name}s, {each}"]
+    if isinstance(estimates, Answer):
+        known = f"known at mu {format_mu_up(estimates.total_loss)}"
+        notes.append(
+            f"cost {format_cost(estimates.cost, estimates.cost_fraction)}" if estimates.cost.mu_squared else known
+        )
+        notes += [f"{estimates.n_observations} observations combined"] if estimates.n_observations > 1 else []
     marks = {"unknown": "open marks are "}
-    notes += [marks.get(explanation, "") + warning for explanation, warning in figures.warnings]
-    return [*notes, *([ENDLESS] if np.isinf([figures.arrays.low, figures.arrays.high]).any() else [])]
+    notes += [marks.get(explanation, "") + warning for explanation, warning in estimates.warnings]
+    return [*notes, *([UNBOUNDED] if np.isinf([estimates.arrays.low, estimates.arrays.high]).any() else [])]
 
 
 @dataclass(frozen=True)
@@ -146,13 +148,13 @@ class PlotLayout:
         return self.gap / self.height
 
 
-def framed(figure: go.Figure, figures: Estimates, notes: list[str], room: PlotLayout) -> go.Figure:
+def framed(figure: go.Figure, estimates: Estimates, notes: list[str], layout: PlotLayout) -> go.Figure:
     """Add title, notes and margins, so that no text is cut off."""
-    title = textwrap.wrap(figures.description, TITLE_WIDTH) or [""]
+    title = textwrap.wrap(estimates.description, TITLE_WIDTH) or [""]
     small = textwrap.wrap("; ".join(notes), NOTE_WIDTH)
     lines = [f"<b>{text(line)}</b>" for line in title]
-    if figures.notice:
-        lines.insert(0, f'<b style="color:{LOUD}">{text(figures.notice)}</b>')
+    if estimates.notice:
+        lines.insert(0, f'<b style="color:{LOUD}">{text(estimates.notice)}</b>')
     lines += [f'<span style="font-size:{SMALL + 1}px">{text(line)}</span>' for line in small]
     top = 40 + 21 * (len(lines) - len(small)) + 17 * len(small)
     bottom = 60
@@ -169,6 +171,6 @@ def framed(figure: go.Figure, figures: Estimates, notes: list[str], room: PlotLa
             "pad": {"t": 18, "l": 12},
         },
         margin={"t": top, "b": bottom, "l": 70, "r": 24},
-        height=top + bottom + room.height,
+        height=top + bottom + layout.height,
     )
     return figure

@@ -61,10 +61,10 @@ def estimate(
 
     # Beyond the range of doubles a result is infinite or unknown, never a warning.
     with np.errstate(all="ignore"):
-        return _shown(view, of_part)
+        return _by_column(view, of_part)
 
 
-def _shown(view: AnyView, of_part: Callable[[int, AnyView], IntervalArrays]) -> IntervalArrays:
+def _by_column(view: AnyView, of_part: Callable[[int, AnyView], IntervalArrays]) -> IntervalArrays:
     if isinstance(view, ColumnsView):
         return IntervalArrays.side_by_side([of_part(named.part, named.view) for named in view.columns])
     return of_part(0, view)
@@ -78,7 +78,7 @@ def _estimate(
         case Discovery():
             raise TypeError("the noise of discovered groups is not normal: see `partitions`")
         case Gradient():
-            return _slopes(noisy[0], z)
+            return _gradient(noisy[0], z)
         case Mean() | ModelLoss() if not isinstance(view, MeanCountView):
             return _mean(features, noisy, z)
         case Ratio():
@@ -89,7 +89,7 @@ def _estimate(
     if isinstance(first, TreeFeature):
         return quantiles(first, noisy[0], view.at if isinstance(view, QuantilesView) else (0.5,), z)
     if isinstance(view, Proportions):
-        return _shares(first, noisy[0], z)
+        return _proportions(first, noisy[0], z)
     return _linear(aggregation, first, noisy[0], z)
 
 
@@ -100,10 +100,10 @@ def _linear(aggregation: Single | Discovery, feature: Feature, sums: NoisyArrays
     elif isinstance(feature, ValueFeature):
         low, high = (0.0 if feature.low >= 0 else low), (0.0 if feature.high <= 0 else high)
     value, reach = sums.single, z * sums.scale
-    return IntervalArrays.of(value, value - reach, value + reach, sums.scale).cut(low, high, value=False)
+    return IntervalArrays.of(value, value - reach, value + reach, sums.scale).clipped(low, high, value=False)
 
 
-def _slopes(sums: NoisyArrays, z: Cells) -> IntervalArrays:
+def _gradient(sums: NoisyArrays, z: Cells) -> IntervalArrays:
     """The components of a gradient as outputs."""
     scale = np.broadcast_to(sums.scale[:, None], sums.value.shape)
     reach = z[:, None] * scale
@@ -116,7 +116,7 @@ def _mean(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> Interva
     bounds = value.low - value.middle, value.high - value.middle
     count, total = sums
     centred = quotient(total.single, count.single, (total.scale**2, count.scale**2), 0.0, z, bounds)
-    return centred.moved(shift=value.middle).cut(value.low, value.high)
+    return centred.rescaled(shift=value.middle).clipped(value.low, value.high)
 
 
 def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> IntervalArrays:
@@ -133,7 +133,7 @@ def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> Interv
     )
 
 
-def _shares(feature: Feature, sums: NoisyArrays, z: Cells) -> IntervalArrays:
+def _proportions(feature: Feature, sums: NoisyArrays, z: Cells) -> IntervalArrays:
     """Each group divided by the total of all groups, with which it shares noise."""
     sign = -1.0 if isinstance(feature, ValueFeature) and feature.high <= 0 else 1.0
     signed = isinstance(feature, ValueFeature) and feature.low < 0 < feature.high
@@ -174,6 +174,6 @@ def _from_moments(
 
 
 def _value(feature: Feature) -> ValueFeature:
-    if not isinstance(feature, ValueFeature):  # for the type checker: a compiled query has one here
+    if not isinstance(feature, ValueFeature):  # never true: for the type checker
         raise TypeError(type(feature).__name__)
     return feature

@@ -53,7 +53,7 @@ def half_widths(
     """Expected half-widths of the intervals, shape (cells, outputs); None if they cannot be predicted.
 
     Where the half-width depends on the number of rows, it also depends on the true value, and is then between a
-    smallest and a largest value; `place` selects one of them, or one in between.
+    smallest and a largest value; `place` selects the position between them.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _half_widths(
         widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema, at)
         if widths is None and known is not None:
             predicted = estimate(query, view, known, sigma, radius, schema)
-            _, low, high = predicted.uncut  # an interval that is clipped because nothing is known predicts nothing
+            _, low, high = predicted.unclipped  # an interval that is clipped because nothing is known predicts nothing
             widths = np.where(np.isfinite(high - low), predicted.half_width, np.inf)
             if isinstance(view, ColumnsView):
                 own = [named.view is single and named.part == index for named in view.columns].index(True)
@@ -110,7 +110,7 @@ def _direct(
     schema: Schema,
     at: float,
 ) -> Cells | None:
-    """Errors that do not depend on earlier answers to the same query; shape (cells, outputs)."""
+    """Half-widths that do not depend on earlier answers to the same query, shape (cells, outputs); None for others."""
     units = [float(feature.unit) for feature in features]
     first = features[0]
     if isinstance(aggregation, Gradient):
@@ -161,7 +161,7 @@ def _moment_widths(
     size = len(aggregation.columns)
     square = units[1 + size + sum(size - i for i in range(column))]
     width = _between(square, math.hypot(square, 2 * first, 1.5 * count), at)
-    divisor = np.maximum(rows - view.ddof, rows / 2)  # as of two rows; of fewer no variance stands out of the noise
+    divisor = np.maximum(rows - view.ddof, rows / 2)  # at least as for two rows, the fewest that have a variance
     return (radius * width / divisor * reach**2)[:, None]
 
 

@@ -124,14 +124,14 @@ class MomentSums:
         """Number of rows."""
         value, scale = self._sums[:, 0], self._scales[:, 0]
         reach = self._z * scale
-        return IntervalArrays.of(value, value - reach, value + reach, scale).cut(0.0, np.inf, value=False)
+        return IntervalArrays.of(value, value - reach, value + reach, scale).clipped(0.0, np.inf, value=False)
 
     def mean(self, column: int) -> IntervalArrays:
         """Mean of a column."""
         off = _middle(self._features[1 + column])
         variances = self._scales[:, 1 + column] ** 2, self._scales[:, 0] ** 2
         z = quotient(self._sums[:, 1 + column], self._sums[:, 0], variances, 0.0, self._z, (-1 - off, 1 - off))
-        return z.moved(self._reach[column], self._middle[column] + off * self._reach[column])
+        return z.rescaled(self._reach[column], self._middle[column] + off * self._reach[column])
 
     def var(self, column: int, *, ddof: int = 0, root: bool = False) -> IntervalArrays:
         """Variance of a column, or its square root: the sum of squares about the mean over the count less `ddof`.
@@ -140,17 +140,17 @@ class MomentSums:
         """
         variance = self._quotient(lambda m: _about_means(m, column, column), _less(ddof), (0.0, 1.0 + ddof))
         if not root:
-            return variance.moved(self._reach[column] ** 2)
+            return variance.rescaled(self._reach[column] ** 2)
         with np.errstate(all="ignore"):
             value, low, high = (np.sqrt(end) for end in (variance.value, variance.low, variance.high))
             scale = variance.noise_scale / (2 * value)
-            first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.uncut)
-        return IntervalArrays(value, low, high, scale, (first, second, third)).moved(self._reach[column])
+            first, second, third = (np.sqrt(np.maximum(end, 0.0)) for end in variance.unclipped)
+        return IntervalArrays(value, low, high, scale, (first, second, third)).rescaled(self._reach[column])
 
     def cov(self, i: int, j: int, *, ddof: int = 0) -> IntervalArrays:
         """Covariance of two columns, with the divisor and the limits of `var`."""
         covariance = self._quotient(lambda m: _about_means(m, i, j), _less(ddof), (-1.0 - ddof, 1.0 + ddof))
-        return covariance.moved(self._reach[i] * self._reach[j])
+        return covariance.rescaled(self._reach[i] * self._reach[j])
 
     def corr(self, i: int, j: int) -> IntervalArrays:
         """Correlation of two columns."""
@@ -184,10 +184,10 @@ class MomentSums:
             return np.asarray(start - sum(shifts))
 
         everything = (-np.inf, np.inf)
-        coefficients = [self._quotient(intercept, determinant, everything).moved(shift=self._middle[outcome])]
+        coefficients = [self._quotient(intercept, determinant, everything).rescaled(shift=self._middle[outcome])]
         for term, ratio in enumerate(ratios, start=1):
             slope = self._quotient(partial(determinant, replaced=term), determinant, everything)
-            coefficients.append(slope.moved(ratio))
+            coefficients.append(slope.rescaled(ratio))
         return IntervalArrays.side_by_side(coefficients)
 
 

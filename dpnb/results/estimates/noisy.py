@@ -67,13 +67,13 @@ class IntervalArrays:
     def side_by_side(cls, parts: list[IntervalArrays]) -> IntervalArrays:
         """Concatenate the outputs of several estimates of the same cells."""
         arrays = zip(*((part.value, part.low, part.high, part.noise_scale) for part in parts), strict=True)
-        raw = zip(*(part.uncut for part in parts), strict=True)
+        raw = zip(*(part.unclipped for part in parts), strict=True)
         value, low, high, scale = (np.concatenate(array, axis=1) for array in arrays)
         first, second, third = (np.concatenate(array, axis=1) for array in raw)
         return cls(value, low, high, scale, (first, second, third))
 
     @property
-    def uncut(self) -> tuple[Cells, Cells, Cells]:
+    def unclipped(self) -> tuple[Cells, Cells, Cells]:
         """Value and limits before they were clipped."""
         return self.raw or (self.value, self.low, self.high)
 
@@ -83,24 +83,24 @@ class IntervalArrays:
         with np.errstate(all="ignore"):  # a length beyond the range of doubles is infinite or unknown
             return np.asarray(self.high - self.low) / 2
 
-    def moved(self, scale: float = 1.0, shift: float = 0.0) -> IntervalArrays:
+    def rescaled(self, scale: float = 1.0, shift: float = 0.0) -> IntervalArrays:
         """The estimate of ``scale * x + shift``, for a positive scale."""
         value, low, high = (scale * end + shift for end in (self.value, self.low, self.high))
-        first, second, third = (scale * end + shift for end in self.uncut)
+        first, second, third = (scale * end + shift for end in self.unclipped)
         return IntervalArrays(value, low, high, scale * self.noise_scale, (first, second, third))
 
-    def cut(self, lower: float, upper: float, *, value: bool = True) -> IntervalArrays:
+    def clipped(self, lower: float, upper: float, *, value: bool = True) -> IntervalArrays:
         """The intervals (and values) clipped to the range of the quantity."""
         clipped = np.clip(self.value, lower, upper) if value else self.value
         low, high = np.clip(self.low, lower, upper), np.clip(self.high, lower, upper)
-        return IntervalArrays(clipped, low, high, self.noise_scale, self.uncut)
+        return IntervalArrays(clipped, low, high, self.noise_scale, self.unclipped)
 
-    def picked(self, rows: slice, columns: slice) -> IntervalArrays:
+    def select(self, rows: slice, columns: slice) -> IntervalArrays:
         """The selected cells and outputs."""
         value, low, high, scale = (
             array[rows, columns] for array in (self.value, self.low, self.high, self.noise_scale)
         )
-        first, second, third = (array[rows, columns] for array in self.uncut)
+        first, second, third = (array[rows, columns] for array in self.unclipped)
         return IntervalArrays(value, low, high, scale, (first, second, third))
 
     def within(self, other: IntervalArrays) -> IntervalArrays:

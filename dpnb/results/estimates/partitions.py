@@ -24,7 +24,7 @@ from dpnb.accounting.truncated import truncated_mean
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.results.estimates.noisy import IntervalArrays
 
-GIVEN = "given that the groups were named"
+GIVEN = "conditional on the discovery of the groups"
 """The condition of the intervals of discovered groups, and of estimates computed from them."""
 
 REACH = 8.0
@@ -64,8 +64,8 @@ def named_groups(measurement: Measurement, least: int, alpha: float) -> Interval
         low = np.floor(units(0.0, math.log(alpha / 2), 0, reach=REACH))
         high = np.maximum(np.ceil(units(1.0, math.log1p(-alpha / 2), 1)), 1.0)
         value = np.clip(units(0.5, -math.log(2), 0), 1.0, high)
-        uncut = IntervalArrays.of(value, low, high, np.full(len(value), sigma))
-        return uncut.cut(1.0, math.inf)
+        unclipped = IntervalArrays.of(value, low, high, np.full(len(value), sigma))
+        return unclipped.clipped(1.0, math.inf)
 
 
 def widest(sigma: float, threshold: float, alpha: float) -> float:

@@ -2,9 +2,9 @@
 
 Every level of the tree counts the same rows at another resolution, with independent noise of one scale s.  The best
 linear unbiased estimate of the leaves (Hay et al. 2010, *Boosting the accuracy of differentially private histograms
-through consistency*, sec. 4; for normal noise it is also the maximum likelihood estimate) is found upwards, combining
-each node with the sum of its children, and then downwards, distributing the remainder.  A prefix of the leaves is a
-linear functional of it, whose exact variance follows from the same recursion, without the data.
+through consistency*, sec. 4; for normal noise it is also the maximum likelihood estimate) is computed upwards, by
+combining each node with the sum of its children, and then downwards, by distributing the remainder.  A prefix of the
+leaves is a linear functional of it, whose exact variance follows from the same recursion, without the data.
 
 For the true quantile x at level q, F(x) - q N is 0 (or jumps over 0 there), so its noisy value is normal with a known
 scale: the points where it is within z of these are a set that covers x with the confidence of z, and the interval is
@@ -22,7 +22,7 @@ import numpy as np
 from dpnb._compile.features import BRANCHING, TreeFeature
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
 
-OUT_OF_THE_NOISE = 2.0
+RANK_MARGIN = 2.0
 """Extremes are taken at this many standard deviations of rank: values beyond cannot be distinguished from noise."""
 
 
@@ -48,7 +48,11 @@ def prefixes(levels: int) -> PrefixSums:
     node itself conditions all of them on their sum plus noise of variance 1 (the update of a Kalman filter).  The root
     itself is not observed.
     """
-    prefix, with_total, total = np.array([0.0, 1.0]), np.array([0.0, 1.0]), 1.0  # a leaf: nothing of it, or all
+    prefix, with_total, total = (
+        np.array([0.0, 1.0]),
+        np.array([0.0, 1.0]),
+        1.0,
+    )  # the prefixes of one leaf: empty, or the leaf
     for level in range(levels - 1, -1, -1):
         whole = np.repeat(np.arange(BRANCHING), len(prefix) - 1) * total
         prefix = np.append(whole + np.tile(prefix[:-1], BRANCHING), BRANCHING * total)
@@ -94,8 +98,8 @@ def quantiles(feature: TreeFeature, nodes: NoisyArrays, levels: tuple[float, ...
 def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q: float, z: Cells) -> IntervalArrays:
     total = below[:, -1]
     unit = prefixes(feature.levels).rank_scale(q)
-    margin = OUT_OF_THE_NOISE * unit.max() * scale
-    enough = total > 2 * margin
+    margin = RANK_MARGIN * unit.max() * scale
+    is_known = total > 2 * margin
     rank = np.clip(q * total, margin, np.maximum(total - margin, margin))
     # A leaf is excluded if its upper edge is clearly below the rank, or its lower edge clearly above.
     gap = below - q * total[:, None]
@@ -118,4 +122,4 @@ def _quantile(feature: TreeFeature, below: Cells, rising: Cells, scale: Cells, q
     value, low, high = (np.minimum(end, feature.high) for end in (value, low, high))
     # The estimate is at a rank clear of the noise; an interval beyond it is extended to contain it.
     low, high = np.minimum(low, value), np.maximum(high, value)
-    return IntervalArrays.of(np.where(enough, value, np.nan), low, high, (high - low) / (2 * z))
+    return IntervalArrays.of(np.where(is_known, value, np.nan), low, high, (high - low) / (2 * z))

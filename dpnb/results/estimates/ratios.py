@@ -50,4 +50,4 @@ def quotient(
         value = np.where(b > 0 if positive else b != 0, a / b, np.nan)
         spread = np.sqrt(np.maximum(va - 2 * value * covariance + value**2 * vb, 0.0)) / np.abs(b)
         scale = np.where(clear, spread, np.nan)
-    return IntervalArrays.of(value, low, high, scale).cut(*bounds)
+    return IntervalArrays.of(value, low, high, scale).clipped(*bounds)

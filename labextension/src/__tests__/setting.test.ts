@@ -27,7 +27,7 @@ class FakeSettings {
   }
 }
 
-it('has its fall-back until it is loaded, then what the user chose', async () => {
+it('has its default until it is loaded, then what the user chose', async () => {
   const setting = new Setting<string>(
     new FakeSettings({ headline: 'odometer' }).registry,
     'dpnb:status',
@@ -83,7 +83,7 @@ it('works on a page without settings, or without ours', async () => {
   expect(warn).toHaveBeenCalledOnce();
 });
 
-it('has the same fall-back in the schema as in the code', () => {
+it('has the same default in the schema as in the code', () => {
   expect(status.properties.headline.default).toBe(DEFAULT_HEADLINE);
   expect(badges.properties.showBadges.default).toBe(true);
 });

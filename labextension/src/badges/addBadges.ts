@@ -7,24 +7,24 @@ import { addCommand, COMMANDS } from '../commands';
 import type { Setting } from '../setting';
 import type { ILedgerModel } from '../kernel/tokens';
 
-/** Show badges in every open notebook for as long as the user wants them, and add the command that decides. */
+/** Show badges in every open notebook while they are enabled, and add the command that toggles them. */
 export function addBadges(
   app: JupyterFrontEnd,
   model: ILedgerModel,
   notebooks: INotebookTracker,
-  isWanted: Setting<boolean>,
+  isEnabled: Setting<boolean>,
   palette: ICommandPalette | null
 ): void {
   const shown = new Map<NotebookPanel, NotebookBadges>();
   const showIn = (panel: NotebookPanel): void => {
-    if (isWanted.value && !panel.isDisposed && !shown.has(panel)) {
+    if (isEnabled.value && !panel.isDisposed && !shown.has(panel)) {
       const badges = new NotebookBadges(panel, model, cell => void app.commands.execute(COMMANDS.showCell, { cell }));
       shown.set(panel, badges);
       panel.disposed.connect(() => shown.delete(panel));
     }
   };
   const showOrHide = (): void => {
-    if (isWanted.value) {
+    if (isEnabled.value) {
       notebooks.forEach(showIn);
     } else {
       shown.forEach(badges => badges.dispose());
@@ -32,15 +32,15 @@ export function addBadges(
     }
   };
   notebooks.widgetAdded.connect((_, panel) => showIn(panel));
-  isWanted.changed.connect(() => {
+  isEnabled.changed.connect(() => {
     showOrHide();
     app.commands.notifyCommandChanged(COMMANDS.toggleBadges);
   });
   addCommand(app, palette, COMMANDS.toggleBadges, {
     label: 'Show or Hide Cost Badges',
-    caption: 'Show in the margin of every notebook what each cell cost, and save it with the notebook',
-    isToggled: () => isWanted.value,
-    execute: () => isWanted.set(!isWanted.value)
+    caption: 'Show the cost of each cell in the margin of every notebook, and save it with the notebook',
+    isToggled: () => isEnabled.value,
+    execute: () => isEnabled.set(!isEnabled.value)
   });
   showOrHide();
 }

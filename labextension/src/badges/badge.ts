@@ -1,17 +1,17 @@
 import type { ICost } from './badgeMemory';
 import { button, element, setText, Views } from '../dom/dom';
 
-/** A cost, and whether it is only known from the saved notebook. */
+/** A cost, and whether it comes from the saved notebook instead of a live session. */
 export type BadgeLine = ICost & { isSaved: boolean };
 
-/** What one cell cost, in the notebook's left margin: a line for each session that charged it. */
+/** The cost of one cell, in the left margin of the notebook: one line for each session that was charged. */
 export class Badge {
   readonly node: HTMLButtonElement;
   private readonly _lines: Views<string>;
 
   constructor(onClick: () => void) {
     this.node = button('dpnb-badge', '', onClick);
-    // The notebook would take Enter for itself, and a press of the mouse for the beginning of a selection.
+    // The notebook would handle Enter itself, and start a selection at a press of the mouse.
     this.node.setAttribute('data-lm-suppress-shortcuts', 'true');
     this.node.addEventListener('mousedown', event => event.stopPropagation());
     this.node.addEventListener('keydown', event => {

@@ -3,29 +3,29 @@ import { JSONExt, type ReadonlyJSONValue } from '@lumino/coreutils';
 import { isFields, isText, listOf } from '../protocol/guards';
 import type { ISession } from '../protocol/snapshot';
 
-/** The name under which a cell's metadata keep what the cell cost. */
+/** Key of a cell's metadata under which its cost is saved. */
 const KEY = 'dpnb';
 
-/** What one session charged for a cell. */
+/** The cost of a cell in one session. */
 export interface ICost {
   cost: string;
   description: string;
   /** Id of the session. */
   session: string;
   name: string;
-  /** Why this must not be taken for a real or a private session; missing when it is both. */
+  /** Warning that the session is not real or not private; absent otherwise. */
   notice?: string;
 }
 
-/** The same in a cell's metadata. */
+/** The cost as saved in a cell's metadata. */
 interface ISaved extends ICost {
-  /** The cell that it was written for: a copy of the cell brings this along, and did not cost anything. */
+  /** Id of the cell that it was written for: a copy of the cell contains this too, but did not cost anything. */
   cell: string;
-  /** What other sessions charged, if any did. */
+  /** The costs in other sessions, if any. */
   more?: ICost[];
 }
 
-/** As much of a cell's model as is needed here. */
+/** The part of a cell's model that is needed here. */
 export interface ICellMemory {
   readonly id: string;
   getMetadata(key: string): unknown;
@@ -33,14 +33,15 @@ export interface ICellMemory {
   deleteMetadata(key: string): unknown;
 }
 
-/** What live sessions charge for each cell, and which sessions are live. */
+/** The costs of cells in live sessions. */
 export interface ICurrentCosts {
+  /** Ids of the live sessions. */
   sessions: ReadonlySet<string>;
-  /** By the cell's id. */
+  /** By id of the cell. */
   cells: ReadonlyMap<string, readonly ICost[]>;
 }
 
-/** What a kernel's sessions say about cells. */
+/** The costs of cells in the sessions of a kernel. */
 export function currentCosts(sessions: readonly ISession[]): ICurrentCosts {
   const cells = new Map<string, ICost[]>();
   for (const { id, name, notice, cell_costs: costs } of sessions) {
@@ -52,7 +53,7 @@ export function currentCosts(sessions: readonly ISession[]): ICurrentCosts {
   return { sessions: new Set(sessions.map(session => session.id)), cells };
 }
 
-/** What a cell's metadata say that it cost; nothing when they were written for another cell. */
+/** The costs saved in a cell's metadata; empty if they were written for another cell. */
 export function savedCosts(cell: ICellMemory): ICost[] {
   const saved = cell.getMetadata(KEY);
   if (!isSaved(saved) || saved.cell !== cell.id) {
@@ -65,9 +66,9 @@ export function savedCosts(cell: ICellMemory): ICost[] {
 }
 
 /**
- * What a cell cost: what live sessions say, and what is saved of sessions that are not live.
+ * The costs of a cell: those in live sessions, and the saved ones of sessions that are not live.
  *
- * Ordered by the sessions' ids: the order of last use would change the document each time that another is used.
+ * Ordered by session id: the order of last use would change the document whenever another session is used.
  */
 export function displayedCosts(cell: ICellMemory, live: ICurrentCosts): ICost[] {
   const others = savedCosts(cell).filter(cost => !live.sessions.has(cost.session));
@@ -75,13 +76,13 @@ export function displayedCosts(cell: ICellMemory, live: ICurrentCosts): ICost[] 
   return costs.sort((a, b) => (a.session < b.session ? -1 : Number(a.session > b.session)));
 }
 
-/** Make a cell's metadata say what it cost; a document that says so already is not touched. */
+/** Save the costs of a cell in its metadata; a document that already contains them is not changed. */
 export function save(cell: ICellMemory, costs: readonly ICost[]): void {
   const old = cell.getMetadata(KEY) ?? null;
   const [first, ...more] = costs;
   if (!first) {
     if (isSaved(old)) {
-      cell.deleteMetadata(KEY); // what somebody else keeps under our name is theirs
+      cell.deleteMetadata(KEY); // only what dpnb wrote
     }
     return;
   }

@@ -7,16 +7,16 @@ import { Badge } from './badge';
 import { type ICurrentCosts, displayedCosts, currentCosts, save } from './badgeMemory';
 import type { ILedgerModel } from '../kernel/tokens';
 
-/** A cell that has a badge; as many lines as it has need room below the prompt. */
+/** Class of a cell that has a badge, and CSS property with the number of its lines, which need space below the prompt. */
 const BADGED = 'dpnb-mod-badged';
 const LINES = '--dpnb-badge-lines';
 
 const NO_CURRENT_COSTS: ICurrentCosts = { sessions: new Set(), cells: new Map() };
 
 /**
- * The cost badges of one notebook, for as long as this is not disposed.
+ * The cost badges of one notebook, until this is disposed.
  *
- * They are drawn from what the notebook's kernel says and, where it says nothing, from what was saved with the cells.
+ * They show the costs reported by the notebook's kernel and, for other sessions, those saved with the cells.
  */
 export class NotebookBadges implements IDisposable {
   private readonly _badges = new WeakMap<Cell, Badge>();
@@ -89,7 +89,7 @@ export class NotebookBadges implements IDisposable {
     cell.addClass(BADGED);
     cell.node.style.setProperty(LINES, String(costs.length));
     if (badge.node.parentNode !== cell.node) {
-      cell.node.append(badge.node); // last: the cell's own layout counts its children from the front
+      cell.node.append(badge.node); // last: the cell's layout refers to its children by index
     }
   }
 

@@ -1,10 +1,10 @@
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { type ISignal, Signal } from '@lumino/signaling';
 
-/** Finds cells by their id in the notebooks that are open, and goes to them. */
+/** Finds cells by id in the open notebooks, and scrolls to them. */
 export class Notebooks {
   private readonly _changed = new Signal<this, void>(this);
-  /** Ids of all cells, by kernel; forgotten when anything changes. */
+  /** Ids of all cells, by kernel; cleared when anything changes. */
   private readonly _cells = new Map<string, Set<string>>();
 
   /**
@@ -19,7 +19,7 @@ export class Notebooks {
     _tracker?.widgetAdded.connect((_, panel) => this._follow(panel), this);
   }
 
-  /** Emitted when a cell, or the kernel of a notebook, may have come or gone. */
+  /** Emitted when a cell may have been added or removed, or a notebook may have another kernel. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -29,7 +29,7 @@ export class Notebooks {
     return kernelId !== null && this._cellsOf(kernelId).has(cell);
   }
 
-  /** Show a cell and give it the keyboard, also when its notebook is behind others; false when it is not there. */
+  /** Show a cell and move the focus to it, also if its notebook is in the background; false if it is not open. */
   async goToCell(kernelId: string | null, cell: string): Promise<boolean> {
     const panel = this._panelsOf(kernelId).find(({ content }) => content.widgets.some(w => w.model.id === cell));
     if (!panel) {
@@ -39,20 +39,20 @@ export class Notebooks {
     try {
       await panel.revealed;
     } catch {
-      return false; // it could not be loaded, and says so itself
+      return false; // it could not be loaded, and shows the reason
     }
     if (panel.isDisposed) {
-      return false; // closed meanwhile
+      return false; // closed in the meantime
     }
     const { content } = panel;
     const index = content.widgets.findIndex(widget => widget.model.id === cell);
     const widget = content.widgets[index];
     if (!widget) {
-      return false; // deleted meanwhile
+      return false; // deleted in the meantime
     }
     content.deselectAll();
     content.activeCellIndex = index;
-    content.mode = 'command'; // a reader must not type into it by accident
+    content.mode = 'command'; // not edit mode: a reader might type into the cell by accident
     try {
       await content.scrollToItem(index, 'center');
     } catch {
@@ -87,7 +87,7 @@ export class Notebooks {
     return cells;
   }
 
-  /** The one in front first. */
+  /** The current notebook first. */
   private _panelsOf(kernelId: string | null): NotebookPanel[] {
     const panels: NotebookPanel[] = [];
     this._tracker?.forEach(panel => panels.push(panel));

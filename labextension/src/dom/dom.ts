@@ -22,21 +22,21 @@ export function button(className: string, text: string, onClick?: () => void): H
   return node;
 }
 
-/** The clock time of an instant, the whole of it for those who hover and for machines. */
+/** Show the clock time of an instant, with the full timestamp as tooltip and machine-readable value. */
 export function setTime(node: HTMLTimeElement, iso: string): void {
   setText(node, clock(iso));
   node.dateTime = iso;
   node.title = iso;
 }
 
-/** Set a text only when it changes, so that a selection inside it survives an update. */
+/** Set a text only if it changes, so that a selection inside it survives an update. */
 export function setText(node: Element, text: string): void {
   if (node.textContent !== text) {
     node.textContent = text;
   }
 }
 
-/** Give an element exactly these children, in this order; the keyboard stays where it is. */
+/** Give an element exactly these children, in this order; the focus does not move. */
 export function arrange(host: Element, nodes: readonly Element[]): void {
   if (nodes.length === host.children.length && nodes.every((node, index) => node === host.children[index])) {
     return;
@@ -44,17 +44,17 @@ export function arrange(host: Element, nodes: readonly Element[]): void {
   const focused = document.activeElement;
   host.replaceChildren(...nodes);
   if (focused instanceof HTMLElement && host.contains(focused)) {
-    focused.focus({ preventScroll: true }); // an element that is put back has lost the keyboard
+    focused.focus({ preventScroll: true }); // an element that is inserted again has lost the focus
   }
 }
 
-/** A part of the page that shows one item and can be brought up to date in place. */
+/** A part of the page that shows one item and is updated in place. */
 export interface IView<T> {
   readonly node: HTMLElement;
   update(item: T): void;
 }
 
-/** One view for each item of a list, kept from one update to the next so that what is there moves or stays. */
+/** One view for each item of a list; views are reused by updates. */
 export class Views<T> {
   private readonly _views: IView<T>[] = [];
 
@@ -69,13 +69,13 @@ export class Views<T> {
   }
 
   private _at(index: number): IView<T> {
-    const there = this._views[index];
-    if (there) {
-      return there;
+    const existing = this._views[index];
+    if (existing) {
+      return existing;
     }
-    const made = this.make();
-    this._views.push(made);
-    this.host.append(made.node);
-    return made;
+    const view = this.make();
+    this._views.push(view);
+    this.host.append(view.node);
+    return view;
   }
 }

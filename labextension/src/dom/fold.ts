@@ -1,9 +1,9 @@
 import { element, setText } from './dom';
 
 /**
- * A part of a session that can be folded away.
+ * A collapsible part of a session.
  *
- * Whether it is open belongs to the reader: no update closes it, and none opens what the reader closed.
+ * The reader controls whether it is open: no update closes it, or opens it after the reader has closed it.
  */
 export class Fold {
   readonly node: HTMLDetailsElement;
@@ -13,11 +13,11 @@ export class Fold {
 
   constructor(className: string, title: string) {
     this._title = element('summary', 'dpnb-fold-title', title);
-    this._title.addEventListener('click', () => (this._wasTouched = true)); // the keyboard clicks too
+    this._title.addEventListener('click', () => (this._wasTouched = true)); // also emitted for the keyboard
     this.node = element('details', `dpnb-fold ${className}`, this._title, this._body);
   }
 
-  /** Where its content belongs. */
+  /** The parent of its content. */
   get body(): HTMLElement {
     return this._body;
   }
@@ -26,13 +26,13 @@ export class Fold {
     setText(this._title, title);
   }
 
-  /** Open it because the reader asked for something inside. */
+  /** Open it because the reader requested something inside. */
   open(): void {
     this._wasTouched = true;
     this.node.open = true;
   }
 
-  /** Open it, unless the reader has decided by hand. */
+  /** Open it, unless the reader has opened or closed it before. */
   unfold(): void {
     if (!this._wasTouched) {
       this.node.open = true;

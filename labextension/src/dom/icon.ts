@@ -1,6 +1,6 @@
 import { LabIcon } from '@jupyterlab/ui-components';
 
-/** A dial: the panel's tab. */
+/** Icon of the panel's tab: a dial. */
 export const gaugeIcon = new LabIcon({
   name: 'dpnb:dial',
   svgstr: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="16">

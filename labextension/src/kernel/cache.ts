@@ -1,14 +1,14 @@
 import { isSnapshot } from '../protocol/read';
 import type { ISnapshot } from '../protocol/snapshot';
 
-/** Remembers, per kernel, the last snapshot seen: a busy kernel cannot repeat it after the page was reloaded. */
+/** The last snapshot of each kernel, for a reloaded page: a busy kernel cannot send it again. */
 export interface ISnapshotCache {
   read(kernelId: string): ISnapshot | null;
   write(kernelId: string, snapshot: ISnapshot): void;
   clear(kernelId: string): void;
 }
 
-/** A cache that lives as long as the browser tab. */
+/** A cache in the storage of the browser tab. */
 export class TabCache implements ISnapshotCache {
   constructor(private readonly storage: Storage = window.sessionStorage) {}
 
@@ -17,7 +17,7 @@ export class TabCache implements ISnapshotCache {
       const value: unknown = JSON.parse(this.storage.getItem(key(kernelId)) ?? 'null');
       return isSnapshot(value) ? value : null;
     } catch {
-      return null; // not JSON, or the browser forbids storage: then nothing was remembered
+      return null; // not JSON, or the browser forbids storage
     }
   }
 
@@ -25,7 +25,7 @@ export class TabCache implements ISnapshotCache {
     try {
       this.storage.setItem(key(kernelId), JSON.stringify(snapshot));
     } catch {
-      this.clear(kernelId); // a full storage must not leave an older state behind
+      this.clear(kernelId); // if the storage is full, an older state must not remain
     }
   }
 
@@ -33,7 +33,7 @@ export class TabCache implements ISnapshotCache {
     try {
       this.storage.removeItem(key(kernelId));
     } catch {
-      // the browser forbids storage: there is nothing to clear
+      // The browser forbids storage: there is nothing to clear.
     }
   }
 }

@@ -2,10 +2,9 @@ import { type Kernel, KernelMessage } from '@jupyterlab/services';
 import type { JSONObject } from '@lumino/coreutils';
 
 /**
- * Send a message to a comm in a kernel, which hears it when it has done what it was told before.
+ * Send a message to a comm of a kernel, which handles it after the requests before it.
  *
- * @returns false where nobody is there to hear it: a connection that was closed, or whose kernel died, must not make an
- * error of a click that came a moment too late.
+ * @returns false if the connection was closed or its kernel has died: a click that comes too late is not an error.
  */
 export function sendToComm(kernel: Kernel.IKernelConnection, commId: string, data: JSONObject): boolean {
   if (kernel.isDisposed || kernel.status === 'dead') {

@@ -4,7 +4,7 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 
 import type { LedgerModel } from './ledgerModel';
 
-/** Keep the model on the kernel of the notebook or console that was used last. */
+/** Make the kernel of the most recently used notebook or console the active kernel of the model. */
 export function followActive(
   app: JupyterFrontEnd,
   model: LedgerModel,
@@ -15,7 +15,7 @@ export function followActive(
     const { currentWidget } = app.shell;
     const isTracked =
       currentWidget && (notebooks?.has(currentWidget) === true || consoles?.has(currentWidget) === true);
-    // A text editor in front has no kernel of its own: the notebook that was used last stays on show.
+    // Other widgets, such as a text editor, have no kernel: the most recently used notebook remains active.
     const panel = isTracked
       ? (currentWidget as NotebookPanel | ConsolePanel)
       : (notebooks?.currentWidget ?? consoles?.currentWidget);

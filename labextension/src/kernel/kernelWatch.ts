@@ -10,22 +10,22 @@ import { readLogChunk, readSnapshot } from '../protocol/read';
 import type { ILogEntry, ISnapshot } from '../protocol/snapshot';
 import type { LedgerView } from './tokens';
 
-/** Milliseconds after which a kernel that is at work counts as busy: every small request makes it so for an instant. */
+/** Milliseconds after which a kernel counts as busy: every short request makes it busy for an instant. */
 export const BUSY_AFTER = 500;
 
 /**
- * What one kernel connection tells about dpnb.
+ * The state of dpnb in the kernel of one connection.
  *
- * It listens to every broadcast instead of opening a comm: a comm belongs to one connection only, so a second tab or
- * a second notebook on the same kernel would see nothing, and each one costs the kernel a thread.
+ * It listens to all broadcasts instead of opening a comm: a comm belongs to one connection only, so a second tab or
+ * a second notebook on the same kernel would receive nothing, and each comm costs the kernel a thread.
  */
 export class KernelWatch implements IDisposable {
   private _view: LedgerView = { kind: 'waiting' };
   private _isDisposed = false;
   private readonly _changed = new Signal<this, void>(this);
-  /** Processes that were replaced; what they still had under way must not come back. */
+  /** Ids of processes that were replaced, whose late messages are ignored. */
   private readonly _replaced = new Set<string>();
-  /** Grows whenever an answer to an earlier question has become worthless. */
+  /** Incremented when the reply to an earlier request must be ignored. */
   private _generation = 0;
   private _commId: string | null = null;
   private _isBusy = false;
@@ -39,14 +39,14 @@ export class KernelWatch implements IDisposable {
     const snapshot = _cache.read(kernel.id);
     if (snapshot) {
       this._view = { kind: 'stale', snapshot };
-      this._logs.hear(snapshot);
+      this._logs.update(snapshot);
     }
     kernel.iopubMessage.connect(this._onMessage, this);
     kernel.statusChanged.connect(this._onStatus, this);
     kernel.connectionStatusChanged.connect(this._onConnection, this);
     this._watchBusy(kernel.status);
     if (kernel.connectionStatus === 'connected') {
-      void this._ask();
+      void this._requestSnapshot();
     }
   }
 
@@ -54,7 +54,7 @@ export class KernelWatch implements IDisposable {
     return this._view;
   }
 
-  /** Whether the kernel has been at work for a while. */
+  /** Whether the kernel has been busy for longer than `BUSY_AFTER`. */
   get isBusy(): boolean {
     return this._isBusy;
   }
@@ -63,16 +63,16 @@ export class KernelWatch implements IDisposable {
     return this._changed;
   }
 
-  /** What is known of a session's log. */
+  /** The known part of a session's log. */
   log(session: string): ILog {
     return this._logs.log(session);
   }
 
-  /** Every row of a session's log, newest first; null when the kernel is gone for good before it told them. */
+  /** Every row of a session's log, newest first; null if the connection is closed before the kernel sends them. */
   requestLog(session: string): Promise<readonly ILogEntry[] | null> {
-    const answer = this._logs.request(session);
+    const rows = this._logs.request(session);
     this._changed.emit();
-    return answer;
+    return rows;
   }
 
   get isDisposed(): boolean {
@@ -87,7 +87,7 @@ export class KernelWatch implements IDisposable {
     this._generation += 1;
     window.clearTimeout(this._busyTimer);
     this._logs.close();
-    Signal.clearData(this); // both what it hears and who hears it
+    Signal.clearData(this); // the signals that it emits, and those that it is connected to
   }
 
   private _set(view: LedgerView): void {
@@ -106,7 +106,7 @@ export class KernelWatch implements IDisposable {
     } else if (snapshot && this._isNewer(snapshot)) {
       this._commId = commId;
       this._cache.write(this.kernel.id, snapshot);
-      this._logs.hear(snapshot);
+      this._logs.update(snapshot);
       this._set({ kind: 'live', snapshot });
     } else {
       this._onLog(data);
@@ -115,7 +115,7 @@ export class KernelWatch implements IDisposable {
 
   private _onLog(data: unknown): void {
     const chunk = readLogChunk(data);
-    if (chunk && this._logs.hearChunk(chunk)) {
+    if (chunk && this._logs.addChunk(chunk)) {
       this._changed.emit();
     }
   }
@@ -156,7 +156,7 @@ export class KernelWatch implements IDisposable {
   private _onConnection(_: Kernel.IKernelConnection, status: Kernel.ConnectionStatus): void {
     if (status === 'connected') {
       this._logs.reconnect();
-      void this._ask();
+      void this._requestSnapshot();
     }
   }
 
@@ -171,11 +171,11 @@ export class KernelWatch implements IDisposable {
     this._set(view);
   }
 
-  /** Ask the kernel for its state; the answer comes as a broadcast. */
-  private async _ask(): Promise<void> {
+  /** Request the state of the kernel; the reply is a broadcast. */
+  private async _requestSnapshot(): Promise<void> {
     const generation = (this._generation += 1);
     try {
-      await this.kernel.info; // a kernel that is still starting answers nothing else
+      await this.kernel.info; // a kernel that is starting replies to nothing else
       const reply = await this.kernel.requestCommInfo({ target_name: TARGET });
       if (generation !== this._generation || reply.content.status !== 'ok') {
         return;
@@ -188,19 +188,19 @@ export class KernelWatch implements IDisposable {
         this._send({ method: 'request_snapshot' });
       }
     } catch {
-      // The connection was closed while it was being asked.  Its successor, if any, asks again.
+      // The connection was closed during the request; its successor, if any, sends a new one.
     }
   }
 
   private _onAbsent(): void {
     if (this._view.kind === 'stale') {
-      this._clear({ kind: 'restarted' }); // the process that was remembered is gone
+      this._clear({ kind: 'restarted' }); // the process of the cached state has ended
     } else if (this._view.kind === 'waiting') {
       this._set({ kind: 'no-dpnb' });
     }
   }
 
-  /** Say something to dpnb; false if it is not found. */
+  /** Send a request to dpnb; false if its comm is not known. */
   private _send(request: PanelRequest): boolean {
     return this._commId !== null && sendToComm(this.kernel, this._commId, { ...request });
   }

@@ -8,7 +8,7 @@ import type { ILog } from '../log/logStore';
 import type { ILogEntry } from '../protocol/snapshot';
 import type { ILedgerModel, LedgerView } from './tokens';
 
-/** What the model needs of a notebook's or console's session context. */
+/** The part of the session context of a notebook or console that the model uses. */
 export interface IKernelHost {
   readonly session: { readonly kernel: Kernel.IKernelConnection | null } | null;
   readonly kernelChanged: ISignal<IKernelHost, unknown>;
@@ -18,10 +18,10 @@ export interface IKernelHost {
 const NO_KERNEL: LedgerView = { kind: 'no-kernel' };
 
 /**
- * Follows the kernels of everything that is open, and shows the one that is active.
+ * Follows the kernels of all open notebooks and consoles, one of which is active.
  *
- * The others are followed too: a kernel may speak while its notebook is in the background, and be too busy to repeat
- * itself when the user comes back.
+ * The others are followed too: a kernel may send its state while its notebook is in the background, and be too busy
+ * to send it again when the user returns.
  */
 export class LedgerModel implements ILedgerModel, IDisposable {
   private readonly _watches = new Map<IKernelHost, KernelWatch | null>();
@@ -53,7 +53,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     return this._kernelChanged;
   }
 
-  /** Emitted with every kernel connection that is followed from now on. */
+  /** Emitted with each kernel connection when it is first followed. */
   get connected(): ISignal<this, Kernel.IKernelConnection> {
     return this._connected;
   }
@@ -62,7 +62,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     const views = [...this._watches.values()]
       .filter(watch => watch?.kernel.id === kernelId)
       .map(watch => watch?.view ?? NO_KERNEL);
-    // Of several connections to one kernel the youngest may not have been answered yet.
+    // Of several connections to one kernel, the newest may not have received a reply yet.
     return views.find(view => view.kind === 'live') ?? views[0] ?? NO_KERNEL;
   }
 
@@ -78,7 +78,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     return this._isDisposed;
   }
 
-  /** Listen to the current kernel of a host until the host is closed. */
+  /** Follow the current kernel of a host until the host is closed. */
   follow(host: IKernelHost): void {
     if (this._watches.has(host)) {
       return;
@@ -89,7 +89,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
     this._onKernelChanged(host);
   }
 
-  /** Show this host's kernel from now on; null shows none. */
+  /** Make this host's kernel the active one; null for none. */
   activate(host: IKernelHost | null): void {
     if (host === this._active) {
       return;
@@ -121,7 +121,7 @@ export class LedgerModel implements ILedgerModel, IDisposable {
       return;
     }
     old?.dispose();
-    // eslint-disable-next-line jupyter/require-disposable-ownership -- the map owns it
+    // eslint-disable-next-line jupyter/require-disposable-ownership -- disposed through the map
     const watch = kernel && new KernelWatch(kernel, this._cache);
     if (watch) {
       watch.changed.connect(() => this._onWatchChanged(host, watch), this);

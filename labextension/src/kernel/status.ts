@@ -1,2 +1,2 @@
-/** Statuses after which the process that widgets and pickers belonged to is gone, and their ids with it. */
+/** Statuses after which the kernel process has ended, and with it its widgets and their ids. */
 export const DEAD_STATUSES: ReadonlySet<string> = new Set(['restarting', 'autorestarting', 'terminating', 'dead']);

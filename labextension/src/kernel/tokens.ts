@@ -4,48 +4,48 @@ import type { ISignal } from '@lumino/signaling';
 import type { ILog } from '../log/logStore';
 import type { ILogEntry, ISnapshot } from '../protocol/snapshot';
 
-/** What is known about the kernel that the user is working with. */
+/** The state of dpnb in one kernel, as known to this page. */
 export type LedgerView =
-  /** Nothing is open, or what is open has no kernel. */
+  /** No notebook or console is open, or it has no kernel. */
   | { kind: 'no-kernel' }
-  /** The kernel was asked and has not answered yet. */
+  /** The kernel has not replied yet. */
   | { kind: 'waiting' }
   /** The kernel runs without dpnb. */
   | { kind: 'no-dpnb' }
   /** The kernel was replaced and has not loaded dpnb again. */
   | { kind: 'restarted' }
   | { kind: 'dead' }
-  /** The kernel speaks another version of the contract. */
+  /** The kernel uses another version of the protocol. */
   | { kind: 'unreadable' }
-  /** What this browser tab saw last; the kernel has not confirmed it since the page was loaded. */
+  /** The last state that this browser tab received; the kernel has not confirmed it since the page was loaded. */
   | { kind: 'stale'; snapshot: ISnapshot }
   | { kind: 'live'; snapshot: ISnapshot };
 
 /** The privacy ledgers of every kernel that a notebook or console is connected to; one of them is active. */
 export interface ILedgerModel {
-  /** What is known about the active kernel. */
+  /** The state of the active kernel. */
   readonly view: LedgerView;
-  /** Id of the active kernel; null when there is none. */
+  /** Id of the active kernel; null if there is none. */
   readonly kernelId: string | null;
-  /** Whether the active kernel has been at work for a while. */
+  /** Whether the active kernel has been busy for longer than `BUSY_AFTER`. */
   readonly isBusy: boolean;
-  /** Emitted whenever something about the active kernel may have changed. */
+  /** Emitted when the state of the active kernel may have changed. */
   readonly changed: ISignal<ILedgerModel, void>;
 
-  /** What is known about a kernel, active or not. */
+  /** The state of any kernel. */
   viewOf(kernelId: string): LedgerView;
-  /** Emitted, with its id, whenever `viewOf` a kernel may have changed. */
+  /** Emitted with the id of a kernel when its `viewOf` may have changed. */
   readonly kernelChanged: ISignal<ILedgerModel, string>;
 
-  /** What is known of the log of one of the active kernel's sessions. */
+  /** The known part of the log of a session of the active kernel. */
   log(sessionId: string): ILog;
   /**
    * Every row of such a log, newest first.
    *
-   * The kernel is asked for the rows that its snapshots do not hold; one that is busy answers when it is done, and one
-   * that is restarted when the session is there again.
+   * Rows that are not in a snapshot are requested from the kernel.  A busy kernel replies when it is idle, a restarted
+   * one when the session has been created again.
    *
-   * @returns null when they will never come.
+   * @returns null if the kernel cannot reply any more.
    */
   requestLog(sessionId: string): Promise<readonly ILogEntry[] | null>;
 }

@@ -8,7 +8,7 @@ interface IState {
   state: unknown;
 }
 
-/** Show the gauges of one session below a cell, and keep them up to date for as long as they are there. */
+/** Show the gauges of one session below a cell, and update them until they are removed. */
 export function renderGauges({ model, el }: RenderProps<IState>): () => void {
   const view = new SessionView(null);
   const update = (): void => {
@@ -16,10 +16,10 @@ export function renderGauges({ model, el }: RenderProps<IState>): () => void {
     if (isSession(session)) {
       view.update(session);
       if (view.node.parentNode !== el) {
-        el.replaceChildren(view.node); // only once: an element that is put back loses the keyboard
+        el.replaceChildren(view.node); // only once: an element that is inserted again loses the focus
       }
     } else {
-      el.replaceChildren('These gauges were made by another version of dpnb: run the cell again.');
+      el.replaceChildren('These gauges were created by another version of dpnb: run the cell again.');
     }
   };
   update();

@@ -6,12 +6,12 @@ import { sendToComm } from '../kernel/comm';
 import type { Fields } from '../protocol/guards';
 
 /**
- * The kernel side of one of our widgets, as far as its view needs it: the part of anywidget's model that we use.
+ * The state of one of dpnb's widgets, with the part of the interface of anywidget's model that its view uses.
  *
- * It knows nothing until the kernel has sent a whole state, and stays as it was when the kernel is gone.
+ * It is empty until the kernel has sent a full state, and keeps its last state when the kernel has ended.
  */
 export class LiveModel {
-  /** What becomes of the kernel, where anywidget has it. */
+  /** The status of the kernel, as anywidget provides it. */
   readonly widget_manager = { kernel: { statusChanged: new Signal<object, string>(this) } };
   private readonly _listeners = new Map<string, Set<() => void>>();
   private _state: Fields = {};
@@ -19,12 +19,12 @@ export class LiveModel {
 
   constructor(readonly id: string) {}
 
-  /** The connection that it was heard from; null until a whole state has come, and when that may be out of date. */
+  /** The connection that sent the state; null before the first full state, and if the state may be outdated. */
   get kernel(): Kernel.IKernelConnection | null {
     return this._kernel;
   }
 
-  /** Whether anybody looks at it, or would if there were something to see. */
+  /** Whether it has a view, or an output that waits for its state. */
   get isWatched(): boolean {
     return this._listeners.size > 0;
   }
@@ -33,12 +33,12 @@ export class LiveModel {
     return this._state[name];
   }
 
-  /** Remember something for the next view; the kernel does not learn it. */
+  /** Store a value for the next view; it is not sent to the kernel. */
   set(name: string, value: unknown): void {
     this._state[name] = value;
   }
 
-  /** Listen to `change:` and a name, or to `kernelAttached`: a whole state has come after there was no kernel. */
+  /** Listen to `change:<name>`, or to `kernelAttached`, which is emitted with the first full state of a kernel. */
   on(event: string, listener: () => void): void {
     this._listeners.set(event, (this._listeners.get(event) ?? new Set()).add(listener));
   }
@@ -51,15 +51,15 @@ export class LiveModel {
     }
   }
 
-  /** Say something to the widget's kernel side; a kernel that is gone does not hear it. */
+  /** Send a message to the widget in the kernel, if there is a kernel. */
   send(content: JSONObject): void {
     if (this._kernel) {
       sendToComm(this._kernel, this.id, { method: 'custom', content });
     }
   }
 
-  /** Take over what the kernel said. */
-  hear(kernel: Kernel.IKernelConnection, state: Fields): void {
+  /** Update the state with what the kernel sent. */
+  update(kernel: Kernel.IKernelConnection, state: Fields): void {
     const isFirst = this._kernel === null;
     this._kernel = kernel;
     const changed = Object.keys(state).filter(name => !isSame(this._state[name], state[name]));
@@ -70,7 +70,7 @@ export class LiveModel {
     }
   }
 
-  /** Another connection to the same kernel goes on; or, given null, none does: it is gone, or what it said was lost. */
+  /** Use another connection to the same kernel; null if the kernel has ended, or messages of it were lost. */
   moveTo(kernel: Kernel.IKernelConnection | null): void {
     this._kernel = kernel;
   }

@@ -8,10 +8,10 @@ import type { LiveModel } from './liveModel';
 import type { LiveWidgets } from './liveWidgets';
 import { renderPicker } from '../picker/pickerWidget';
 
-/** What the kernel displays beside the widget that other front ends show: which one it is. */
+/** MIME type of an output with the id and the view of a widget; other front ends use the standard widget type. */
 export const LIVE = 'application/vnd.dpnb.widget+json';
 
-/** Before `text/html`, and before Jupyter's own view of widgets, which is at -10. */
+/** Preferred over `text/html` and over Jupyter's view of widgets, which has rank -10. */
 const RANK = -20;
 
 type Render = (props: { model: LiveModel; el: HTMLElement }) => () => void;
@@ -21,7 +21,7 @@ const VIEWS: Partial<Record<string, Render>> = {
   picker: renderPicker as unknown as Render
 };
 
-/** An output with a widget of ours: its view once the kernel has sent a state, and its still face until then. */
+/** An output with one of dpnb's widgets: static until the kernel has sent its state, then its live view. */
 export class LiveOutput extends Panel implements IRenderMime.IRenderer {
   private _model: LiveModel | null = null;
   private _close: (() => void) | null = null;
@@ -37,10 +37,10 @@ export class LiveOutput extends Panel implements IRenderMime.IRenderer {
 
   /** Called again whenever the kernel replaces the output. */
   async renderModel(output: IRenderMime.IMimeModel): Promise<void> {
-    const about = output.data[LIVE];
-    const [id, view] = isFields(about) ? [about.model_id, about.view] : [];
+    const reference = output.data[LIVE];
+    const [id, view] = isFields(reference) ? [reference.model_id, reference.view] : [];
     if (this._close && this._model?.id === id) {
-      return; // the view follows its model, and what is in the reader's hands stays there
+      return; // the view follows its model; drawing it again would discard the reader's input
     }
     this._clear();
     this._render = isText(view) ? VIEWS[view] : undefined;
@@ -81,13 +81,13 @@ export class LiveOutput extends Panel implements IRenderMime.IRenderer {
   };
 
   private async _showStatic(output: IRenderMime.IMimeModel): Promise<void> {
-    const still = this._rendermime.createRenderer('text/html');
-    this.addWidget(still); // before it is drawn: what comes meanwhile takes it away again
-    await still.renderModel(output);
+    const renderer = this._rendermime.createRenderer('text/html');
+    this.addWidget(renderer); // before it is drawn: the live view may replace it in the meantime
+    await renderer.renderModel(output);
   }
 }
 
-/** Show our widgets in every output of the page. */
+/** Show dpnb's widgets in every output of the page. */
 export function addLiveOutputs(rendermime: IRenderMimeRegistry, widgets: LiveWidgets): void {
   const createRenderer = (): LiveOutput => new LiveOutput(widgets, rendermime);
   rendermime.addFactory({ safe: false, mimeTypes: [LIVE], createRenderer }, RANK);

@@ -9,25 +9,25 @@ import { LiveModel } from './liveModel';
 /** The comm target of every Jupyter widget. */
 const TARGET = 'jupyter.widget';
 
-/** How the names of our widgets' classes begin, which anywidget sends with a whole state. */
+/** Prefix of the class names of dpnb's widgets, which anywidget sends with a full state. */
 const MODULE_PREFIX = 'dpnb.notebook.';
 
-/** Messages that come from the process itself, if they belong to a request. */
+/** Types of messages that are sent by the kernel process itself, if they belong to a request. */
 const FROM_KERNEL: ReadonlySet<string> = new Set(['status', 'comm_open', 'comm_msg']);
 
 /**
- * The kernel sides of all our widgets, by id, as the kernels broadcast them.
+ * The models of all widgets of dpnb, by id, as the kernels broadcast their states.
  *
- * JupyterLab's widget manager would do the same, but it has each widget that it does not know looked for during two
- * seconds and then writes an error into the page and the console: when the kernel of a saved notebook is gone, and also
- * when a page is reloaded and a busy machine restores the widgets in the last moment of those two seconds.
+ * JupyterLab's widget manager does the same, but for each unknown widget it waits two seconds and then writes an error
+ * to the page and the console: if the kernel of a saved notebook has ended, and also if a page is reloaded on a busy
+ * machine that restores the widgets too late.
  */
 export class LiveWidgets {
   private readonly _models = new Map<string, LiveModel>();
-  /** The connections, and the session of the process that was heard last over each; null before the first. */
+  /** The connections, each with the session id of the process that sent its last message; null before the first. */
   private readonly _kernels = new Map<Kernel.IKernelConnection, string | null>();
-  /** Kernels whose question is about to be sent; it will ask for whatever is missing then. */
-  private readonly _asking = new Set<Kernel.IKernelConnection>();
+  /** Connections with a pending request, which will include all states that are missing when it is sent. */
+  private readonly _requesting = new Set<Kernel.IKernelConnection>();
 
   /** Listen to a connection until it is closed. */
   follow(kernel: Kernel.IKernelConnection): void {
@@ -40,19 +40,19 @@ export class LiveWidgets {
     kernel.connectionStatusChanged.connect(this._onConnection, this);
     kernel.disposed.connect(this._onDisposed, this);
     if (kernel.connectionStatus === 'connected') {
-      void this._ask(kernel);
+      void this._requestStates(kernel);
     }
   }
 
   /**
-   * The kernel side of a widget; without a kernel where no kernel has sent its state (yet).
+   * The model of a widget; its `kernel` is null until a kernel has sent its state.
    *
-   * Kernels are asked for it if it is listened to by the time they can answer.
+   * The state is requested from the kernels if the model has a listener by the time they can reply.
    */
   model(id: string): LiveModel {
     const model = this._models.get(id) ?? this._add(id);
     if (model.kernel === null) {
-      this._kernels.forEach((_, kernel) => void this._ask(kernel));
+      this._kernels.forEach((_, kernel) => void this._requestStates(kernel));
     }
     return model;
   }
@@ -82,21 +82,21 @@ export class LiveWidgets {
     }
   }
 
-  /** A restart is announced only to the connection that asked for it; the others hear another process answer. */
+  /** A restart is announced only to the connection that requested it; others receive messages of a new process. */
   private _onProcess(kernel: Kernel.IKernelConnection, process: string): void {
     const before = this._kernels.get(kernel);
     this._kernels.set(kernel, process);
     if (before && before !== process) {
-      // Not those of other connections, which may have heard of the process, and of its widgets, before.
+      // Not those of other connections, which may already have received states of the new process.
       this._clear(this._modelsOf(kernel), 'restarting');
     }
   }
 
   private _onState(kernel: Kernel.IKernelConnection, model: LiveModel, state: Fields): void {
-    // The first thing to hear is a whole state.  Of several connections to one kernel, one is enough: another may be
-    // behind, and would set the view back for a moment.
+    // The first update must be a full state.  Of several connections to one kernel, only one is used: another may be
+    // delayed, and would briefly restore an older state.
     if (model.kernel === null ? isDpnbState(state) : model.kernel === kernel) {
-      model.hear(kernel, state);
+      model.update(kernel, state);
     }
   }
 
@@ -124,7 +124,7 @@ export class LiveWidgets {
 
   private _onConnection(kernel: Kernel.IKernelConnection, status: Kernel.ConnectionStatus): void {
     if (status === 'connected') {
-      // What the kernel said meanwhile was lost; what nobody looks at is asked for when it is shown again.
+      // Messages of the kernel were lost; the state of a model without a view is requested when it is shown again.
       for (const model of this._modelsOf(kernel)) {
         if (model.isWatched) {
           sendToComm(kernel, model.id, { method: 'request_state' });
@@ -132,7 +132,7 @@ export class LiveWidgets {
           model.moveTo(null);
         }
       }
-      void this._ask(kernel);
+      void this._requestStates(kernel);
     }
   }
 
@@ -147,15 +147,15 @@ export class LiveWidgets {
     }
   }
 
-  /** Ask a kernel for the widgets that are to be shown and of which nothing is known. */
-  private async _ask(kernel: Kernel.IKernelConnection): Promise<void> {
-    if (this._asking.has(kernel)) {
+  /** Request the missing states of displayed widgets from a kernel. */
+  private async _requestStates(kernel: Kernel.IKernelConnection): Promise<void> {
+    if (this._requesting.has(kernel)) {
       return;
     }
-    this._asking.add(kernel);
+    this._requesting.add(kernel);
     try {
-      await kernel.info; // a kernel that is still starting answers nothing else
-      this._asking.delete(kernel);
+      await kernel.info; // a kernel that is starting replies to nothing else
+      this._requesting.delete(kernel);
       if (this._missing().length === 0) {
         return;
       }
@@ -165,9 +165,9 @@ export class LiveWidgets {
         .filter(({ id }) => id in comms)
         .forEach(model => sendToComm(kernel, model.id, { method: 'request_state' }));
     } catch {
-      // The connection was closed while it was being asked.  Its successor, if any, asks again.
+      // The connection was closed during the request; its successor, if any, sends a new one.
     } finally {
-      this._asking.delete(kernel);
+      this._requesting.delete(kernel);
     }
   }
 
@@ -177,10 +177,10 @@ export class LiveWidgets {
 }
 
 /**
- * The session id of the kernel process that sent a message, which is another after every restart; null if unknown.
+ * The session id of the kernel process that sent a message, which changes with every restart; null if unknown.
  *
- * Every message of a process has it, but the server sends some of its own, with other ids: warnings, and statuses that
- * belong to no request.  Some kernels repeat the id of who asked.
+ * Every message of a process has it, but the server also sends messages with other ids: warnings, and statuses that
+ * belong to no request.  Some kernels repeat the id of the client.
  */
 function processOf(message: KernelMessage.IIOPubMessage): string | null {
   const { header, parent_header: request } = message;

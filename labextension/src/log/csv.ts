@@ -2,18 +2,18 @@ import type { ILogEntry } from '../protocol/snapshot';
 
 const COLUMNS = ['id', 'time', 'status', 'query', 'cost', 'mu', 'cost_fraction', 'error', 'cell_id'] as const;
 
-/** Milliseconds for which a browser may still fetch what it was told to download: it begins a little later. */
-const KEPT = 60_000;
+/** Milliseconds after which the URL of a download is revoked: the browser fetches it with a delay. */
+const REVOKE_AFTER = 60_000;
 
-/** A log as comma-separated values, as RFC 4180 has them: oldest first, an empty field for what there is not. */
+/** A log as comma-separated values (RFC 4180): oldest first, with an empty field for a missing value. */
 export function toCsv(rows: readonly ILogEntry[]): string {
   const lines = [...rows].sort((a, b) => a.id - b.id).map(row => COLUMNS.map(column => row[column]));
   return [COLUMNS, ...lines].map(fields => `${fields.map(quoted).join(',')}\r\n`).join('');
 }
 
-/** The name of a session's log as a file, without what file systems refuse. */
+/** File name of a session's log, without characters that file systems refuse. */
 export function csvName(session: string): string {
-  // eslint-disable-next-line no-control-regex -- these are what file names cannot hold
+  // eslint-disable-next-line no-control-regex -- file names cannot contain these
   return `${session.replace(/[\u0000-\u001f<>:"/\\|?*]+/g, '-')}-log.csv`;
 }
 
@@ -23,10 +23,10 @@ export function download(name: string, text: string): void {
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
-  document.body.append(link); // Firefox does not follow a link that is nowhere
+  document.body.append(link); // Firefox follows only links in the document
   link.click();
   link.remove();
-  window.setTimeout(() => URL.revokeObjectURL(url), KEPT);
+  window.setTimeout(() => URL.revokeObjectURL(url), REVOKE_AFTER);
 }
 
 function quoted(field: string | number | null): string {

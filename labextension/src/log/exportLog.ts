@@ -2,22 +2,22 @@ import { csvName, download, toCsv } from './csv';
 import type { ISession } from '../protocol/snapshot';
 import type { ILedgerModel } from '../kernel/tokens';
 
-/** Kernels' sessions whose log is being waited for: a second click exports nothing more. */
-const waiting = new Set<string>();
+/** Sessions with a pending export, which a second click does not start again. */
+const pending = new Set<string>();
 
-/** Download the whole log of a session of the active kernel, which is asked first for what is not known here. */
+/** Download the whole log of a session of the active kernel; missing rows are requested first. */
 export async function exportLog(model: ILedgerModel, { id, name }: Pick<ISession, 'id' | 'name'>): Promise<void> {
   const key = `${model.kernelId ?? ''} ${id}`;
-  if (waiting.has(key)) {
+  if (pending.has(key)) {
     return;
   }
-  waiting.add(key);
+  pending.add(key);
   try {
     const rows = await model.requestLog(id);
     if (rows) {
       download(csvName(name), toCsv(rows));
     }
   } finally {
-    waiting.delete(key);
+    pending.delete(key);
   }
 }

@@ -5,13 +5,13 @@ import { RefusalsView } from '../panel/refusals';
 import type { ILogEntry, ISession } from '../protocol/snapshot';
 import type { ISessionActions } from '../panel/sessionActions';
 
-/** Rows that are drawn until the reader wants all: thousands would keep the page busy while a cell releases quickly. */
-export const DRAWN = 50;
+/** Number of rows that are drawn unless all are requested: thousands would keep the page busy at every release. */
+export const MAX_DRAWN = 50;
 
 /**
- * The log of one session's releases, to be filtered, sorted, completed and exported; below it what was refused.
+ * The log of one session's releases, which can be filtered, sorted, completed and exported; below it the refusals.
  *
- * What the reader filters and sorts by belongs to the reader: no update changes it.
+ * Updates do not change the reader's filter and order.
  */
 export class LogView implements IView<ISession> {
   readonly node = element('section', 'dpnb-log');
@@ -20,9 +20,7 @@ export class LogView implements IView<ISession> {
   private readonly _sort = element('select', 'dpnb-log-sort');
   private readonly _export = button('dpnb-log-export', 'Export as CSV', () => this._onExport());
   private readonly _bar = element('div', 'dpnb-log-bar', this._filter, this._sort, this._export);
-  private readonly _oneCell = button('dpnb-log-cell', 'Only one cell’s releases: show the others too', () =>
-    this._only(null)
-  );
+  private readonly _oneCell = button('dpnb-log-cell', 'Releases of one cell only: show all', () => this._only(null));
   private readonly _matchCount = element('p', 'dpnb-log-matches');
   private readonly _list = element('ol', 'dpnb-releases');
   private readonly _empty = element('p', 'dpnb-log-empty');
@@ -32,7 +30,7 @@ export class LogView implements IView<ISession> {
   private _session: ISession | null = null;
   private _order: Order = 'newest';
   private _cell: string | null = null;
-  private _wantsAll = false;
+  private _showsAll = false;
 
   constructor(private readonly _actions: ISessionActions) {
     this._refusals = new RefusalsView(_actions);
@@ -44,7 +42,7 @@ export class LogView implements IView<ISession> {
     this._sort.append(...Object.entries(ORDERS).map(([order, [name]]) => new Option(name, order)));
     this._sort.addEventListener('change', () => this._onSort());
     this._matchCount.setAttribute('role', 'status');
-    this._list.tabIndex = 0; // it scrolls, so the keyboard must reach it
+    this._list.tabIndex = 0; // it scrolls, so it must be reachable by keyboard
     this.node.setAttribute('aria-label', 'Log of releases');
     this.node.append(this._title, this._bar, this._oneCell, this._matchCount);
     this.node.append(this._list, this._empty, this._all, this._refusals.node);
@@ -56,7 +54,7 @@ export class LogView implements IView<ISession> {
     this._draw();
   }
 
-  /** Show only the releases of one cell; false, and nothing changes, when this session has none. */
+  /** Show only the releases of one cell; false, without a change, if this session has none. */
   showCell(cell: string): boolean {
     const session = this._session;
     const isKnown = this._knownRows.some(row => row.cell_id === cell);
@@ -64,20 +62,20 @@ export class LogView implements IView<ISession> {
       return false;
     }
     if (!isKnown) {
-      this._actions.requestLog(session.id); // they are older than the rows that are here
+      this._actions.requestLog(session.id); // they are older than the known rows
     }
     this._filter.value = '';
     this._only(cell);
     return true;
   }
 
-  /** Move eye and keyboard to the log. */
+  /** Scroll to the log and move the focus to it. */
   focus(): void {
     this.node.scrollIntoView({ block: 'nearest' });
     (this._oneCell.hidden ? this._list : this._oneCell).focus({ preventScroll: true });
   }
 
-  /** Every row that is there, before filtering. */
+  /** All known rows, before filtering. */
   private get _knownRows(): readonly ILogEntry[] {
     if (!this._session) {
       return [];
@@ -104,8 +102,8 @@ export class LogView implements IView<ISession> {
     this._list.hidden = shown.length === 0;
     this._list.setAttribute('aria-label', `Releases, ${ORDERS[this._order][0].toLowerCase()}`);
     const ordered = sorted(shown, this._order);
-    this._drawRows(this._wantsAll ? ordered : ordered.slice(0, DRAWN));
-    this._drawAll(session, known.length < session.n_requests || (!this._wantsAll && shown.length > DRAWN));
+    this._drawRows(this._showsAll ? ordered : ordered.slice(0, MAX_DRAWN));
+    this._drawAll(session, known.length < session.n_requests || (!this._showsAll && shown.length > MAX_DRAWN));
   }
 
   private _drawRows(shown: ILogEntry[]): void {
@@ -123,7 +121,7 @@ export class LogView implements IView<ISession> {
   private _drawAll(session: ISession, isMore: boolean): void {
     const { isPending } = this._actions.log(session.id);
     this._all.hidden = !isMore;
-    // Not disabled: that would take the keyboard away from it.
+    // Not disabled, which would remove the focus from it.
     this._all.setAttribute('aria-disabled', String(isPending));
     setText(this._all, isPending ? 'Waiting for the kernel…' : `Show all ${session.n_requests}`);
   }
@@ -147,7 +145,7 @@ export class LogView implements IView<ISession> {
   private _onAll(): void {
     const session = this._session;
     if (session && !this._actions.log(session.id).isPending) {
-      this._wantsAll = true;
+      this._showsAll = true;
       if (!this._actions.log(session.id).isComplete) {
         this._actions.requestLog(session.id);
       }

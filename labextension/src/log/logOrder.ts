@@ -11,14 +11,14 @@ const words = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' 
 const byQuery: Compare = (a, b) => words.compare(a.query, b.query);
 const byStatus: Compare = (a, b) => words.compare(a.status, b.status);
 
-export type Order = 'newest' | 'oldest' | 'mostExpensive' | 'question' | 'status';
+export type Order = 'newest' | 'oldest' | 'mostExpensive' | 'query' | 'status';
 
-/** The ways to sort a log, each with its name; what is equal stays newest first. */
+/** The orders of a log, each with its name; equal rows are newest first. */
 export const ORDERS: Record<Order, [name: string, compare: Compare]> = {
   newest: ['Newest first', newestFirst],
   oldest: ['Oldest first', oldestFirst],
   mostExpensive: ['Most expensive first', mostExpensiveFirst],
-  question: ['Question A–Z', byQuery],
+  query: ['Query A–Z', byQuery],
   status: ['Status', byStatus]
 };
 
@@ -31,9 +31,9 @@ export function sorted(rows: readonly ILogEntry[], order: Order): ILogEntry[] {
 }
 
 /**
- * Whether a release is meant by what stands in the filter box.
+ * Whether a release matches a filter.
  *
- * Every word must occur in its question, status or cost; "#3" means the release with this number.
+ * Every word must occur in its query, status or cost; "#3" is the release with this number.
  */
 export function matches(row: ILogEntry, filter: string): boolean {
   const text = [row.query, row.status, row.cost].join('\n').toLowerCase();

@@ -2,22 +2,22 @@ import { button, element, type IView, setText, setTime } from '../dom/dom';
 import type { ILogEntry } from '../protocol/snapshot';
 import type { ISessionActions } from '../panel/sessionActions';
 
-/** One release: what was asked, what it cost, how good the answer is, and the way to the cell that asked. */
+/** One release: its query, cost, error, time and status, and a button that shows its cell. */
 export function logRow(actions: ISessionActions): IView<ILogEntry> {
-  const question = element('div', 'dpnb-release-question');
+  const query = element('div', 'dpnb-release-query');
   const cost = element('span', 'dpnb-release-cost');
   const error = element('span', 'dpnb-release-error');
   const time = element('time', 'dpnb-release-time');
   const status = element('span', 'dpnb-release-status');
   const jump = new CellButton(actions);
   const facts = element('div', 'dpnb-release-facts', cost, error, ' · ', time, ' · ', status);
-  const node = element('li', 'dpnb-release', question, facts, jump.node);
+  const node = element('li', 'dpnb-release', query, facts, jump.node);
   return {
     node,
     update: (release): void => {
       node.dataset.release = String(release.id);
       node.dataset.status = release.status;
-      setText(question, `${release.id}. ${release.query}`);
+      setText(query, `${release.id}. ${release.query}`);
       setText(cost, `${release.cost} (${release.cost_fraction})`);
       setText(error, release.error === null ? '' : ` · ${release.error}`);
       error.hidden = release.error === null;
@@ -28,7 +28,7 @@ export function logRow(actions: ISessionActions): IView<ILogEntry> {
   };
 }
 
-/** A button that goes to a cell, and is not there when no open notebook has the cell. */
+/** A button that shows a cell; hidden if no open notebook contains the cell. */
 export class CellButton {
   readonly node = button('dpnb-release-jump', 'Go to cell', () => {
     if (this._cell !== null) {
@@ -39,10 +39,10 @@ export class CellButton {
 
   constructor(private readonly _actions: ISessionActions) {}
 
-  /** @param whose Whose cell it is, for screen readers, which read the button alone. */
-  update(cell: string | null, whose: string): void {
+  /** @param owner What the cell belongs to, for screen readers, which read the button without its context. */
+  update(cell: string | null, owner: string): void {
     this._cell = cell;
     this.node.hidden = cell === null || !this._actions.hasCell(cell);
-    this.node.setAttribute('aria-label', `Go to cell ${whose}`);
+    this.node.setAttribute('aria-label', `Go to cell ${owner}`);
   }
 }

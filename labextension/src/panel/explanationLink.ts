@@ -1,30 +1,30 @@
 import { element } from '../dom/dom';
 
-/** What every link to an explanation begins with, in the panel and in what the kernel prints below cells. */
-const START = '#dpnb-explain-';
+/** Prefix of all links to explanations, in the panel and in outputs of cells. */
+const PREFIX = '#dpnb-explain-';
 
 /** Id of the element that explains something. */
-export const explanationNodeId = (explanation: string): string => `${START.slice(1)}${explanation}`;
+export const explanationNodeId = (explanation: string): string => `${PREFIX.slice(1)}${explanation}`;
 
-/** A link to an explanation; null links to nothing and is hidden. */
+/** A link to an explanation; hidden if there is none. */
 export class ExplanationLink {
   readonly node = element('a', 'dpnb-explanation-link', 'Why?');
 
-  /** @param subject What is explained, for screen readers, which read the link alone. */
+  /** @param subject What is explained, for screen readers, which read the link without its context. */
   update(explanation: string | null, subject: string): void {
     this.node.hidden = explanation === null;
-    this.node.href = explanation === null ? '#' : `${START}${encodeURIComponent(explanation)}`;
+    this.node.href = explanation === null ? '#' : `${PREFIX}${encodeURIComponent(explanation)}`;
     this.node.setAttribute('aria-label', `Why? ${subject}`);
   }
 }
 
 /**
- * Let links to explanations work wherever they are on the page.
+ * Follow links to explanations anywhere on the page.
  *
- * They are caught before anything else sees them: JupyterLab gives links in outputs listeners of its own, and takes the
- * Enter key away from whatever has the keyboard inside a notebook.
+ * Events are handled before all other listeners: JupyterLab adds its own to links in outputs, and handles the Enter key
+ * inside a notebook.
  *
- * @returns what undoes it.
+ * @returns a function that removes the listeners.
  */
 export function followExplanationLinks(show: (explanation: string) => void, page: Window = window): () => void {
   const follow = (event: Event): void => {
@@ -46,23 +46,23 @@ export function followExplanationLinks(show: (explanation: string) => void, page
     }
   };
   page.document.addEventListener('click', onClick, true);
-  page.addEventListener('keydown', onKey, true); // before the document, where the Lab's shortcuts listen
+  page.addEventListener('keydown', onKey, true); // before the document, which has the listener of JupyterLab's shortcuts
   return () => {
     page.document.removeEventListener('click', onClick, true);
     page.removeEventListener('keydown', onKey, true);
   };
 }
 
-/** The explanation that a place on the page links to. */
+/** Id of the explanation that an element links to. */
 function linked(target: EventTarget | null): string | null {
-  const link = target instanceof Element ? target.closest(`a[href^="${START}"]`) : null;
-  const name = link?.getAttribute('href')?.slice(START.length);
+  const link = target instanceof Element ? target.closest(`a[href^="${PREFIX}"]`) : null;
+  const name = link?.getAttribute('href')?.slice(PREFIX.length);
   if (name === undefined) {
     return null;
   }
   try {
     return decodeURIComponent(name);
   } catch {
-    return name; // not written by us
+    return name; // not a link of dpnb
   }
 }

@@ -3,19 +3,19 @@ import { Fold } from '../dom/fold';
 import { type IExplanation, type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
 import { explanationNodeId } from './explanationLink';
 
-/** How long an explanation that was asked for stands out, in milliseconds. */
+/** Milliseconds for which a requested explanation is highlighted. */
 export const HIGHLIGHT_MS = 2500;
 
-/** One explanation, and whether something on show refers to it. */
+/** One explanation, and whether something in the panel refers to it. */
 type Entry = IExplanation & { isUsed: boolean };
 
-/** One explanation for each refusal and warning. */
+/** The explanations of all refusals and warnings. */
 export class ExplanationsView {
   readonly fold = new Fold('dpnb-explanations', 'What refusals and warnings mean');
   private readonly _missing = element(
     'p',
     'dpnb-explanations-missing',
-    'The kernel has not sent explanations yet: they arrive with its first dpnb session.'
+    'The kernel has not sent explanations yet: it sends them with its first dpnb session.'
   );
   private readonly _list = element('dl', 'dpnb-explanation-list');
   private readonly _entries = new Views(this._list, explanationEntry);
@@ -31,9 +31,9 @@ export class ExplanationsView {
     return this.fold.node;
   }
 
-  /** @param explanations null while the kernel has not told any: then there is nothing here until it is asked for. */
+  /** @param explanations null if the kernel has not sent any; the list is then hidden until it is requested. */
   update(explanations: IExplanation[] | null, sessions: ISession[]): void {
-    const used = new Set(sessions.flatMap(named));
+    const used = new Set(sessions.flatMap(linkedExplanations));
     const entries = (explanations ?? []).map(entry => ({ ...entry, isUsed: used.has(entry.id) }));
     this._shown = new Set(entries.map(entry => entry.id));
     this._missing.hidden = entries.length > 0;
@@ -42,18 +42,18 @@ export class ExplanationsView {
     this._entries.update(entries);
   }
 
-  /** Unfold, and move eye and keyboard to an explanation; to the whole when it is not there, or none is named. */
+  /** Unfold, and move the focus to an explanation; to the list if it does not exist, or `explanation` is null. */
   show(explanation: string | null): void {
     this.node.hidden = false;
     this.fold.open();
-    const found =
+    const node =
       explanation !== null && this._shown.has(explanation) ? this._find(explanation) : this.fold.node.firstElementChild;
-    if (!(found instanceof HTMLElement)) {
+    if (!(node instanceof HTMLElement)) {
       return;
     }
-    found.scrollIntoView({ block: 'nearest' });
-    found.focus({ preventScroll: true });
-    this._highlight(found);
+    node.scrollIntoView({ block: 'nearest' });
+    node.focus({ preventScroll: true });
+    this._highlight(node);
   }
 
   private _find(explanation: string): HTMLElement | undefined {
@@ -63,19 +63,21 @@ export class ExplanationsView {
 
   private _highlight(node: HTMLElement): void {
     window.clearTimeout(this._highlightTimer);
-    this.node.querySelectorAll('.dpnb-mod-asked').forEach(other => other.classList.remove('dpnb-mod-asked'));
-    node.classList.add('dpnb-mod-asked');
-    this._highlightTimer = window.setTimeout(() => node.classList.remove('dpnb-mod-asked'), HIGHLIGHT_MS);
+    this.node
+      .querySelectorAll('.dpnb-mod-highlighted')
+      .forEach(other => other.classList.remove('dpnb-mod-highlighted'));
+    node.classList.add('dpnb-mod-highlighted');
+    this._highlightTimer = window.setTimeout(() => node.classList.remove('dpnb-mod-highlighted'), HIGHLIGHT_MS);
   }
 }
 
-/** The explanations that something about a session links to. */
-function named(session: ISession): (string | null)[] {
-  const said = [
+/** Ids of the explanations that a session links to. */
+function linkedExplanations(session: ISession): (string | null)[] {
+  const states = [
     session.odometers_paused === null ? null : ODOMETERS_PAUSED,
     session.participation === null ? null : EXCLUDED_UNITS
   ];
-  return [session.notice_explanation, ...said, ...session.refusals.map(refusal => refusal.explanation)];
+  return [session.notice_explanation, ...states, ...session.refusals.map(refusal => refusal.explanation)];
 }
 
 function explanationEntry(): IView<Entry> {
@@ -83,7 +85,7 @@ function explanationEntry(): IView<Entry> {
   const used = element('span', 'dpnb-explanation-used', 'shown above');
   const text = element('dd', 'dpnb-explanation-text');
   const node = element('div', 'dpnb-explanation', element('dt', '', title, ' ', used), text);
-  node.tabIndex = -1; // so that a link to it can move the keyboard here
+  node.tabIndex = -1; // so that a link can move the focus to it
   return {
     node,
     update: (entry): void => {

@@ -3,9 +3,9 @@ import { Fold } from '../dom/fold';
 import { levelOf } from './gauge';
 import type { IFilter } from '../protocol/snapshot';
 
-const TITLE = 'Same guarantee, each filter';
+const TITLE = 'Same guarantee under each filter';
 
-/** What would remain under each filter after the same history: a table, the enforced one first. */
+/** The budget that would remain under each filter after the same history, as a table; the enforced filter is first. */
 export class FiltersView implements IView<IFilter[]> {
   readonly fold = new Fold('dpnb-filters', TITLE);
   private readonly _rows: Views<IFilter>;
@@ -36,7 +36,7 @@ function filterRow(): IView<IFilter> {
   const text = element('div', 'dpnb-filter-text');
   const sentence = element('div', 'dpnb-visually-hidden');
   const bar = element('div', 'dpnb-bar', fill);
-  bar.setAttribute('aria-hidden', 'true'); // the text says the same
+  bar.setAttribute('aria-hidden', 'true'); // the text states the same
   const label = element('th', 'dpnb-filter-label', name, ' ', enforced);
   label.scope = 'row';
   const node = element('tr', 'dpnb-filter', label, element('td', 'dpnb-filter-left', text, bar, sentence));

@@ -5,7 +5,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** Half a circle, open at the bottom. */
 const ARC = 'M 8 56 A 48 48 0 0 1 104 56';
 
-/** The moving parts of every gauge that was drawn, by the element that holds it. */
+/** The variable parts of every gauge, by its host element. */
 const drawn = new WeakMap<HTMLElement, IParts>();
 
 type Level = 'good' | 'low' | 'out';
@@ -17,9 +17,9 @@ interface IParts {
 }
 
 /**
- * Draw a gauge into a host element, or bring the one that is there up to date.
+ * Draw a gauge into a host element, or update the existing one.
  *
- * To a screen reader the host is one meter; everything inside it is presentation.
+ * For a screen reader the host is one meter, and its children are presentational.
  */
 export function drawGauge(host: HTMLElement, gauge: IGauge): void {
   const { fill, text, label } = drawn.get(host) ?? build(host);
@@ -30,7 +30,7 @@ export function drawGauge(host: HTMLElement, gauge: IGauge): void {
   host.setAttribute('aria-valuenow', String(gauge.value));
   host.setAttribute('aria-valuetext', gauge.text);
   fill.setAttribute('stroke-dasharray', `${100 * gauge.value} 200`);
-  // A stroke of length zero still shows its round cap.
+  // A stroke of length zero would show its round cap.
   fill.setAttribute('visibility', gauge.value > 0 ? 'visible' : 'hidden');
   setText(text, gauge.text);
   setText(label, gauge.label);
@@ -74,7 +74,7 @@ function level({ kind, value }: IGauge): Level | 'plain' {
   }
 }
 
-/** How alarming a share that is left should look; the words beside it say the same without colour. */
+/** Level of the remaining share, for its colour; the text next to it states the same without colour. */
 export function levelOf(left: number): Level {
   return left > 0.25 ? 'good' : left > 0.05 ? 'low' : 'out';
 }

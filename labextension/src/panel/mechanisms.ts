@@ -4,14 +4,14 @@ import type { IMechanism, IPart } from '../protocol/snapshot';
 
 const TITLE = 'Interactive mechanisms';
 
-/** Parts that are in sight; more are folded away, all of them. */
+/** Maximum number of parts that are shown; if there are more, all are collapsed. */
 export const PARTS_SHOWN = 6;
 
-/** What the analyst started once and goes on asking: those that are open first, each as it stands. */
+/** The interactive mechanisms with their states, open ones first. */
 export class MechanismsView implements IView<IMechanism[]> {
   readonly node = element('section', 'dpnb-mechanisms');
   private readonly _list = element('ul', 'dpnb-mechanism-list');
-  /** By name, not by place: one that is closed moves down, and takes along what the reader unfolded in it. */
+  /** By id: a closed mechanism moves down with the parts that the reader unfolded. */
   private _rows = new Map<string, IView<IMechanism>>();
 
   constructor() {
@@ -63,7 +63,7 @@ function mechanismRow(): IView<IMechanism> {
   };
 }
 
-/** What each part of a mechanism has spent, as a bar and in words. */
+/** The spending of each part of a mechanism, as a bar and as text. */
 class PartsView implements IView<IMechanism> {
   readonly node = element('div', 'dpnb-parts');
   private readonly _fold = new Fold('dpnb-parts-fold', '');
@@ -86,7 +86,7 @@ function partItem(): IView<IPart> {
   const text = element('span', 'dpnb-part-text');
   const fill = element('div', 'dpnb-bar-fill');
   const bar = element('div', 'dpnb-bar', fill);
-  bar.setAttribute('aria-hidden', 'true'); // the text says the same
+  bar.setAttribute('aria-hidden', 'true'); // the text states the same
   const node = element('li', 'dpnb-part', element('div', 'dpnb-part-line', name, ' ', text), bar);
   return {
     node,

@@ -2,16 +2,16 @@ import { button, element, type IView, setText, Views } from '../dom/dom';
 import type { INextStep } from '../protocol/snapshot';
 import type { ISessionActions } from './sessionActions';
 
-/** How long a button says that it has copied, in milliseconds. */
-const SAID = 2000;
+/** Milliseconds for which a button shows that the text was copied. */
+const COPIED_MS = 2000;
 
-/** What an analyst can do next in a session that has released nothing; empty, and not there, afterwards. */
+/** Suggested next steps in a session that has released nothing; hidden afterwards. */
 export class NextSteps implements IView<INextStep[]> {
   readonly node = element('section', 'dpnb-next');
   private readonly _list = element('ol', 'dpnb-next-steps');
   private readonly _steps: Views<INextStep>;
 
-  /** @param actions What copies a line; null omits the buttons. */
+  /** @param actions Copies a line; null omits the buttons. */
   constructor(actions: Pick<ISessionActions, 'copy'> | null) {
     this.node.setAttribute('aria-label', 'What to do next');
     this.node.append(element('h4', 'dpnb-heading', 'What to do next'), this._list);
@@ -35,7 +35,7 @@ function stepItem(actions: Pick<ISessionActions, 'copy'> | null): IView<INextSte
       actions.copy(code.textContent ?? '');
       setText(copy, 'Copied');
       window.clearTimeout(timer);
-      timer = window.setTimeout(() => setText(copy, 'Copy'), SAID);
+      timer = window.setTimeout(() => setText(copy, 'Copy'), COPIED_MS);
     });
     line.append(copy);
   }

@@ -1,21 +1,21 @@
 import { element, type IView, setText } from '../dom/dom';
 import { ExplanationLink } from './explanationLink';
 
-/** Something that a reader must know of a session before its figures. */
+/** A notice about a session, shown above its numbers. */
 export interface INotice {
-  /** null when there is nothing to know. */
+  /** null if there is no notice. */
   text: string | null;
-  /** Id of the explanation; null when there is none. */
+  /** Id of the explanation; null if there is none. */
   explanation: string | null;
 }
 
-/** A sentence in a box, with a link to the reason; not there while there is nothing to say. */
+/** A sentence in a box, with a link to its explanation; hidden if there is no notice. */
 export class NoticeView implements IView<INotice> {
   readonly node: HTMLElement;
   private readonly _text = element('span', 'dpnb-notice-text');
   private readonly _why = new ExplanationLink();
 
-  /** @param role Whether a screen reader is interrupted ("alert") or finishes its sentence first ("status"). */
+  /** @param role "alert" interrupts a screen reader; "status" waits until it has finished its sentence. */
   constructor(className: string, role: 'alert' | 'status') {
     this._text.setAttribute('role', role);
     this.node = element('p', className, this._text, ' ', this._why.node);

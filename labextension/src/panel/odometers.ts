@@ -2,16 +2,16 @@ import { element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import type { IOdometer } from '../protocol/snapshot';
 
-/** How the bounds of one kind of odometer may be used. */
-const READINGS = new Map([
+/** How the bounds of each kind of odometer may be used. */
+const NOTES = new Map([
   ['time-uniform', "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance"],
-  ['accumulator', 'within every budget of at least this that was fixed in advance']
+  ['accumulator', 'the answers are within every budget of at least this bound that was fixed in advance']
 ]);
 
 /** The odometers of one kind. */
-type Group = [reading: string, odometers: IOdometer[]];
+type Group = [kind: string, odometers: IOdometer[]];
 
-/** What each odometer says about the loss so far, with the sentence that says what its figure proves. */
+/** The bound of each odometer on the loss so far, with a sentence that states what the bound proves. */
 export class OdometersView implements IView<IOdometer[]> {
   readonly fold = new Fold('dpnb-odometers', 'Odometers');
   private readonly _groups = new Views(this.fold.body, odometerGroup);
@@ -39,7 +39,7 @@ function odometerGroup(): IView<Group> {
   return {
     node,
     update: ([name, odometers]): void => {
-      const note = READINGS.get(name);
+      const note = NOTES.get(name);
       node.dataset.reading = name;
       list.setAttribute('aria-label', `Odometers, ${name}`);
       setText(reading, name);

@@ -5,9 +5,9 @@ import type { ILedgerModel } from '../kernel/tokens';
 const CLOSED = 'dpnb:panel-closed';
 
 /**
- * Open the panel when the first session shows up, once for each load of the page.
+ * Open the panel when the first session appears, once for each load of the page.
  *
- * After the user closes the panel, or turns to another one, it is not reopened until the browser tab is closed.
+ * After the user has closed the panel, or selected another one, it is not reopened until the browser tab is closed.
  */
 export function openOnFirstSession(
   model: ILedgerModel,

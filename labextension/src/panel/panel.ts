@@ -10,13 +10,13 @@ import type { ISession } from '../protocol/snapshot';
 import type { ILedgerModel } from '../kernel/tokens';
 import type { ISessionActions } from './sessionActions';
 
-/** The side panel: every session of the active kernel, and what its words mean. */
+/** The side panel: every session of the active kernel, and the explanations. */
 export class LedgerPanel extends Widget {
-  private readonly _busy = element('p', 'dpnb-busy', 'kernel is running');
+  private readonly _busy = element('p', 'dpnb-busy', 'kernel is busy');
   private readonly _message = element('p', 'dpnb-message');
   private readonly _sessions = element('div', 'dpnb-sessions');
   private readonly _explanations = new ExplanationsView();
-  /** Those of other kernels too: what was folded is still folded when the user returns to a notebook. */
+  /** Including those of other kernels, so that they are unchanged when the user returns to a notebook. */
   private readonly _views = new Map<string, SessionView>();
   private readonly _visibilityChanged = new Signal<this, boolean>(this);
 
@@ -26,7 +26,7 @@ export class LedgerPanel extends Widget {
   ) {
     super();
     this.addClass('dpnb-panel');
-    this.node.tabIndex = -1; // so that the command which opens it can move the keyboard there
+    this.node.tabIndex = -1; // so that the command that opens it can move the focus to it
     this.node.setAttribute('aria-label', 'Privacy budget');
     this.node.setAttribute('role', 'region');
     this._message.setAttribute('role', 'status');
@@ -35,12 +35,12 @@ export class LedgerPanel extends Widget {
     this.update();
   }
 
-  /** Emitted when the panel comes into sight (true) or goes out of it (false). */
+  /** Emitted when the panel is shown (true) or hidden (false). */
   get visibilityChanged(): ISignal<this, boolean> {
     return this._visibilityChanged;
   }
 
-  /** Move eye and keyboard to an explanation, or, given null, to all of them. */
+  /** Move the focus to an explanation; null for the list of all. */
   showExplanation(explanation: string | null): void {
     this._drawNow();
     this._explanations.show(explanation);
@@ -77,13 +77,13 @@ export class LedgerPanel extends Widget {
     this._explanations.update(snapshot?.explanations ?? null, sessions);
   }
 
-  /** What is asked for must be there: the model may have changed since the last frame. */
+  /** Draw the current state at once: the model may have changed since the last frame. */
   private _drawNow(): void {
     MessageLoop.sendMessage(this, Widget.Msg.UpdateRequest);
   }
 
   private _onChanged(): void {
-    this.update(); // many changes within one frame are drawn once
+    this.update(); // changes within one frame are drawn together
   }
 
   private get _shown(): SessionView[] {
@@ -92,7 +92,7 @@ export class LedgerPanel extends Widget {
 
   private _drawSessions(sessions: ISession[]): void {
     const views = sessions.map(session => this._draw(session));
-    views[0]?.unfold(); // the one that is being used
+    views[0]?.unfold(); // the most recently used one
     arrange(
       this._sessions,
       views.map(view => view.node)

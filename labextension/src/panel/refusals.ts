@@ -4,7 +4,7 @@ import type { IRefusal } from '../protocol/snapshot';
 import type { ISessionActions } from './sessionActions';
 import { ExplanationLink } from './explanationLink';
 
-/** What the filter refused, newest first. */
+/** The refused requests, newest first. */
 export class RefusalsView implements IView<IRefusal[]> {
   readonly node = element('section', 'dpnb-refusals');
   private readonly _list = element('ul', 'dpnb-refusal-list');
@@ -23,18 +23,18 @@ export class RefusalsView implements IView<IRefusal[]> {
 }
 
 function refusalItem(actions: ISessionActions): IView<IRefusal> {
-  const question = element('div', 'dpnb-refusal-question');
+  const query = element('div', 'dpnb-refusal-query');
   const message = element('div', 'dpnb-refusal-message');
   const time = element('time', 'dpnb-refusal-time');
   const why = new ExplanationLink();
   const jump = new CellButton(actions);
   const facts = element('div', 'dpnb-refusal-facts', 'nothing was charged · ', time, ' ', why.node);
-  const node = element('li', 'dpnb-refusal', question, message, facts, jump.node);
+  const node = element('li', 'dpnb-refusal', query, message, facts, jump.node);
   return {
     node,
     update: (refusal): void => {
       node.dataset.refusal = String(refusal.id);
-      setText(question, refusal.query);
+      setText(query, refusal.query);
       setText(message, refusal.message);
       setTime(time, refusal.time);
       why.update(refusal.explanation, `was this refused: ${refusal.query}`);

@@ -1,18 +1,18 @@
 import type { ILog } from '../log/logStore';
 import type { ISession } from '../protocol/snapshot';
 
-/** What a session's view in the side panel can do beyond showing; a view below a cell has none of it. */
+/** The actions of a session's view in the side panel; a view below a cell has none. */
 export interface ISessionActions {
-  /** What is known of a session's log. */
+  /** The known part of a session's log. */
   log(session: string): ILog;
-  /** Ask the kernel for all of it. */
+  /** Request all rows of it from the kernel. */
   requestLog(session: string): void;
   /** Download all of it. */
   exportLog(session: ISession): void;
   /** Whether a cell is in an open notebook of the session's kernel. */
   hasCell(cell: string): boolean;
-  /** Show such a cell and move the keyboard there. */
+  /** Show such a cell and move the focus to it. */
   goToCell(cell: string): void;
-  /** Put a text into the clipboard. */
+  /** Copy a text to the clipboard. */
   copy(text: string): void;
 }

@@ -11,11 +11,10 @@ import { TimelineView } from '../timeline/timeline';
 import type { ISessionActions } from './sessionActions';
 
 /**
- * One session: its name, what it promises, its gauges, what was spent, what goes on asking, and how other filters and
- * odometers see it.
+ * One session: its name, guarantee, gauges, spending, mechanisms, timeline, filters, odometers and log.
  *
- * The side panel and the widget in a cell both use it.  It is updated in place, so that a gauge moves instead of
- * being replaced and a reader's selection survives.
+ * Both the side panel and the widget below a cell use it.  It is updated in place, so that gauges are animated and the
+ * reader's selection survives.
  */
 export class SessionView implements IView<ISession> {
   readonly node = element('section', 'dpnb-session');
@@ -29,14 +28,14 @@ export class SessionView implements IView<ISession> {
   private readonly _next: NextSteps;
   private readonly _mechanisms = new MechanismsView();
   private readonly _filters = new FiltersView();
-  /** Not folded away with the odometers: their dial and their curves pause as well. */
+  /** Outside the fold of the odometers, since their gauge and their curves pause too. */
   private readonly _odometersPaused = new NoticeView('dpnb-paused', 'status');
   private readonly _odometers = new OdometersView();
   private readonly _timeline = new TimelineView();
   private readonly _ledger = element('p', 'dpnb-ledger');
   private readonly _log: LogView | null;
 
-  /** @param actions What the panel can do for it; null, below a cell, leaves the log to the panel. */
+  /** @param actions The actions of the panel; null below a cell, where the log is not shown. */
   constructor(actions: ISessionActions | null) {
     this._next = new NextSteps(actions);
     this._log = actions && new LogView(actions);
@@ -72,14 +71,14 @@ export class SessionView implements IView<ISession> {
     this._log?.update(session);
   }
 
-  /** Unfold everything, except for what the reader folded by hand. */
+  /** Unfold all sections, except those that the reader has closed. */
   unfold(): void {
     this._filters.fold.unfold();
     this._odometers.fold.unfold();
     this._timeline.fold.unfold();
   }
 
-  /** Show only the releases of one cell; returns their log, or null, and nothing changes, when there are none. */
+  /** Show only the releases of one cell; returns the log, or null, without a change, if there are none. */
   showCell(cell: string): LogView | null {
     return this._log?.showCell(cell) ? this._log : null;
   }

@@ -5,7 +5,7 @@ import { newestSession, statusLine } from '../dom/format';
 import type { Setting } from '../setting';
 import type { ILedgerModel } from '../kernel/tokens';
 
-/** The status bar's one line about the session that was used last; a click opens the panel. */
+/** The line in the status bar about the most recently used session; a click opens the panel. */
 export class StatusItem extends Widget {
   private readonly _button = element('button', 'dpnb-status');
 

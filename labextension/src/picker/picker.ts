@@ -2,31 +2,31 @@ import { element, setText, Views, type IView } from '../dom/dom';
 import { ExplanationLink } from '../panel/explanationLink';
 import type { IUnanswered, IPickerState, IPreset, IOption } from '../protocol/picker';
 
-/** What the picker asks of the kernel. */
+/** The requests that the picker sends to the kernel. */
 export interface IPickerActions {
-  /** @param id Comes back as `completed_request` in the state that tells what became of it. */
+  /** @param id Returned as `completed_request` in the state that shows the outcome. */
   release(target: Record<string, string>, id: string): void;
   refresh(): void;
 }
 
-/** What must outlive one drawing of a picker: the kernel has it redrawn when it is answered. */
+/** State that is kept when a picker is drawn again, as it is after an answer. */
 export interface IPickerMemory {
-  /** Budget that the reader chose; null until then. */
+  /** Budget that the reader chose; null before a choice. */
   chosen: number | null;
-  /** The release that the reader waits for. */
+  /** Id of the pending release; null if there is none. */
   pending: string | null;
 }
 
-/** A kernel that is silent for this long (milliseconds) may have been restarted. */
+/** Milliseconds without a message of the kernel after which it may have been restarted. */
 const TIMEOUT = 10_000;
 
-let pickers = 0;
-let asked = 0;
+let nPickers = 0;
+let nRequests = 0;
 
 /**
- * A question with a slider over what it may cost, and after its release the answer.
+ * A query with a slider for its budget; after its release, the answer.
  *
- * It is updated in place: the slider and the figure that the reader typed stay when the budget changes elsewhere.
+ * It is updated in place: the slider and the reference value that the reader entered remain when the budget changes.
  */
 export class PickerView {
   readonly node = element('section', 'dpnb-picker');
@@ -43,9 +43,9 @@ export class PickerView {
   private readonly _barCost = element('div', 'dpnb-picker-bar-cost');
   private readonly _cost = fact('cost', 'Cost');
   private readonly _error = fact('error', 'Expected error');
-  private readonly _relativeError = fact('share', 'That is');
+  private readonly _relativeError = fact('share', 'Relative error');
   private readonly _after = fact('after', 'Headroom after');
-  private readonly _times = fact('times', 'Queries at this cost left');
+  private readonly _times = fact('times', 'Further queries at this cost');
   private readonly _reference = element('input', 'dpnb-picker-reference');
   private readonly _release = element('button', 'dpnb-picker-release');
   private readonly _refine = element('button', 'dpnb-picker-refine', 'Refine…');
@@ -63,10 +63,10 @@ export class PickerView {
     private readonly _actions: IPickerActions,
     private readonly _memory: IPickerMemory = { chosen: null, pending: null }
   ) {
-    const id = `dpnb-picker-${(pickers += 1)}`;
+    const id = `dpnb-picker-${(nPickers += 1)}`;
     this._query.id = `${id}-query`;
     this.node.setAttribute('aria-labelledby', this._query.id);
-    // Keys that a control uses are its own; all others are the notebook's, as in any other output.
+    // Keys that a control uses are not handled by the notebook; all others are, as in any other output.
     for (const input of [this._slider, this._reference]) {
       input.dataset.lmSuppressShortcuts = 'true';
     }
@@ -78,7 +78,7 @@ export class PickerView {
     this._notice.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
     this._refusal.setAttribute('role', 'alert');
-    this._answer.tabIndex = -1; // the keyboard goes there when it takes the slider's place
+    this._answer.tabIndex = -1; // it receives the focus when it replaces the slider
     this._slider.type = 'range';
     this._slider.min = '0';
     this._slider.step = '1';
@@ -87,7 +87,7 @@ export class PickerView {
     this._slider.addEventListener('input', () => this._choose(this._slider.valueAsNumber));
     this._reference.type = 'number';
     this._reference.step = 'any';
-    this._reference.placeholder = 'a value that you expect';
+    this._reference.placeholder = 'an expected value';
     this._reference.setAttribute('aria-label', 'Compare the expected error with this value');
     this._reference.addEventListener('input', () => this._drawOption());
     this._release.type = this._refine.type = 'button';
@@ -110,12 +110,12 @@ export class PickerView {
     const ends = element(
       'div',
       'dpnb-picker-range-labels',
-      element('span', '', 'little'),
-      element('span', '', 'all that is left')
+      element('span', '', 'small'),
+      element('span', '', 'all that remains')
     );
     const bar = element('div', 'dpnb-picker-bar', this._bar, this._barCost);
     ends.setAttribute('aria-hidden', 'true');
-    bar.setAttribute('aria-hidden', 'true'); // the words below say the same
+    bar.setAttribute('aria-hidden', 'true'); // the text below states the same
     const list = element('dl', 'dpnb-picker-list');
     for (const { name, value } of [this._cost, this._error, this._relativeError, this._after, this._times]) {
       list.append(name, value);
@@ -125,7 +125,7 @@ export class PickerView {
     this._choosing.append(presets, label, this._slider, ends, bar, list, buttons, this._facts);
   }
 
-  /** Show what the kernel says. */
+  /** Show a state that the kernel sent. */
   update(state: IPickerState): void {
     if (state.completed_request === this._memory.pending) {
       this._memory.pending = null;
@@ -147,7 +147,7 @@ export class PickerView {
     this._slider.max = String(Math.max(state.options.length - 1, 0));
     this._slider.value = String(this._indexOf(state));
     this._drawOption();
-    // Two views of one picker share the memory for a moment, and either may be the first to hear of the outcome.
+    // Two views of one picker briefly share the memory, and either may be the first to receive the outcome.
     if (this._memory.pending !== null) {
       this._startTimeout();
     } else {
@@ -158,7 +158,7 @@ export class PickerView {
     }
   }
 
-  /** Show that the kernel which would release is gone: what is known stays to be read, and nothing can be asked. */
+  /** Disable all controls and show that the kernel has ended; the answer remains readable. */
   retire(): void {
     this._isReplaced = true;
     this._clearTimeout();
@@ -170,13 +170,13 @@ export class PickerView {
     setText(this._status, 'The kernel was restarted or shut down. Run this cell again to use the picker.');
   }
 
-  /** Move the keyboard to the answer. */
+  /** Move the focus to the answer. */
   focusAnswer(): void {
     this._answer.focus({ preventScroll: true });
   }
 
   /** Whether the reader can choose a budget now. */
-  get isAsking(): boolean {
+  get isChoosing(): boolean {
     return !this._choosing.hidden && !this._isReplaced;
   }
 
@@ -185,13 +185,13 @@ export class PickerView {
     const html = state.answer?.html ?? '';
     if (this._answer.dataset.shown !== html) {
       this._answer.dataset.shown = html;
-      this._answer.innerHTML = html; // made and escaped by dpnb in the kernel, like any other HTML output
+      this._answer.innerHTML = html; // rendered and escaped by dpnb in the kernel, like any other HTML output
     }
     this._answer.hidden = state.answer === null;
-    this._query.hidden = state.answer !== null; // the answer begins with the same words
+    this._query.hidden = state.answer !== null; // the answer starts with the same text
     setText(
       this._current,
-      state.current === null ? '' : `This is ${state.current}. Refining it costs only the difference.`
+      state.current === null ? '' : `The answer is ${state.current}. Refining it costs only the difference.`
     );
     this._choosing.hidden = (isAnswered && !this._isOpen) || state.options.length === 0;
     this._current.hidden = state.current === null || this._choosing.hidden;
@@ -210,14 +210,14 @@ export class PickerView {
     }
   }
 
-  /** The option to stand on: the reader's choice as near as there is one, or the kernel's proposal. */
+  /** Index of the option that is nearest to the reader's choice; without a choice, the kernel's default. */
   private _indexOf({ options, start }: IPickerState): number {
     const { chosen } = this._memory;
     if (chosen === null) {
       return start;
     }
-    const far = options.map(option => Math.abs(Math.log(amount(option)) - Math.log(chosen)));
-    return chosen === Infinity ? options.length - 1 : far.indexOf(Math.min(...far));
+    const distances = options.map(option => Math.abs(Math.log(amount(option)) - Math.log(chosen)));
+    return chosen === Infinity ? options.length - 1 : distances.indexOf(Math.min(...distances));
   }
 
   private _choose(index: number): void {
@@ -289,36 +289,40 @@ export class PickerView {
     if (!option || this._timer !== null) {
       return;
     }
-    this._ask(option.target);
+    this._request(option.target);
   }
 
-  private _ask(target: Record<string, string>): void {
+  private _request(target: Record<string, string>): void {
     this._refusal.hidden = true;
-    this._memory.pending = `${Date.now()}-${(asked += 1)}`;
+    this._memory.pending = `${Date.now()}-${(nRequests += 1)}`;
     this._startTimeout();
     this._actions.release(target, this._memory.pending);
   }
 
-  /** Let nothing else be released until the kernel has said what became of the last. */
+  /** Disable further releases until the kernel has sent the outcome of the last. */
   private _startTimeout(): void {
     this._release.disabled = true;
-    setText(this._status, 'Releasing. A busy kernel releases when it is done.');
-    // The button stays as it is: a kernel that is only busy has the request, and would be asked for two.
+    setText(this._status, 'Releasing. A busy kernel releases when it is idle.');
+    // The button remains disabled: a busy kernel has received the request, and would receive a second one.
     this._timer ??= this._timeout();
   }
 
   private _timeout(): ReturnType<typeof setTimeout> {
     return setTimeout(
-      () => setText(this._status, 'No answer yet: a busy kernel answers later; after a restart, run this cell again.'),
+      () =>
+        setText(
+          this._status,
+          'No reply yet: a busy kernel replies when it is idle; after a restart, run this cell again.'
+        ),
       TIMEOUT
     );
   }
 
-  /** Show what a long release is doing: in a separate line, which screen readers do not repeat every second. */
-  tell(progress: string): void {
+  /** Show the progress of a long release, in a separate line that screen readers do not repeat every second. */
+  showProgress(progress: string): void {
     setText(this._progress, this._isReplaced ? '' : progress);
     if (this._timer !== null) {
-      clearTimeout(this._timer); // a kernel that tells is there
+      clearTimeout(this._timer); // a kernel that sends progress is alive
       this._timer = this._timeout();
     }
   }
@@ -329,7 +333,7 @@ export class PickerView {
     node.type = 'button';
     node.addEventListener('click', () => {
       if (this._timer === null) {
-        this._ask(target);
+        this._request(target);
       }
     });
     return {
@@ -363,17 +367,17 @@ export class PickerView {
   }
 }
 
-/** A line of the list: what it is called and what it says. */
+/** A line of the list: a term and its description. */
 function fact(name: string, title: string): { name: HTMLElement; value: HTMLElement } {
   return { name: element('dt', '', title), value: element('dd', `dpnb-picker-${name}`) };
 }
 
-/** Whether a control has a use for a key: an input for every one, a button for those that press it. */
+/** Whether a control uses a key: an input uses every key, a button those that press it. */
 function isUsed({ target, key }: KeyboardEvent): boolean {
   return target instanceof HTMLInputElement || (target instanceof HTMLButtonElement && [' ', 'Enter'].includes(key));
 }
 
-/** The budget of a option as a number; all that is left is more than any other. */
+/** The budget of an option as a number; infinity for the whole remaining budget. */
 function amount({ target }: IOption): number {
   return target.mu === undefined ? Infinity : Number(target.mu);
 }

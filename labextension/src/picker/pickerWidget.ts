@@ -7,18 +7,18 @@ import { isPickerState } from '../protocol/picker';
 import { type IPickerMemory, PickerView } from './picker';
 
 interface IState {
-  /** What the kernel says, see `protocol/picker.ts`. */
+  /** The state that the kernel sent, see `protocol/picker.ts`. */
   state: unknown;
-  /** The budget has changed since. */
+  /** Whether the budget has changed since then. */
   is_stale: boolean;
-  /** What a release that lasts is doing, and for how long; empty for nothing. */
+  /** Stage and elapsed time of a long release; empty if there is none. */
   progress: string;
-  /** When this page asked for a release, and what it must remember; neither is sent to the kernel. */
-  asked_at?: number;
+  /** Time of the last request of this page, and state that it keeps; neither is sent to the kernel. */
+  requested_at?: number;
   memory?: IPickerMemory;
 }
 
-/** An answer that comes within this many milliseconds is the one that the reader waits for. */
+/** An answer within this many milliseconds of the request receives the focus. */
 const TIMEOUT = 30_000;
 
 interface IKernel {
@@ -28,27 +28,27 @@ interface IKernel {
   };
 }
 
-/** The kernel behind a widget, where the front end has one to show: JupyterLab and Notebook have, others may not. */
+/** The kernel of a widget, if the front end provides it: JupyterLab and Notebook do, others may not. */
 function kernelOf(manager: unknown): IKernel | null {
   const kernel = isFields(manager) ? manager.kernel : null;
   return isFields(kernel) && isFields(kernel.statusChanged) ? (kernel as unknown as IKernel) : null;
 }
 
-/** Show the budget picker of one question below its cell. */
+/** Show the budget picker of one query below its cell. */
 export function renderPicker({ model, el }: RenderProps<IState>): () => void {
   const send = (request: PickerRequest): void => model.send(request);
   const refresh = (): void => send({ method: 'refresh' });
   const memory = model.get('memory') ?? { chosen: null, pending: null };
   model.set('memory', memory);
   const release = (target: Record<string, string>, id: string): void => {
-    model.set('asked_at', Date.now());
+    model.set('requested_at', Date.now());
     send({ method: 'release', target, id });
   };
   const view = new PickerView({ release, refresh }, memory);
   const update = (): void => {
     const state = model.get('state');
     if (!isPickerState(state)) {
-      el.replaceChildren('This picker was made by another version of dpnb: run the cell again.');
+      el.replaceChildren('This picker was created by another version of dpnb: run the cell again.');
       return;
     }
     view.update(state);
@@ -56,21 +56,21 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
       el.replaceChildren(view.node);
     }
     // The kernel also replaces the output, so that a closed notebook shows the answer; this view may be the new one.
-    if (state.phase === 'answered' && Date.now() - (model.get('asked_at') ?? 0) < TIMEOUT) {
+    if (state.phase === 'answered' && Date.now() - (model.get('requested_at') ?? 0) < TIMEOUT) {
       requestAnimationFrame(() => {
-        // If the reader has pressed Refine already, the keyboard is at the slider.
-        if (!view.isAsking) {
+        // If the reader has already pressed Refine, the slider has the focus.
+        if (!view.isChoosing) {
           view.focusAnswer();
         }
       });
     }
   };
   const renew = (): void => {
-    if (model.get('is_stale') && view.isAsking) {
+    if (model.get('is_stale') && view.isChoosing) {
       refresh();
     }
   };
-  // Somebody looks: what other questions have spent since must show.
+  // When the picker becomes visible, it must show the current budget.
   const observer = new IntersectionObserver(entries => {
     if (entries.some(entry => entry.isIntersecting)) {
       renew();
@@ -78,9 +78,9 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
   });
   const whenSeen = (): void => {
     observer.unobserve(el);
-    observer.observe(el); // tells at once whether it is in sight
+    observer.observe(el); // reports at once whether it is visible
   };
-  const tell = (): void => view.tell(model.get('progress'));
+  const showProgress = (): void => view.showProgress(model.get('progress'));
   const kernel = kernelOf(model.widget_manager);
   const whenKernel = (_: unknown, status: string): void => {
     if (DEAD_STATUSES.has(status)) {
@@ -90,12 +90,12 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
   kernel?.statusChanged.connect(whenKernel);
   update();
   model.on('change:state', update);
-  model.on('change:progress', tell);
+  model.on('change:progress', showProgress);
   model.on('change:is_stale', whenSeen);
   observer.observe(el);
   return () => {
     model.off('change:state', update);
-    model.off('change:progress', tell);
+    model.off('change:progress', showProgress);
     model.off('change:is_stale', whenSeen);
     observer.disconnect();
     kernel?.statusChanged.disconnect(whenKernel);

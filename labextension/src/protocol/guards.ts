@@ -1,4 +1,4 @@
-/** Guards for values that came from elsewhere and may be anything; those of the protocol are generated from them. */
+/** Type guards for values of unknown origin; the guards of the protocol are generated from these. */
 
 export type Guard<T> = (value: unknown) => value is T;
 
@@ -13,10 +13,10 @@ export const isBoolean = (value: unknown): value is boolean => typeof value === 
 
 export const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
-/** Whether it can count things, or number them. */
+/** Whether a value is a non-negative integer. */
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Whether it is a part of a whole. */
+/** Whether a value is a number from 0 to 1. */
 export const isProportion = (value: unknown): value is number => isNumber(value) && value >= 0 && value <= 1;
 
 export const oneOf =

@@ -18,8 +18,8 @@ const isDrawable = ({ curves, points }: ITimeline): boolean =>
 /**
  * The snapshot inside the data of a comm message.
  *
- * @returns null when the message is not ours, and "unreadable" when it is but does not follow the protocol: a
- * half-understood budget is worse than none.
+ * @returns null if the message is not from dpnb; "unreadable" if it is but does not follow the protocol, since a budget
+ * must not be shown in part.
  */
 export function readSnapshot(data: unknown): shape.ISnapshot | 'unreadable' | null {
   if (!isFields(data) || data.dpnb === undefined) {
@@ -28,7 +28,7 @@ export function readSnapshot(data: unknown): shape.ISnapshot | 'unreadable' | nu
   return isSnapshot(data.dpnb) ? data.dpnb : 'unreadable';
 }
 
-/** The part of a log inside the data of a comm message; null when there is none, or none that can be read. */
+/** The part of a log inside the data of a comm message; null if there is none that follows the protocol. */
 export function readLogChunk(data: unknown): ILogChunk | null {
   const chunk: unknown = isFields(data) ? data.dpnb_log : undefined;
   return isLogChunk(chunk) ? chunk : null;

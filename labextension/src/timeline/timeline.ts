@@ -9,10 +9,10 @@ import { TimelineTable } from './timelineTable';
 const TITLE = 'Budget over time';
 
 /**
- * The budget from request to request: what was spent against the guarantee, and what the odometers reported.
+ * The budget from request to request: the spending relative to the guarantee, and the bounds of the odometers.
  *
- * Two charts share their horizontal axis.  A reader moves along it with the pointer or with the arrow keys; to a screen
- * reader the charts are one slider over the requests, and a table says everything at once.
+ * Two charts share their horizontal axis.  The pointer or the arrow keys select a request; for a screen reader the
+ * charts are one slider over the requests, and a table contains all numbers.
  */
 export class TimelineView implements IView<ITimeline> {
   readonly fold = new Fold('dpnb-timeline', TITLE);
@@ -34,25 +34,25 @@ export class TimelineView implements IView<ITimeline> {
   );
   private _timeline: ITimeline | null = null;
   private _drawn = '';
-  /** Number of the request that is looked at; it stays when later ones come. */
+  /** Number of the selected request; later requests do not change it. */
   private _chosen: number | null = null;
 
   constructor() {
     this._charts.tabIndex = 0;
     this._charts.setAttribute('role', 'slider');
-    this._charts.setAttribute('data-lm-suppress-shortcuts', 'true'); // a notebook's arrow keys go from cell to cell
+    this._charts.setAttribute('data-lm-suppress-shortcuts', 'true'); // in a notebook, arrow keys move between cells
     this._charts.setAttribute('aria-label', `${TITLE}: one step for each request`);
-    this._legend.setAttribute('aria-label', 'Lines');
-    this._tip.setAttribute('aria-hidden', 'true'); // the slider says the same
+    this._legend.setAttribute('aria-label', 'Curves');
+    this._tip.setAttribute('aria-hidden', 'true'); // the slider states the same
     this._charts.addEventListener('keydown', event => this._onKey(event));
     this._charts.addEventListener('focus', () => this._choose(this._chosen ?? this._last?.id ?? null));
-    this._charts.addEventListener('blur', () => this._letGo());
+    this._charts.addEventListener('blur', () => this._clearChoice());
     for (const type of ['pointermove', 'pointerdown'] as const) {
       this._charts.addEventListener(type, event => this._onPointer(event));
     }
     this._charts.addEventListener('pointerleave', () => {
       if (document.activeElement !== this._charts) {
-        this._letGo();
+        this._clearChoice();
       }
     });
     this.fold.body.append(this._empty, this._full);
@@ -106,7 +106,7 @@ export class TimelineView implements IView<ITimeline> {
     const next = indexForKey(event.key, now, this._points.length);
     if (next !== null) {
       event.preventDefault();
-      event.stopPropagation(); // whatever is around would scroll
+      event.stopPropagation(); // the page would scroll
       this._choose(this._points[next]?.id ?? null);
     }
   }
@@ -127,8 +127,8 @@ export class TimelineView implements IView<ITimeline> {
     }
   }
 
-  /** The words stay until something changes: if they grew shorter at once, what is below would move from under a click. */
-  private _letGo(): void {
+  /** The text remains until something changes: if it became shorter, elements below would move during a click. */
+  private _clearChoice(): void {
     this._chosen = null;
     this._spent.point(null);
     this._odometers.point(null);
@@ -138,10 +138,10 @@ export class TimelineView implements IView<ITimeline> {
     const chosen = this._points.find(point => point.id === this._chosen);
     this._spent.point(chosen?.id ?? null);
     this._odometers.point(chosen?.id ?? null);
-    const said = chosen ?? this._last;
-    const words = said && this._timeline ? sentence(said, this._timeline.curves) : '';
+    const point = chosen ?? this._last;
+    const words = point && this._timeline ? sentence(point, this._timeline.curves) : '';
     setText(this._tip, words);
-    const index = said ? this._points.indexOf(said) : 0;
+    const index = point ? this._points.indexOf(point) : 0;
     this._charts.setAttribute('aria-valuemin', '0');
     this._charts.setAttribute('aria-valuemax', String(Math.max(0, this._points.length - 1)));
     this._charts.setAttribute('aria-valuenow', String(index));
@@ -149,15 +149,15 @@ export class TimelineView implements IView<ITimeline> {
   }
 }
 
-/** A curve and the class that gives it its colour and its dashes. */
+/** A curve and the class that defines its colour and its dashes. */
 type Entry = [curve: ICurve, className: string];
 
-const GUARANTEE: Entry = [{ id: 'guarantee', label: 'the guarantee' }, 'dpnb-mod-guarantee'];
+const GUARANTEE: Entry = [{ id: 'guarantee', label: 'guarantee' }, 'dpnb-mod-guarantee'];
 
 /** Colours and dashes repeat after six curves. */
 const hue = (index: number): string => `dpnb-mod-curve-${(index % 6) + 1}`;
 
-/** A bound as it is shown everywhere: never shown as less than it is. */
+/** A bound as text, rounded up. */
 const bound = (value: number): string => roundedUp(value, 4);
 
 function sentence(point: ITimelinePoint, curves: ICurve[]): string {

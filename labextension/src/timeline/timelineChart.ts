@@ -1,14 +1,14 @@
 import { element, setText } from '../dom/dom';
 
 const SVG = 'http://www.w3.org/2000/svg';
-/** The drawing's own units; it is stretched to whatever room there is. */
+/** Size in drawing units, which are scaled to the available space. */
 const SIZE = 1000;
-/** Free room above the highest line, as a share of it. */
+/** Space above the highest line, relative to its height. */
 const MARGIN = 0.08;
-/** How far the lines go on after the last request, as a share of the way up to it, and at least as far as one request. */
+/** Length of the lines after the last request, relative to the length before it; at least that of one request. */
 const TAIL = 0.06;
 
-/** One line of a chart: a value from each request up to the next; null where there is none. */
+/** One line of a chart: a value from each request to the next; null if there is none. */
 export interface ILine {
   id: string;
   className: string;
@@ -17,16 +17,16 @@ export interface ILine {
 
 export interface IChart {
   label: string;
-  /** The promise in words. */
+  /** The guarantee in words. */
   text: string;
-  /** Where the guarantee is drawn; null when it is off this scale. */
+  /** The guarantee on the scale of the lines; null if it has no value on it. */
   limit: number | null;
   /** Number of each request, ascending. */
   requests: number[];
   lines: ILine[];
 }
 
-/** Lines over requests, from zero up to the highest of values and promise, so that nothing is ever cut off. */
+/** Lines over requests, on an axis from zero to the largest of the values and the guarantee. */
 export class Chart {
   readonly node: HTMLElement;
   private readonly _label = element('span', 'dpnb-timeline-label');
@@ -44,7 +44,7 @@ export class Chart {
     private readonly _format: (value: number) => string
   ) {
     this._svg.setAttribute('viewBox', `0 0 ${SIZE} ${SIZE}`);
-    this._svg.setAttribute('preserveAspectRatio', 'none'); // fills its room; the strokes keep their width
+    this._svg.setAttribute('preserveAspectRatio', 'none'); // the drawing fills its space; strokes keep their width
     this._svg.setAttribute('aria-hidden', 'true');
     this._svg.append(this._guarantee, this._lines, this._cursor);
     this._plot.append(this._svg, this._top, element('span', 'dpnb-timeline-bottom', '0'));
@@ -80,7 +80,7 @@ export class Chart {
     this._cursor.setAttribute('d', request === null ? '' : `M ${this._x(request)} 0 V ${SIZE}`);
   }
 
-  /** The request that is drawn at a place of the window; between two of them, a number between theirs. */
+  /** The request at a horizontal position in the window; between two requests, a number between theirs. */
   requestAt(clientX: number): number {
     const box = this._svg.getBoundingClientRect();
     const share = box.width > 0 ? Math.min(Math.max((clientX - box.left) / box.width, 0), 1) : 1;
@@ -92,15 +92,15 @@ export class Chart {
   }
 
   private get _span(): number {
-    const way = (this._requests[this._requests.length - 1] ?? 0) - this._first;
-    return way + Math.max(TAIL * way, 1); // a step at the very edge would not be seen
+    const length = (this._requests[this._requests.length - 1] ?? 0) - this._first;
+    return length + Math.max(TAIL * length, 1); // a step at the edge would not be visible
   }
 
   private _x(request: number): number {
     return rounded((SIZE * (request - this._first)) / this._span);
   }
 
-  /** Level until the next request, then straight to its value; a request without a value leaves a gap. */
+  /** A step function: constant until the next request; a request without a value leaves a gap. */
   private _steps(heights: (number | null)[]): string {
     const parts: string[] = [];
     heights.forEach((height, index) => {

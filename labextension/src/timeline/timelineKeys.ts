@@ -1,10 +1,10 @@
-/** How far Page Up and Page Down go. */
+/** Number of points that Page Up and Page Down move. */
 const PAGE = 10;
 
 /**
- * Where a key moves on an axis with this many points; null for a key that moves nowhere.
+ * Index of the point that a key moves to, on an axis with `count` points; null for a key that does not move.
  *
- * @param now Index of the point that is chosen, or -1 while none is: then the last one counts as chosen.
+ * @param now Index of the selected point; -1 for none, which counts as the last.
  */
 export function indexForKey(key: string, now: number, count: number): number | null {
   const last = count - 1;

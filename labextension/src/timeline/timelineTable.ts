@@ -2,7 +2,7 @@ import { element, type IView, setText, Views } from '../dom/dom';
 import { percent, roundedUp } from '../dom/format';
 import type { ITimeline, ITimelinePoint } from '../protocol/timeline';
 
-/** The charts' figures as a table, for screen readers. */
+/** The values of the charts as a table, for screen readers. */
 export class TimelineTable implements IView<ITimeline> {
   readonly node = element('div', 'dpnb-visually-hidden');
   private readonly _caption = element('caption', '');

@@ -36,8 +36,8 @@ describe('message', () => {
 });
 
 describe('message, while the kernel is busy,', () => {
-  it('says that it will answer when it is done', () => {
-    expect(message({ kind: 'waiting' }, true)).toBe('The kernel is busy; it will answer when it is done.');
+  it('says that the budget will be shown later', () => {
+    expect(message({ kind: 'waiting' }, true)).toBe('The kernel is busy; the budget will be shown when it is idle.');
   });
 
   it('leaves sessions that are live to a chip', () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { DRAWN, LogView } from '../../log/log';
+import { MAX_DRAWN, LogView } from '../../log/log';
 import { matches, sorted } from '../../log/logOrder';
 import type { ISession } from '../../protocol/snapshot';
 import { FakeTools, found, texts } from '../fakeModel';
@@ -59,7 +59,7 @@ describe('sorted', () => {
     ['newest', [4, 3, 2, 1]],
     ['oldest', [1, 2, 3, 4]],
     ['mostExpensive', [3, 4, 2, 1]],
-    ['question', [2, 3, 4, 1]],
+    ['query', [2, 3, 4, 1]],
     ['status', [3, 4, 2, 1]]
   ] as const)('has the %s order', (order, expected) => {
     expect(sorted(rows, order).map(row => row.id)).toEqual(expected);
@@ -71,7 +71,7 @@ describe('LogView', () => {
     const [first] = [...show().querySelectorAll<HTMLElement>('.dpnb-release')];
     expect(first?.dataset.release).toBe('2');
     expect(first?.dataset.status).toBe('released');
-    expect(texts(first ?? document, '.dpnb-release-question')).toEqual(['2. mean of mdvis by coins']);
+    expect(texts(first ?? document, '.dpnb-release-query')).toEqual(['2. mean of mdvis by coins']);
     expect(texts(first ?? document, '.dpnb-release-cost')).toEqual(['mu 0.05 (5.58%)']);
     expect(texts(first ?? document, '.dpnb-release-error')).toEqual([' · ± 0.31 or better']);
     expect(texts(first ?? document, '.dpnb-release-status')).toEqual(['released']);
@@ -196,7 +196,7 @@ describe('LogView, of a longer ledger,', () => {
   it('draws the first fifty of what is there, and all of it when the reader wants that', () => {
     tools.logs = { 'rand-hie.dpnb': { rows: releases(1, 120), isComplete: true, isPending: false } };
     show({ n_requests: 120 });
-    expect(ids()).toHaveLength(DRAWN);
+    expect(ids()).toHaveLength(MAX_DRAWN);
     expect(all().hidden).toBe(false);
     all().click();
     expect(ids()).toHaveLength(120);

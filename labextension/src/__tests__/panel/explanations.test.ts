@@ -51,11 +51,11 @@ describe('the panel, in plain words,', () => {
     panel.showExplanation('rehearsal');
     expect(fold().open).toBe(true);
     expect(document.activeElement).toBe(entry('rehearsal'));
-    expect(entry('rehearsal').classList.contains('dpnb-mod-asked')).toBe(true);
+    expect(entry('rehearsal').classList.contains('dpnb-mod-highlighted')).toBe(true);
     panel.showExplanation('unknown');
-    expect(entry('rehearsal').classList.contains('dpnb-mod-asked')).toBe(false);
+    expect(entry('rehearsal').classList.contains('dpnb-mod-highlighted')).toBe(false);
     vi.advanceTimersByTime(HIGHLIGHT_MS);
-    expect(panel.node.querySelector('.dpnb-mod-asked')).toBeNull();
+    expect(panel.node.querySelector('.dpnb-mod-highlighted')).toBeNull();
     vi.useRealTimers();
   });
 

@@ -17,7 +17,7 @@ describe('FiltersView', () => {
 
   it('is a table with a header for each row and column', () => {
     const table = shown().querySelector('table');
-    expect(table?.getAttribute('aria-label')).toBe('Same guarantee, each filter');
+    expect(table?.getAttribute('aria-label')).toBe('Same guarantee under each filter');
     expect(table?.querySelectorAll('th[scope=col]')).toHaveLength(2);
     expect(table?.querySelectorAll('th[scope=row]')).toHaveLength(filters.length);
   });
@@ -87,7 +87,9 @@ describe('OdometersView', () => {
     expect(notes[0]).toBe(
       "time-uniform: valid at every moment, and therefore larger than the filter's guarantee; choose one in advance"
     );
-    expect(notes[1]).toBe('accumulator: within every budget of at least this that was fixed in advance');
+    expect(notes[1]).toBe(
+      'accumulator: the answers are within every budget of at least this bound that was fixed in advance'
+    );
     const first = node.querySelector('ul');
     expect(first?.getAttribute('aria-label')).toBe('Odometers, time-uniform');
     expect([...(first?.children ?? [])].map(item => (item as HTMLElement).dataset.odometer)).toContain('mixture');

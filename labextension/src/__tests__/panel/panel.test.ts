@@ -129,7 +129,7 @@ describe('LedgerPanel, about the kernel,', () => {
     model.isBusy = true;
     await model.show({ kind: 'waiting' });
     expect(found(panel.node, '.dpnb-busy').hidden).toBe(true);
-    expect(found(panel.node, '[role=status]').textContent).toContain('when it is done');
+    expect(found(panel.node, '[role=status]').textContent).toContain('when it is idle');
   });
 });
 

@@ -17,7 +17,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
 });
 
 function state(changes: Partial<IPickerState> = {}): IPickerState {
-  const all = { ...option('1', 0, 0.1), target: { share: '1' }, label: 'all that is left' };
+  const all = { ...option('1', 0, 0.1), target: { share: '1' }, label: 'the whole remaining budget' };
   return {
     version: 2,
     phase: 'choosing',
@@ -31,8 +31,8 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
     completed_request: null,
     options: [option('0.1', 0.9, 4), option('0.2', 0.8, 2), option('0.5', 0.5, 0.8), all],
     presets: [
-      { id: 'glance', label: 'A first glance', meaning: '1% of what is left', option: 0 },
-      { id: 'print', label: 'A figure for print', meaning: '20% of what is left', option: 2 }
+      { id: 'glance', label: 'Rough estimate', meaning: '1% of what remains', option: 0 },
+      { id: 'print', label: 'For publication', meaning: '20% of what remains', option: 2 }
     ],
     start: 0,
     facts: ['One privacy unit: adds 1.'],
@@ -46,7 +46,7 @@ const lastId = (): string => String(release.mock.lastCall?.[1]);
 
 const ANSWERED: Partial<IPickerState> = {
   phase: 'answered',
-  current: 'known at mu 0.2 already',
+  current: 'already known at mu 0.2',
   answer: { html: '<b>2.7</b>', text: '2.7' },
   code_hint: '.release(mu=0.2) returns this answer again at no cost'
 };
@@ -83,8 +83,8 @@ describe('PickerView, asking,', () => {
 
   it('has a preset for each name, which says what it means and gives, and moves the slider', () => {
     expect(texts(view.node, '.dpnb-picker-preset')).toEqual([
-      'A first glance 1% of what is left ± 4 mdvis at 95%',
-      'A figure for print 20% of what is left ± 0.8 mdvis at 95%'
+      'Rough estimate 1% of what remains ± 4 mdvis at 95%',
+      'For publication 20% of what remains ± 0.8 mdvis at 95%'
     ]);
     found(view.node, '[data-preset=print]').click();
     expect(slider().value).toBe('2');
@@ -120,7 +120,7 @@ describe('PickerView, asking,', () => {
     expect(get('budget').textContent).toBe('mu 0.45');
     slide(2);
     view.update(state());
-    expect(get('budget').textContent).toBe('all that is left');
+    expect(get('budget').textContent).toBe('the whole remaining budget');
   });
 
   it('follows the kernel’s proposal until the reader chooses', () => {
@@ -167,16 +167,16 @@ describe('PickerView, releasing,', () => {
     get('release').click();
     for (const second of [1, 9, 17]) {
       vi.advanceTimersByTime(8000);
-      view.tell(`adding up rows, ${second} s`);
+      view.showProgress(`adding up rows, ${second} s`);
     }
     expect(get('progress').textContent).toBe('adding up rows, 17 s');
     expect(get('status').textContent).toContain('Releasing');
-    view.tell('');
+    view.showProgress('');
     expect(get('progress').textContent).toBe('');
     vi.useRealTimers();
   });
 
-  it('sends a share when all that is left is wanted', () => {
+  it('sends a share when the whole remaining budget is wanted', () => {
     slide(3);
     get('release').click();
     expect(release).toHaveBeenCalledWith({ share: '1' }, expect.any(String));
@@ -291,7 +291,7 @@ describe('PickerView, answered,', () => {
     expect(get('choosing').hidden).toBe(false);
     expect(refresh).toHaveBeenCalledOnce();
     expect(document.activeElement).toBe(slider());
-    expect(get('current').textContent).toContain('known at mu 0.2 already');
+    expect(get('current').textContent).toContain('already known at mu 0.2');
     expect(get('release').textContent).toBe('Refine');
     view.update(state(ANSWERED)); // what was asked for arrives
     expect(get('choosing').hidden).toBe(false);

@@ -85,7 +85,7 @@ describe('TimelineView', () => {
     const curves = [...view.node.querySelectorAll('.dpnb-timeline-curve')];
     expect(curves.map(curve => curve.getAttribute('data-curve'))).toEqual(['mixture', 'filter', 'stitched']);
     expect(new Set(curves.map(curve => curve.getAttribute('class'))).size).toBe(3);
-    expect(texts(view.node, '.dpnb-timeline-entry')).toEqual(['Mixture', 'Filter (line)', 'Stitched', 'the guarantee']);
+    expect(texts(view.node, '.dpnb-timeline-entry')).toEqual(['Mixture', 'Filter (line)', 'Stitched', 'guarantee']);
   });
 
   it('leaves a gap where a curve reports nothing', () => {
