@@ -310,12 +310,12 @@ def one_part_after_another(it: Attacker) -> None:
 
 
 def _everybody_pays_what_the_largest_pays(patch: pytest.MonkeyPatch) -> None:
-    note = UnitAdmission._note
+    note = UnitAdmission._set_requested
 
     def largest(till: UnitAdmission, owners: Any, squares: Floats) -> None:
         note(till, owners, np.full_like(squares, squares.max(initial=0)))
 
-    patch.setattr(UnitAdmission, "_note", largest)
+    patch.setattr(UnitAdmission, "_set_requested", largest)
 
 
 def _taking_part(patch: pytest.MonkeyPatch) -> list[int]:
