@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 import dpnb
-from dpnb._backends.memory import memory_table
+from dpnb._backends.memory import memory_backend
 from dpnb._core import releases
 from dpnb.errors import BudgetExceeded, LedgerError
 from dpnb.ledger import sqlite_file
@@ -167,7 +167,7 @@ class Steps:
 
     def watch(self) -> None:
         """From now on."""
-        connect, execute, measure = sqlite3.connect, memory_table.execute, releases.measure
+        connect, execute, measure = sqlite3.connect, memory_backend.execute, releases.measure
 
         def connecting(*arguments: Any, **options: Any) -> sqlite3.Connection:
             connection = connect(*arguments, **options)
@@ -183,7 +183,7 @@ class Steps:
             return measure(*arguments, **options)
 
         sqlite3.connect = connecting  # type: ignore[assignment]
-        memory_table.execute = reading
+        memory_backend.execute = reading
         releases.measure = drawing
 
 
@@ -232,14 +232,14 @@ def make_and_ask(pipe: Connection, path: Path) -> None:
 def ask_slowly(pipe: Connection, path: Path) -> None:
     """Charge, wait for a word before rows are read, answer."""
     session = open_session(path)
-    execute = memory_table.execute
+    execute = memory_backend.execute
 
     def waiting(*arguments: Any) -> Any:
         pipe.send("charged")
         pipe.recv()
         return execute(*arguments)
 
-    memory_table.execute = waiting
+    memory_backend.execute = waiting
     pipe.send(figures(ask(session, 0, FIRST)))
 
 

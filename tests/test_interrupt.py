@@ -22,7 +22,7 @@ import pytest
 
 import dpnb
 from dpnb import progress
-from dpnb._backends.memory import memory_table
+from dpnb._backends.memory import memory_backend
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.prepare import prepared_table
 from dpnb._core import registry, releases
@@ -68,18 +68,20 @@ class Case:
 
 CASES = {
     "before the charge": Case("charging", QueryPricer, "price", states=("released",)),
-    "rows": Case("adding up rows", memory_table, "execute"),
-    "rows, clipped": Case("adding up by unit", memory_table, "execute", question="clipped"),
+    "rows": Case("adding up rows", memory_backend, "execute"),
+    "rows, clipped": Case("adding up by unit", memory_backend, "execute", question="clipped"),
     "noise": Case("drawing noise", releases, "measure"),
     "after the answer": Case("writing the answer", Ledger, "release", states=("released", "released")),
-    "groups": Case("discovering groups", memory_table, "present_groups", question="discovery"),
+    "groups": Case("discovering groups", memory_backend, "present_groups", question="discovery"),
     "groups' noise": Case("drawing noise", releases, "named", question="discovery"),
     "a join": Case("joining tables", JoinedRows, "of_units", question="join"),
     "a part": Case(
-        "selecting the rows of a part", memory_table, "part", question="part", states=("released",) * 2 + ("failed",)
+        "selecting the rows of a part", memory_backend, "part", question="part", states=("released",) * 2 + ("failed",)
     ),
-    "unit by unit": Case("adding up by unit", memory_table, "execute", individual=True),
-    "units' groups": Case("discovering groups", memory_table, "present_groups", question="discovery", individual=True),
+    "unit by unit": Case("adding up by unit", memory_backend, "execute", individual=True),
+    "units' groups": Case(
+        "discovering groups", memory_backend, "present_groups", question="discovery", individual=True
+    ),
     "units' noise": Case("drawing noise", releases, "measure", individual=True),
 }
 
@@ -274,7 +276,7 @@ def interrupted_scan(pipe: Connection, path: Path) -> None:
     scan = session.above_threshold(10, name="scan", epsilon="0.2", max_positives=2, monotonic=True)
     before, count = session.spent, session.ledger.count
     question = session.table("visits").count()
-    with watched(pipe, "adding up rows"), without_end(memory_table, "execute"), suppress(KeyboardInterrupt):
+    with watched(pipe, "adding up rows"), without_end(memory_backend, "execute"), suppress(KeyboardInterrupt):
         scan.ask(question)
     progress.show_by(None)
     after = session.ledger.count == count, session.spent == before
@@ -299,7 +301,11 @@ def interrupted_fit(pipe: Connection, path: Path) -> None:
     )
     fit.step()
     fit.step()
-    with watched(pipe, "fit: step 2 of 4") as shown, without_end(memory_table, "execute"), suppress(KeyboardInterrupt):
+    with (
+        watched(pipe, "fit: step 2 of 4") as shown,
+        without_end(memory_backend, "execute"),
+        suppress(KeyboardInterrupt),
+    ):
         fit.run()
     pipe.send((shown[-1], [charge.status for charge in session.ledger.charges()], session.spent.mu_squared))
     progress.show_by(None)

@@ -16,11 +16,11 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.column_types import refuse_mismatches
-from dpnb._backends.dask.dask_table import DaskBackend
+from dpnb._backends.dask.dask_backend import DaskBackend
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.lazy.engines import ENGINES
-from dpnb._backends.lazy.lazy_table import LazyBackend
-from dpnb._backends.memory.memory_table import MemoryBackend
+from dpnb._backends.lazy.lazy_backend import LazyBackend
+from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._backends.protocol import Groups, Schemas, TableBackend, UnitBudgets, Units

@@ -41,8 +41,8 @@ from dpnb.ledger.charge import digest
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement
+from dpnb.mechanisms.partition_selection import named
 from dpnb.mechanisms.randomness import NoiseSource
-from dpnb.mechanisms.threshold import named
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.observations import CombinedObservations, Observation, first_tau

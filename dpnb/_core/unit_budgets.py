@@ -33,7 +33,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from dpnb._backends import Groups, UnitBudgets
-from dpnb._backends.memory.memory_table import MemoryUnitBudgets
+from dpnb._backends.memory.memory_backend import MemoryUnitBudgets
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant

@@ -18,13 +18,13 @@ odometers          report the loss, in two senses that are never mixed.  Time-un
                    3.8, 4.9 and 4.11; Feldman and Zrnic 2021, Algorithm 5
 individual         each unit is charged for the queries that use its data: Feldman and Zrnic 2021,
                    Algorithms 3 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
-parallel           the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
+partition_cost     the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
 interleaving       the filters under which interactive mechanisms may run concurrently: Haney et al. 2023
 budget, guarantee  the budget that the curator declares, and how each filter enforces it
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
-truncated          intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
+truncated_normal   intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
 =================  ====================================================================================
 
 A filter or an odometer is a small frozen state: `step` returns the next state and leaves the old one unchanged.

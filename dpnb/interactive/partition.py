@@ -1,4 +1,4 @@
-"""A table split by public keys, charged by the largest part: see :mod:`dpnb.accounting.parallel` for the proof."""
+"""A table split by public keys, charged by the largest part; proof in :mod:`dpnb.accounting.partition_cost`."""
 
 from __future__ import annotations
 

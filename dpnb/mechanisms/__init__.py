@@ -2,23 +2,23 @@
 
 This layer handles numbers, never tables.
 
-==================  ==========================================================================================
-`calibration`       the smallest noise scale for a declared loss
-`gaussian`          exactly rounded Gaussian noise added to integer sums
-`laplace`           discrete Laplace noise, sampled exactly with integers
-`measurement`       the released result: integers on a power-of-two grid
-`exact_rounding`    the slow, exact decision for the few draws that doubles cannot round with certainty
-`threshold`         partition selection: releases the groups whose noisy number of units reaches a threshold
-`randomness`        the only source of randomness, and a seeded one for tests only
-==================  ==========================================================================================
+=====================  ==========================================================================================
+`calibration`          the smallest noise scale for a declared loss
+`gaussian`             exactly rounded Gaussian noise added to integer sums
+`laplace`              discrete Laplace noise, sampled exactly with integers
+`measurement`          the released result: integers on a power-of-two grid
+`exact_rounding`       the slow, exact decision for the few draws that doubles cannot round with certainty
+`partition_selection`  releases the groups whose noisy number of units reaches a threshold
+`randomness`           the only source of randomness, and a seeded one for tests only
+=====================  ==========================================================================================
 """
 
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width, laplace_tail
 from dpnb.mechanisms.measurement import Measurement
+from dpnb.mechanisms.partition_selection import least_named, named, threshold_for
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
-from dpnb.mechanisms.threshold import least_named, named, threshold_for
 
 __all__ = [
     "Measurement",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb._backends.memory.execute import execute
-from dpnb._backends.memory.partitions import present_groups
+from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, Expression, ExtractDatePart, Literal

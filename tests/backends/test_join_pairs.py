@@ -21,7 +21,7 @@ import pytest
 import dpnb
 from dpnb._backends.memory import join_pairs
 from dpnb._backends.memory.join_pairs import JoinedRows
-from dpnb._backends.memory.memory_table import MemoryBackend
+from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan import join
 from dpnb._plan.expressions.nodes import Column

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb._backends.memory import memory_table
+from dpnb._backends.memory import memory_backend
 from dpnb._core.accountant import parameters
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
@@ -273,14 +273,14 @@ def test_a_failure_here_does_not_undo_the_answer_that_another_kernel_gave(
     session = open_session(path)
     quicker: list[tuple[Any, ...]] = []
 
-    execute = memory_table.execute
+    execute = memory_backend.execute
 
     def overtaken(*_: Any) -> list[int]:
-        monkeypatch.setattr(memory_table, "execute", execute)
+        monkeypatch.setattr(memory_backend, "execute", execute)
         quicker.append(figures(ask(open_session(path), 0, FIRST)))
         raise RuntimeError
 
-    monkeypatch.setattr(memory_table, "execute", overtaken)
+    monkeypatch.setattr(memory_backend, "execute", overtaken)
     with pytest.raises(dpnb.errors.ExecutionError):
         ask(session, 0, FIRST)
     assert [figures(ask(session, 0, FIRST))] == quicker
@@ -319,21 +319,21 @@ def marked_session(path: Path) -> dpnb.Session:
 def test_no_byte_of_the_ledger_comes_from_the_table(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = marked_session(path)
     sums: list[int] = []
-    execute = memory_table.execute
+    execute = memory_backend.execute
 
     def listening(*arguments: Any) -> Any:
         result = execute(*arguments)
         sums.extend(int(total) for total in result)
         return result
 
-    monkeypatch.setattr(memory_table, "execute", listening)
+    monkeypatch.setattr(memory_backend, "execute", listening)
     session.frame["visits"].sum().release(mu="0.3")
     session.frame.groupby("town")["visits"].mean().release(mu="0.3")
 
     def failing(*_: Any) -> Any:
         raise RuntimeError("sekret u-5501")
 
-    monkeypatch.setattr(memory_table, "execute", failing)
+    monkeypatch.setattr(memory_backend, "execute", failing)
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count_units().release(mu="0.1")
     # Large sums alone: a 0 is everywhere.  Of these, the digits as text and the bytes as a processor stores them.

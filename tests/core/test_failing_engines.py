@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb._backends.lazy import lazy_table
+from dpnb._backends.lazy import lazy_backend
 from dpnb._core import releases
 from dpnb.errors import ExecutionError
 
@@ -57,7 +57,9 @@ def rewritten(folder: Path, question: str) -> tuple[dpnb.Session, BaseException]
     session = opened(pl.scan_parquet(path), folder)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("added_up", "counted"):
-            patch.setattr(lazy_table, name, after(lambda: path.write_bytes(SECRET.encode()), getattr(lazy_table, name)))
+            patch.setattr(
+                lazy_backend, name, after(lambda: path.write_bytes(SECRET.encode()), getattr(lazy_backend, name))
+            )
         return session, released(session, question)
 
 

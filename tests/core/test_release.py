@@ -12,7 +12,7 @@ import pytest
 
 import dpnb
 from dpnb._backends.memory import execute as execution
-from dpnb._backends.memory import memory_table
+from dpnb._backends.memory import memory_backend
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, ExecutionError, RequestError
@@ -271,7 +271,7 @@ def test_the_charge_is_durable_before_a_row_is_read(make: Make, monkeypatch: pyt
         seen.append(make().spent)  # what another kernel finds in the file at this moment
         return real(*arguments)
 
-    monkeypatch.setattr(memory_table, "execute", spying)
+    monkeypatch.setattr(memory_backend, "execute", spying)
     session.frame.count().release(mu=0.5)
     assert seen == [GDP(0.5)]
 
@@ -283,7 +283,7 @@ def test_a_failure_after_the_charge_keeps_it_and_says_nothing(make: Make, monkey
         raise RuntimeError("row 17 holds 4711")
 
     with monkeypatch.context() as patch:
-        patch.setattr(memory_table, "execute", failing)
+        patch.setattr(memory_backend, "execute", failing)
         with pytest.raises(ExecutionError, match="the charge stands") as failure:
             session.frame.count().release(mu=0.5)
     assert failure.value.__cause__ is None

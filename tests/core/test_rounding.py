@@ -18,7 +18,7 @@ from dpnb.accounting.conversions import rho_from_epsilon
 from dpnb.accounting.exact import exact
 from dpnb.accounting.guarantee import FILTERS, make_guarantee
 from dpnb.accounting.losses import GDP
-from dpnb.mechanisms.threshold import threshold_for
+from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render import numbers
 from dpnb.results.preview import Preview
 from dpnb.results.threshold import ThresholdResult

@@ -86,7 +86,7 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
 SLOW = """
 import threading
 from dpnb.notebook import progress_line as progress
-from dpnb._backends.memory import memory_table as memory
+from dpnb._backends.memory import memory_backend as memory
 
 seen = threading.Event()
 tell = progress.ProgressLine.__call__
@@ -138,7 +138,7 @@ def test_a_slow_question_tells_its_stage_in_its_own_cell_and_leaves_nothing_of_i
 
 
 ENDLESS = """
-from dpnb._backends.memory import memory_table as memory
+from dpnb._backends.memory import memory_backend as memory
 
 def without_end(*arguments, **options):
     while True:

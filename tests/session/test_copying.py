@@ -191,7 +191,7 @@ def traceback_of(
         shell.run_cell("s = open()")
         shell.run_line_magic("xmode", mode)
         if fails is not None:
-            patched.setattr("dpnb._backends.memory.memory_table.execute", fails)
+            patched.setattr("dpnb._backends.memory.memory_backend.execute", fails)
         result = shell.run_cell(line)
     return captured.stdout + captured.stderr, result.error_in_exec
 

@@ -24,10 +24,10 @@ from dpnb._plan.measurements import Count, Mean, PlainView, Sum
 from dpnb._plan.plan import Plan
 from dpnb._plan.schema import Bounded
 from dpnb.accounting.intervals import fixed_radius
+from dpnb.mechanisms.partition_selection import least_named, named
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.mechanisms.threshold import least_named, named
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.estimates.partitions import named_groups
+from dpnb.results.estimates.discovered_groups import named_groups
 from dpnb.results.observations import CombinedObservations
 from dpnb.results.table import Estimates
 from statistical.analysts import Analysts, Mask

@@ -1,7 +1,7 @@
 """A group that one person alone has is hardly ever named, and naming groups tells no more than is claimed.
 
-The promise of a discovery has two parts (`dpnb.mechanisms.threshold`): with probability at most delta any group of one
-person alone is named, and the sizes of all other groups are told as well as by mu.
+The guarantee of a discovery has two parts (`dpnb.mechanisms.partition_selection`): with probability at most delta any
+group of one person alone is named, and the sizes of all other groups are protected by mu.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import dpnb
-from dpnb._backends.memory.partitions import present_groups
+from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan.measurements import Discovery
@@ -27,8 +27,8 @@ from dpnb._plan.schema import Bounded, Schema, Text
 from dpnb.accounting.losses import GDP
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.measurement import Measurement
+from dpnb.mechanisms.partition_selection import named, threshold_for
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource
-from dpnb.mechanisms.threshold import named, threshold_for
 
 pytestmark = pytest.mark.statistical
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory import execute as execution
-from dpnb._backends.memory import memory_table, unit_norms
+from dpnb._backends.memory import memory_backend, unit_norms
 from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.unit_vectors import UnitVectors
@@ -304,7 +304,7 @@ def _fail(*_: Any, **__: Any) -> Any:
 
 
 POINTS: dict[str, tuple[Any, str]] = {
-    "reading the rows": (memory_table, "execute"),
+    "reading the rows": (memory_backend, "execute"),
     "squares of norms": (execution, "unit_norms_squared"),
     "their rounding": (unit_norms, "rounded_up"),
     "losses": (till_module, "losses_of_squares"),

@@ -32,7 +32,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
-from dpnb.accounting.parallel import PartRef
+from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.interactive import partition, sub_session
 from dpnb.interactive.threshold.above_threshold import STEPS, AboveThresholdParameters

@@ -22,12 +22,12 @@ from scipy import stats
 
 import dpnb
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.accounting.truncated import alpha_of_each
+from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
+from dpnb.mechanisms.partition_selection import least_named, named, threshold_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
-from dpnb.mechanisms.threshold import least_named, named, threshold_for
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.estimates.partitions import named_groups
+from dpnb.results.estimates.discovered_groups import named_groups
 from dpnb.results.table import Estimates
 
 pytestmark = pytest.mark.statistical

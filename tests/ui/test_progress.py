@@ -10,7 +10,7 @@ from ui.conftest import CELL
 from ui.lab import HOLD, START, Lab
 
 UNBOUNDED = """
-from dpnb._backends.memory import memory_table as memory
+from dpnb._backends.memory import memory_backend as memory
 def without_end(*arguments):
     while True:
         execute(*arguments)
@@ -44,7 +44,7 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
 
 
 HELD = f"""{HOLD}
-from dpnb._backends.memory import memory_table as memory
+from dpnb._backends.memory import memory_backend as memory
 def held(*arguments):
     hold()
     return execute(*arguments)

@@ -11,7 +11,7 @@ import narwhals as nw
 
 from dpnb._backends.lazy.contribution import first_groups
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
-from dpnb._backends.lazy.lazy_columns import LazyTable
+from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._plan.join import joined_name
 from dpnb._plan.partition import part_keys
 from dpnb._plan.plan import Join, PartSource

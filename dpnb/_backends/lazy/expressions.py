@@ -16,7 +16,7 @@ import narwhals as nw
 
 from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, NumberStep, column_name
 from dpnb._backends.lazy import arithmetic, calendar
-from dpnb._backends.lazy.lazy_columns import LazyTable
+from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
 from dpnb._plan.expressions.nodes import (
     Apply,

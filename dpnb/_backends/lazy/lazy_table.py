@@ -1,199 +1,245 @@
-"""Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums."""
+"""A table that stays in its engine: its columns as the schema describes them, without reading a row.
+
+The values that count are the same as in memory (`dpnb._backends.memory.prepare.prepared_table`), but an engine's
+columns have declared types: a column whose type cannot hold what the schema declares is refused.  No value is null
+here: a missing value is replaced by a placeholder within the column's bounds, and marked by a column of truth values.
+So the engines' different treatments of nulls, NaN and division by zero do not matter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
-from dpnb._backends.lazy.combine import join, part
-from dpnb._backends.lazy.engines.engine import Engine, Frame, Paths
-from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, selected_rows
-from dpnb._backends.lazy.files import digest_of, paths_of
-from dpnb._backends.lazy.lazy_columns import LazyTable, Share, engine_table
-from dpnb._backends.lazy.partitions import UnitGroups, counted, groups_of_units
-from dpnb._backends.lazy.stability import refuse_unstable
-from dpnb._backends.lazy.unit_budgets import UnitSpending
-from dpnb._backends.lazy.unit_norms import unit_norms_squared
-from dpnb._backends.protocol import Groups, Schemas, Units
-from dpnb._backends.quiet import run_silently
-from dpnb._backends.sources import SourceResolver
-from dpnb._backends.unit_vectors import Sums
-from dpnb._compile.linear import LinearQuery
-from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import Join, PartSource
-from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
-from dpnb.copying import NotCopyable
+import narwhals as nw
+
+from dpnb._backends.column_types import refuse_mismatch, storage_type_of
+from dpnb._backends.lazy import arithmetic
+from dpnb._backends.lazy.contribution import first_rows, ranked
+from dpnb._backends.lazy.engines.engine import Engine, Frame
+from dpnb._compile import grid
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.schema import Bounded, Categories, ColumnType, Dates, Key, Schema, Text
 from dpnb.errors import SchemaError
 
-T = TypeVar("T")
+UNIT, NAME = "unit", "name"
+"""Columns: the unit's name, and its portable number."""
+
+HASH_BITS = 32
 
 
-class LazyBackend(SourceResolver[LazyTable]):
-    """Tables of one engine, and the joins and parts that queries use; creating them reads no row.
+@dataclass(frozen=True, repr=False)
+class LazyTable:
+    """The rows that count, in their engine.  A private value: it has no repr, and none of it may be shown.
 
     Parameters
     ----------
     engine : Engine
-    tables : mapping of str to native frame
-    schemas : dict of str to dict
-    units : dict of str to PrivacyUnit
+    frame : LazyFrame
+        For each column of the schema ``<stem>`` (number, seconds, code or text), ``<stem>_present`` if it may be
+        missing, and ``<stem>_hash`` of texts; ``unit`` and ``name`` unless each row is a unit.
+    stems : dict of str to str
+        Stem of each column of the schema.
+    schema : dict
+    has_units : bool
+        False if each row is a unit.
+    max_rows : int or None
+        Largest number of rows of a unit; None if unknown.
+    """
+
+    engine: Engine
+    frame: Frame
+    stems: dict[str, str]
+    schema: Schema
+    has_units: bool
+    max_rows: int | None
+
+    def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
+        """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
+        contents: dict[str, nw.Expr] = {}
+        finer: dict[str, nw.Expr] = {}
+        for name in sorted(self.stems):
+            column, stem = self.schema[name], self.stems[name]
+            value, present = nw.col(stem), nw.col(f"{stem}_present")
+            if isinstance(column, Categories):
+                contents[f"c_{stem}"] = value + 1
+                continue
+            if isinstance(column, Text):
+                content = nw.col(f"{stem}_hash") % 2**HASH_BITS + 1
+            else:
+                finer[f"f_{stem}"] = nw.when(present).then(value).otherwise(nw.lit(0.0))
+                if isinstance(column, Bounded):
+                    content = arithmetic.to_grid(value, column) + (2**grid.BITS + 1)
+                else:
+                    whole = value.floor()
+                    quotient = (whole * 2.0**-HASH_BITS).floor()
+                    content = (whole - quotient * 2.0**HASH_BITS).cast(nw.Int64) + 1
+            contents[f"c_{stem}"] = nw.when(present).then(content).otherwise(nw.lit(0))
+        return contents, finer
+
+    def with_ranks(self) -> LazyTable:
+        """The table with the rank of each row among its unit's rows, from 1, as column ``rank``."""
+        contents, finer = self.contents()
+        return replace(self, frame=ranked(self.engine, self.frame, contents, finer))
+
+
+Share = tuple[int, int]
+"""Index and number of shares of the units; a unit's share is the remainder of its portable number."""
+
+
+def engine_table(
+    engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit, share: Share | None = None
+) -> LazyTable:
+    """The columns in the schema as expressions of an engine, for all units or a share of them; reads no row.
 
     Raises
     ------
     SchemaError
-        A column is missing, or has a type that cannot hold what the schema declares; or the plan of a table shows that
-        its rows may differ between reads.
+        A column is missing, or has a type that cannot hold what the schema declares.
     """
-
-    def __init__(
-        self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
-    ) -> None:
-        self.engine, self._natives, self._units = engine, tables, units
-        self._paths: dict[str, Paths] = {}
-
-        def lazy_tables() -> dict[str, LazyTable]:
-            for name, table in tables.items() if share is None else ():
-                refuse_unstable(name, table, engine)
-                self._paths[name] = paths_of(table, engine)
-            return {
-                name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
-            }
-
-        super().__init__(self._run(lazy_tables), schemas)
-
-    def _run(self, work: Callable[[], T]) -> T:
-        natives = list(self._natives.values())
-        return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives))
-
-    def settle(self) -> None:
-        """Wait until interrupted work has ended."""
-        self.engine.settle()
-
-    def files(self) -> str | None:
-        """A digest that identifies the files that are read and their state; None if there are none."""
-        return digest_of(self._paths)
-
-    @cached_property
-    def shares(self) -> list[LazyBackend]:
-        """The same tables, each for a share of the units small enough for the engine to sort its rows in memory.
-
-        A sum over units is the sum over shares of them.  The number of rows only determines how often the tables are
-        read.
-        """
-        max_rows = self.engine.rows_at_once
-        if max_rows is None or any(unit.column is None for unit in self._units.values()):
-            return [self]
-        shares = -(-max(map(self.engine.rows, self._natives.values())) // max_rows)
-        if shares <= 1:
-            return [self]
-        arguments = self.engine, self._natives, self._schemas, self._units
-        return [LazyBackend(*arguments, (share, shares)) for share in range(shares)]
-
-    def _joined(self, left: LazyTable, right: LazyTable, source: Join) -> LazyTable:
-        return join(left, right, (self.schema(source.left), self.schema(source.right)), source)
-
-    def _part(self, whole: LazyTable, source: PartSource) -> LazyTable:
-        return part(whole, self.schema(source.source), source)
-
-    def refuse(self, query: LinearQuery) -> None:
-        """Refuse what only a table in memory supports; see `refuse_query`."""
-        refuse_query(query, self.schema(query.plan.source), self.engine.name)
-
-    def refuse_individual(self, mode: OnExhausted) -> None:
-        """Refuse individual accounting where rows are units, or where a unit would be clipped.
-
-        Raises
-        ------
-        SchemaError
-        """
-        engine = self.engine.name
-        if not all(self._sources[name].has_units for name in self._names):
+    frame = engine.opened(native)
+    types = frame.collect_schema()
+    for name in [*schema, *([unit.column] if unit.column else [])]:
+        if name not in types:
             raise SchemaError(
-                f"accounting='individual': needs privacy_unit= on {engine}, where the order of rows is undefined and "
-                "rows cannot be distinguished; name the column that identifies the unit"
+                f"column {name!r}: is not in the table; correct its name in the schema or in privacy_unit="
             )
-        if mode == "clip":
-            raise SchemaError(
-                f"on_exhausted: 'clip' needs a table in memory or on Dask; this one is on {engine}; use 'skip' or "
-                "'drop'"
-            )
-
-    def selected(self, query: LinearQuery) -> SelectedRows:
-        """The rows that count in a query."""
-        source = query.plan.source
-        return selected_rows(query, self.rows(source), self.schema(source))
-
-    def unit_groups(self, query: LinearQuery) -> UnitGroups:
-        """The pairs of units and groups."""
-        source = query.plan.source
-        return groups_of_units(query, self.rows(source), self.schema(source))
-
-    def sums(self, query: LinearQuery) -> Sums:
-        """The exact sums of a query."""
-        return self._run(lambda: added_up(query, (share.selected(query) for share in self.shares)))
-
-    def groups(self, query: LinearQuery) -> Groups:
-        """Every group that some unit has."""
-        return self._run(lambda: counted(share.unit_groups(query) for share in self.shares))
-
-    def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> LazyUnitBudgets:
-        """The budgets of all units, before any charge."""
-        return LazyUnitBudgets(self, UnitSpending.nothing(self.engine, budget, mode))
-
-
-@dataclass(frozen=True, repr=False)
-class LazyUnitBudgets(NotCopyable):
-    """The budgets of all units of tables in an engine, as a table there for each share of the units.
-
-    Parameters
-    ----------
-    tables : LazyBackend
-    start : UnitSpending
-        Spending of every share before the first query.
-    spent : tuple of UnitSpending
-        Spending of each share after it.
-    """
-
-    tables: LazyBackend
-    start: UnitSpending
-    spent: tuple[UnitSpending, ...] = ()
-
-    def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
-        """The result of a query over its active units, and the unit budgets after it."""
-        return self.tables._run(lambda: self._after_query(query, terms))
-
-    def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
-        after: list[UnitSpending] = []
-
-        def active(squares: Frame, spent: UnitSpending) -> Frame:
-            units, spent_after = spent.charge(squares, terms)
-            after.append(spent_after)
-            return units
-
-        def active_rows(share: LazyBackend, spent: UnitSpending) -> SelectedRows:
-            rows = share.selected(query)
-            return rows.of_units(active(unit_norms_squared(query, rows), spent))
-
-        def active_groups(share: LazyBackend, spent: UnitSpending) -> UnitGroups:
-            groups = share.unit_groups(query)
-            return groups.of_units(active(groups.squares(), spent))
-
-        result: Sums | Groups
-        shares, spent = self.tables.shares, self._by_share()
-        if isinstance(query.plan.aggregation, Discovery):
-            result = counted(map(active_groups, shares, spent))
+    stems = {name: f"c{index}" for index, name in enumerate(sorted(schema))}
+    for name, column in schema.items():
+        _refuse_type(name, column, types[name], engine)
+    if unit.column is not None:
+        _refuse_unit(unit.column, types[unit.column], engine)
+    # Only the required columns, renamed to avoid names that the engine or this module might use.
+    raw = {f"r{stem}": nw.col(name) for name, stem in stems.items()}
+    if unit.column is not None:
+        raw["runit"] = nw.col(unit.column)
+    frame = frame.select(**raw)
+    dated = {f"r{stems[name]}": f"m{stems[name]}" for name, column in schema.items() if isinstance(column, Dates)}
+    frame = engine.microseconds(frame, dated) if dated else frame
+    if unit.column is not None:
+        frame = frame.filter(~nw.col("runit").is_null())
+    columns: dict[str, nw.Expr] = {}
+    for name, column in schema.items():
+        columns |= _column(stems[name], column, types[name], engine)
+    if unit.column is not None:
+        columns[UNIT] = nw.col("runit").cast(nw.String if _is_text(types[unit.column]) else nw.Int64)
+    frame = frame.with_columns(**columns).select(*columns)
+    hashes = {stems[name]: f"{stems[name]}_hash" for name, column in schema.items() if isinstance(column, Text)}
+    if unit.column is not None:
+        if types[unit.column].is_integer():
+            frame = frame.with_columns(**{NAME: _number_of_integer(nw.col(UNIT))})
         else:
-            result = added_up(query, map(active_rows, shares, spent))
-        return result, replace(self, spent=tuple(after))
+            hashes[UNIT] = NAME
+    frame = engine.hashed(frame, hashes) if hashes else frame
+    if share is not None:
+        frame = frame.filter(nw.col(NAME) % share[1] == share[0])
+    table = LazyTable(engine, frame, stems, schema, unit.column is not None, None)
+    if unit.column is None:
+        return replace(table, max_rows=1)
+    if unit.max_rows is None:
+        return table
+    kept = first_rows(table.with_ranks().frame, unit.max_rows)
+    return replace(table, frame=kept.drop("rank"), max_rows=unit.max_rows)
 
-    def after_charge(self, loss: float) -> LazyUnitBudgets:
-        """The unit budgets after the same charge to every unit."""
-        return self.tables._run(
-            lambda: replace(self, spent=tuple(spent.after_charge(loss) for spent in self._by_share()))
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+_REMEDY = "cast it in the engine first, and check the values that cannot be cast"
+
+
+def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> None:
+    """Refuse a type that cannot match on any backend, or that this engine cannot read as a table in memory would."""
+    refuse_mismatch(name, column, storage_type_of(dtype))
+    if isinstance(column, Bounded):
+        fits, needed = (dtype.is_numeric() and not _too_wide(dtype)) or dtype == nw.Boolean, "numbers of up to 64 bits"
+    elif isinstance(column, Dates):
+        naive = isinstance(dtype, nw.Datetime) and dtype.time_zone is None and engine.name == "pyspark"
+        fits, needed = dtype.is_temporal() and dtype in (nw.Date, nw.Datetime) and not naive, "dates or timestamps"
+        needed = "dates or timestamps with a time zone" if engine.name == "pyspark" else needed
+    elif isinstance(column, Text):
+        fits, needed = _is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype)), "texts or whole numbers"
+    else:
+        number = dtype.is_float() or (dtype.is_integer() and not _too_wide(dtype)) or dtype == nw.Boolean
+        fits, needed = number or _is_text(dtype), "numbers of up to 64 bits, truth values or texts"
+    if not fits:
+        kind = type(column).__name__
+        # The type is not named: it may have been inferred from rows, and may list its values.
+        raise SchemaError(f"column {name!r}: {kind} needs a column of {needed} in {engine.name}; {_REMEDY}")
+
+
+def _refuse_unit(name: str, dtype: Any, engine: Engine) -> None:
+    if not (_is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype))):
+        raise SchemaError(
+            f"privacy_unit {name!r}: must be a column of texts, or of whole numbers of up to 64 bits, in "
+            f"{engine.name}; {_REMEDY}"
         )
 
-    def _by_share(self) -> tuple[UnitSpending, ...]:
-        return self.spent or (self.start,) * len(self.tables.shares)
+
+def _too_wide(dtype: Any) -> bool:
+    return dtype in (nw.UInt64, nw.Int128, nw.UInt128)
+
+
+def _is_text(dtype: Any) -> bool:
+    return dtype in (nw.String, nw.Categorical) or isinstance(dtype, nw.Enum)
+
+
+def _column(stem: str, column: ColumnType, dtype: Any, engine: Engine) -> dict[str, nw.Expr]:
+    raw = nw.col(f"r{stem}")
+    if isinstance(column, Categories):
+        return {stem: _codes(raw, column.values, dtype, engine)}
+    if isinstance(column, Text):
+        present = ~raw.is_null()
+        return {stem: nw.when(present).then(raw.cast(nw.String)).otherwise(nw.lit("")), f"{stem}_present": present}
+    if isinstance(column, Dates):
+        micros = nw.col(f"m{stem}")
+        present = ~micros.is_null()
+        seconds = engine.divided(micros.cast(nw.Float64), 1e6)
+        seconds = nw.when(present).then(seconds).otherwise(nw.lit(column.low))
+        return _within(stem, column, seconds, present, engine)
+    number = raw.cast(nw.Float64)
+    present = number.is_finite().fill_null(False)
+    return _within(stem, column, nw.when(present).then(number).otherwise(nw.lit(column.low)), present, engine)
+
+
+def _within(stem: str, column: Bounded | Dates, value: nw.Expr, present: nw.Expr, engine: Engine) -> dict[str, nw.Expr]:
+    """Values and where they are present, by a column's bounds and its `outside`."""
+    clipped = arithmetic.clipped(value, column.low, column.high)
+    if column.outside == "drop":
+        present = present & (value == clipped)
+        clipped = nw.when(present).then(clipped).otherwise(nw.lit(column.low))
+    if isinstance(column, Bounded) and column.integer:
+        clipped = arithmetic.rounded(clipped, 0, engine)
+    return {stem: clipped, f"{stem}_present": present}
+
+
+def _codes(raw: nw.Expr, keys: tuple[Key, ...], dtype: Any, engine: Engine) -> nw.Expr:
+    """The index of each value in the declared list, by Python's equality of value and key; -1 for other values."""
+    if _is_text(dtype):
+        matching: list[tuple[Any, int]] = [(key, code) for code, key in enumerate(keys) if isinstance(key, str)]
+        placeholder: Any = ""
+        column = raw.cast(nw.String)
+    else:
+        numbers = [(key, code) for code, key in enumerate(keys) if not isinstance(key, str)]
+        if dtype.is_float():
+            matching = [(float(key), code) for key, code in numbers if float(key) == key]
+            placeholder, column = 0.0, raw.cast(nw.Float64)
+        else:
+            matching = [(int(key), code) for key, code in numbers if key == int(key)]
+            placeholder, column = 0, raw.cast(nw.Int64)
+    if not matching:
+        return nw.lit(-1).cast(nw.Int64)
+    present = ~raw.is_null()
+    filled = nw.when(present).then(column).otherwise(nw.lit(placeholder))
+    values, codes = zip(*matching, strict=True)
+    encoded = arithmetic.encoded(filled, values, codes, engine)
+    return nw.when(present).then(encoded).otherwise(nw.lit(-1)).cast(nw.Int64)
+
+
+def _number_of_integer(unit: nw.Expr) -> nw.Expr:
+    """The absolute value modulo 2**60, for every 64-bit integer."""
+    below = -(unit + 1)  # for negative integers; never overflows
+    return (
+        nw.when(unit < 0)
+        .then((nw.when(unit < 0).then(below).otherwise(nw.lit(0)) % 2**60 + 1) % 2**60)
+        .otherwise(nw.when(unit < 0).then(nw.lit(0)).otherwise(unit) % 2**60)
+    )

@@ -4,7 +4,7 @@ One unit may have many times more pairs than rows, so the memory of a query must
 kept.  A block has a fixed size, which its last unit exceeds by no more pairs than a unit may have.  Before the first
 block is formed, as much memory is requested as the largest blocks can need, so that whether a query fails for lack of
 memory does not depend on the rows.  Memory is nevertheless outside the guarantee, as timing is: see
-`dpnb._backends.memory.memory_table`.
+`dpnb._backends.memory.memory_backend`.
 """
 
 from __future__ import annotations

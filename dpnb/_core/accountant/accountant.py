@@ -20,7 +20,7 @@ from dpnb.accounting.guarantee import AnyFilter, PrivacyGuarantee, make_guarante
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import MixtureOdometer, Odometer
-from dpnb.accounting.parallel import PartRef
+from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, refuse_unreadable
 
@@ -158,7 +158,7 @@ class Accountant:
         """The filter in its current state.
 
         The filter of a part includes what the part was charged, what it can still be charged at no cost to its session,
-        and what remains in the session: see :mod:`dpnb.accounting.parallel`.
+        and what remains in the session: see :mod:`dpnb.accounting.partition_cost`.
         """
         with self.ledger.lock.checked():
             own = self.sync().filter

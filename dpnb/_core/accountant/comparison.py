@@ -35,7 +35,7 @@ from dpnb.accounting.odometers import (
     StitchedOdometer,
     ZCDPAccumulator,
 )
-from dpnb.accounting.parallel import NO_PARTS, PartRef, PartSums
+from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
 __all__ = ["EPSILON_ODOMETERS", "ChargeBatch", "FilterComparison", "FilterState", "partition_cost", "step_filter"]

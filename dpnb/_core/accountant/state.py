@@ -10,7 +10,7 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.guarantee import AnyFilter
 from dpnb.accounting.losses import ZCDP, Loss
 from dpnb.accounting.odometers import MixtureOdometer
-from dpnb.accounting.parallel import NO_PARTS, PartRef, PartSums
+from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import ConversionError
 
 

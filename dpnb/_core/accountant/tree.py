@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpnb.accounting.parallel import PartRef
+from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import LedgerError, MechanismClosed
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, parent_launch, refuse_unreadable
 from dpnb.ledger.charge import CLOSE, LAUNCH

@@ -13,12 +13,12 @@ from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.exact import binary_down, decimal_down
-from dpnb.accounting.truncated import alpha_of_each
-from dpnb.mechanisms.threshold import least_named
+from dpnb.accounting.truncated_normal import alpha_of_each
+from dpnb.mechanisms.partition_selection import least_named
 from dpnb.render.numbers import describe_error
 from dpnb.results.estimates import IntervalArrays, estimate
+from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.estimates.partitions import GIVEN, named_groups
 from dpnb.results.observations import CombinedObservations, Floats
 
 

@@ -21,11 +21,11 @@ from dpnb._core.pricing.target import ErrorModel, Label, Target, is_reliable_for
 from dpnb._plan.measurements import ColumnsView
 from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.exact import binary_down
-from dpnb.mechanisms.threshold import threshold_for
+from dpnb.mechanisms.partition_selection import threshold_for
+from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.estimates.partitions import widest
 
 MAX_SHIFTS = 8
 """Directions in which the known sums are shifted, both forwards and backwards."""

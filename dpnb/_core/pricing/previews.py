@@ -20,7 +20,7 @@ from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.threshold import threshold_for
+from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render.numbers import format_number
 from dpnb.results.estimates.expected import RANK, in_rank
 from dpnb.results.estimates.noisy import Cells

@@ -14,8 +14,9 @@ RDPFilter       sum rho(a) <= budget(a) for every order a                       
 GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta                        Smith and Thakurta 2022, Thm 1
 ==============  ==============================================================  ===================================
 
-All except RogersFilter compare an exact sum with a bound (``sums``); they differ in the losses that they add.  A loss
-of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is raised.
+All except RogersFilter compare an exact sum with a bound (``sum_filter``); they differ in the losses that they add.  A
+loss of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is
+raised.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter
@@ -24,7 +25,7 @@ from dpnb.accounting.filters.gdp import GDPFilter
 from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
-from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.filters.zcdp import ZCDPFilter
 
 __all__ = [

@@ -9,7 +9,7 @@ from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_down, decimal_sqrt_down, decimal_up, non_negative, shown
-from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError

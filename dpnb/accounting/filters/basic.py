@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.exact import Number, decimal_up, non_negative
-from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ApproxDP, Loss
 
 __all__ = ["BasicFilter"]

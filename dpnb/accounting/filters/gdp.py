@@ -8,7 +8,7 @@ from typing import Self
 from dpnb.accounting.conversions import epsilon_of_gdp
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_sqrt_down, non_negative
-from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import GDP, Loss
 
 __all__ = ["GDPFilter"]

@@ -10,7 +10,7 @@ from dpnb.accounting.conversions import epsilon_from_curve
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number
-from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import RDP, Loss
 
 __all__ = ["RDPFilter"]

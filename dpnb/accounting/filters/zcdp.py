@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpnb.accounting.conversions import epsilon_from_rho
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import Number, decimal_down, non_negative
-from dpnb.accounting.filters.sums import SumFilter
+from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, Loss
 
 __all__ = ["ZCDPFilter"]

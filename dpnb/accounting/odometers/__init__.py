@@ -53,14 +53,14 @@ from dpnb.accounting.odometers.accumulators import (
     ZCDPAccumulator,
 )
 from dpnb.accounting.odometers.basic import BasicOdometer
-from dpnb.accounting.odometers.line import FilterOdometer
+from dpnb.accounting.odometers.filter_odometer import FilterOdometer
 from dpnb.accounting.odometers.mixture import MixtureOdometer, Sided
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.renyi import RenyiOdometer
+from dpnb.accounting.odometers.renyi_tracker import RenyiTracker
 from dpnb.accounting.odometers.rogers import RogersOdometer
 from dpnb.accounting.odometers.spent import SpentAccumulator
 from dpnb.accounting.odometers.stitched import StitchedOdometer
-from dpnb.accounting.odometers.tracker import RenyiTracker
 
 __all__ = [
     "ApproxDPAccumulator",

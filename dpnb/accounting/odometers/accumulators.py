@@ -17,7 +17,7 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up
 from dpnb.accounting.losses import GDP, ZCDP, Loss
-from dpnb.accounting.odometers.counting import intrinsic_time, renyi_loss
+from dpnb.accounting.odometers.intrinsic_time import intrinsic_time, renyi_loss
 from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 from dpnb.errors import ConversionError

@@ -46,7 +46,7 @@ class MixtureOdometer(IntrinsicTimeOdometer):
     Attributes
     ----------
     v : Fraction
-        The sum V, of mu squared for GDP losses; see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
+        The sum V, of mu squared for GDP losses; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
 from dpnb.accounting.exact import Number, binary_down, binary_up
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers.counting import renyi_loss
+from dpnb.accounting.odometers.intrinsic_time import renyi_loss
 from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 
 __all__ = ["RenyiOdometer"]

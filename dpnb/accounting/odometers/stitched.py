@@ -41,7 +41,7 @@ class StitchedOdometer(IntrinsicTimeOdometer):
     Attributes
     ----------
     v : Fraction
-        The sum V; see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
+        The sum V; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
 
     Raises
     ------

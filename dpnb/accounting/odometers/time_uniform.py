@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
 from dpnb.accounting.losses import Loss, PointwiseDP
-from dpnb.accounting.odometers.counting import intrinsic_time
+from dpnb.accounting.odometers.intrinsic_time import intrinsic_time
 from dpnb.accounting.odometers.protocol import OdometerKind, OdometerState
 from dpnb.accounting.odometers.statements import time_uniform_statement
 from dpnb.errors import InvalidValueError
@@ -97,7 +97,7 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
     slack_delta : Fraction
         Bound on the sum of the losses' deltas; the confidence is 1 - delta - slack_delta.
     v : Fraction
-        The sum V, see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
+        The sum V, see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
     """
 
     slack_delta: Fraction

@@ -32,7 +32,7 @@ import os, signal, time
 from pathlib import Path
 import dpnb
 from dpnb._backends.dask import work as dask_work
-from dpnb._backends.lazy import lazy_table as engine
+from dpnb._backends.lazy import lazy_backend as engine
 
 quietly = engine.run_silently
 engine.run_silently = dask_work.run_silently = lambda work, engine, frames, run: run(work)
@@ -70,7 +70,7 @@ def rewritten(name):
         pl.scan_parquet("open.parquet"), name=name, budget=dpnb.Budget.gdp(1), schema={"num": dpnb.Bounded(0, 9)},
         ledger=f"{name}.dpnb",
     )
-    from dpnb._backends.lazy import lazy_table as engine
+    from dpnb._backends.lazy import lazy_backend as engine
 
     adding = engine.added_up
 

@@ -40,7 +40,7 @@ class FilterOdometer(IntrinsicTimeOdometer):
     y : float
         The V at which the line touches the pointwise curve.
     v : Fraction
-        The sum V; see :func:`~dpnb.accounting.odometers.counting.intrinsic_time`.
+        The sum V; see :func:`~dpnb.accounting.odometers.intrinsic_time.intrinsic_time`.
 
     Raises
     ------

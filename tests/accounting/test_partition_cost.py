@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb.accounting.parallel import NO_PARTS, PartRef, PartSums
+from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 
 losses = st.tuples(*[st.fractions(0, 3, max_denominator=50)] * 2)
 charges = st.lists(st.tuples(st.sampled_from("abcd"), losses), max_size=12)

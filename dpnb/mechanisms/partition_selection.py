@@ -12,7 +12,7 @@ mixture with weight 1 - delta of a part that is mu-GDP against D's output, and t
 mixture with the same weight.
 
 For estimates and intervals of a noisy number, given that its group was released, see
-`dpnb.results.estimates.partitions`.
+`dpnb.results.estimates.discovered_groups`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The groups of a table in an engine and their numbers of units; see `dpnb._backends.memory.partitions`."""
+"""The groups of a table in an engine and their numbers of units; see `dpnb._backends.memory.group_discovery`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash
 from dpnb._backends.lazy.engines.engine import Frame
 from dpnb._backends.lazy.execute import counts_of, grouped, limited
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
-from dpnb._backends.lazy.lazy_columns import LazyTable
+from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Column, Expression

@@ -10,7 +10,7 @@ from dpnb.accounting.doubles import order_in_doubles
 from dpnb.accounting.exact import Number, decimal_up, positive, shown
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import Accumulator
-from dpnb.accounting.odometers.counting import renyi_loss
+from dpnb.accounting.odometers.intrinsic_time import renyi_loss
 from dpnb.accounting.odometers.statements import accumulator_statement, order_text
 from dpnb.errors import InvalidValueError
 

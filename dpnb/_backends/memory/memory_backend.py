@@ -17,9 +17,9 @@ import numpy as np
 
 from dpnb._backends.memory import join_pairs
 from dpnb._backends.memory.execute import Active, execute
+from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.join_pairs import JoinedRows
 from dpnb._backends.memory.part import part
-from dpnb._backends.memory.partitions import present_groups
 from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
 from dpnb._backends.protocol import Groups, Schemas, Units

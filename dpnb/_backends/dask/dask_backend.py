@@ -19,8 +19,8 @@ import numpy as np
 
 from dpnb._backends.dask.work import persisted, run, settle
 from dpnb._backends.guard import run_guarded
-from dpnb._backends.memory.memory_table import MemoryBackend
-from dpnb._backends.memory.partitions import merged
+from dpnb._backends.memory.group_discovery import merged
+from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.columns import column_of
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._backends.memory.prepare.unit_ids import assign_unit_ids, unit_labels

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb.accounting.truncated import _log_ratio, alpha_of_each, truncated_mean
+from dpnb.accounting.truncated_normal import _log_ratio, alpha_of_each, truncated_mean
 
 EXCESSES = st.floats(2.0**-22, 60) | st.sampled_from([2.0**-22, 2.0**-21, 1e-3, 0.5, 8.0, 1e6])
 LOG_TAILS = st.floats(-690, -1e-12) | st.sampled_from([math.log(0.5), math.log(0.025), math.log1p(-0.025), -1e-15])

@@ -1,9 +1,9 @@
 """The sizes of discovered groups, conditional on their discovery.
 
 A group is discovered because its noisy number of units reached a threshold, so the noise of discovered groups is not
-normal: it is truncated at the threshold (`dpnb.accounting.truncated`).  Intervals cover conditional on the discovery of
-the group, however far below the threshold its true number is, and so on average over the discovered groups too;
-estimates are as often too high as too low.
+normal: it is truncated at the threshold (`dpnb.accounting.truncated_normal`).  Intervals cover conditional on the
+discovery of the group, however far below the threshold its true number is, and so on average over the discovered groups
+too; estimates are as often too high as too low.
 
 A noisy number is rounded to a multiple j of the output grid h, and the group is discovered if j is at least k.  So the
 number of units plus real noise was at least (k - 1/2) h, which is the threshold here, and lay between (j - 1/2) h and
@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpnb.accounting.truncated import truncated_mean
+from dpnb.accounting.truncated_normal import truncated_mean
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.results.estimates.noisy import IntervalArrays
 
@@ -44,7 +44,7 @@ def named_groups(measurement: Measurement, least: int, alpha: float) -> Interval
         The measurement of the discovered groups only.
     least : int
         The smallest multiple of the output grid at which a group is discovered; see
-        `dpnb.mechanisms.threshold.least_named`.
+        `dpnb.mechanisms.partition_selection.least_named`.
     alpha : float
         Probability with which each interval may miss, in (0, 1).
     """

@@ -1,6 +1,6 @@
 """The groups of a table and their numbers of units.  Reads rows; what it returns is private until thresholded.
 
-See `dpnb.mechanisms.threshold` for what may then be released.
+See `dpnb.mechanisms.partition_selection` for what may then be released.
 """
 
 from __future__ import annotations

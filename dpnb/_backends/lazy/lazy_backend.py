@@ -1,0 +1,199 @@
+"""Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeVar
+
+from dpnb._backends.lazy.combine import join, part
+from dpnb._backends.lazy.engines.engine import Engine, Frame, Paths
+from dpnb._backends.lazy.execute import SelectedRows, added_up, refuse_query, selected_rows
+from dpnb._backends.lazy.files import digest_of, paths_of
+from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
+from dpnb._backends.lazy.lazy_table import LazyTable, Share, engine_table
+from dpnb._backends.lazy.stability import refuse_unstable
+from dpnb._backends.lazy.unit_budgets import UnitSpending
+from dpnb._backends.lazy.unit_norms import unit_norms_squared
+from dpnb._backends.protocol import Groups, Schemas, Units
+from dpnb._backends.quiet import run_silently
+from dpnb._backends.sources import SourceResolver
+from dpnb._backends.unit_vectors import Sums
+from dpnb._compile.linear import LinearQuery
+from dpnb._plan.measurements import Discovery
+from dpnb._plan.plan import Join, PartSource
+from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
+from dpnb.copying import NotCopyable
+from dpnb.errors import SchemaError
+
+T = TypeVar("T")
+
+
+class LazyBackend(SourceResolver[LazyTable]):
+    """Tables of one engine, and the joins and parts that queries use; creating them reads no row.
+
+    Parameters
+    ----------
+    engine : Engine
+    tables : mapping of str to native frame
+    schemas : dict of str to dict
+    units : dict of str to PrivacyUnit
+
+    Raises
+    ------
+    SchemaError
+        A column is missing, or has a type that cannot hold what the schema declares; or the plan of a table shows that
+        its rows may differ between reads.
+    """
+
+    def __init__(
+        self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
+    ) -> None:
+        self.engine, self._natives, self._units = engine, tables, units
+        self._paths: dict[str, Paths] = {}
+
+        def lazy_tables() -> dict[str, LazyTable]:
+            for name, table in tables.items() if share is None else ():
+                refuse_unstable(name, table, engine)
+                self._paths[name] = paths_of(table, engine)
+            return {
+                name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
+            }
+
+        super().__init__(self._run(lazy_tables), schemas)
+
+    def _run(self, work: Callable[[], T]) -> T:
+        natives = list(self._natives.values())
+        return run_silently(work, self.engine.name, natives, lambda work: self.engine.run(work, natives))
+
+    def settle(self) -> None:
+        """Wait until interrupted work has ended."""
+        self.engine.settle()
+
+    def files(self) -> str | None:
+        """A digest that identifies the files that are read and their state; None if there are none."""
+        return digest_of(self._paths)
+
+    @cached_property
+    def shares(self) -> list[LazyBackend]:
+        """The same tables, each for a share of the units small enough for the engine to sort its rows in memory.
+
+        A sum over units is the sum over shares of them.  The number of rows only determines how often the tables are
+        read.
+        """
+        max_rows = self.engine.rows_at_once
+        if max_rows is None or any(unit.column is None for unit in self._units.values()):
+            return [self]
+        shares = -(-max(map(self.engine.rows, self._natives.values())) // max_rows)
+        if shares <= 1:
+            return [self]
+        arguments = self.engine, self._natives, self._schemas, self._units
+        return [LazyBackend(*arguments, (share, shares)) for share in range(shares)]
+
+    def _joined(self, left: LazyTable, right: LazyTable, source: Join) -> LazyTable:
+        return join(left, right, (self.schema(source.left), self.schema(source.right)), source)
+
+    def _part(self, whole: LazyTable, source: PartSource) -> LazyTable:
+        return part(whole, self.schema(source.source), source)
+
+    def refuse(self, query: LinearQuery) -> None:
+        """Refuse what only a table in memory supports; see `refuse_query`."""
+        refuse_query(query, self.schema(query.plan.source), self.engine.name)
+
+    def refuse_individual(self, mode: OnExhausted) -> None:
+        """Refuse individual accounting where rows are units, or where a unit would be clipped.
+
+        Raises
+        ------
+        SchemaError
+        """
+        engine = self.engine.name
+        if not all(self._sources[name].has_units for name in self._names):
+            raise SchemaError(
+                f"accounting='individual': needs privacy_unit= on {engine}, where the order of rows is undefined and "
+                "rows cannot be distinguished; name the column that identifies the unit"
+            )
+        if mode == "clip":
+            raise SchemaError(
+                f"on_exhausted: 'clip' needs a table in memory or on Dask; this one is on {engine}; use 'skip' or "
+                "'drop'"
+            )
+
+    def selected(self, query: LinearQuery) -> SelectedRows:
+        """The rows that count in a query."""
+        source = query.plan.source
+        return selected_rows(query, self.rows(source), self.schema(source))
+
+    def unit_groups(self, query: LinearQuery) -> UnitGroups:
+        """The pairs of units and groups."""
+        source = query.plan.source
+        return groups_of_units(query, self.rows(source), self.schema(source))
+
+    def sums(self, query: LinearQuery) -> Sums:
+        """The exact sums of a query."""
+        return self._run(lambda: added_up(query, (share.selected(query) for share in self.shares)))
+
+    def groups(self, query: LinearQuery) -> Groups:
+        """Every group that some unit has."""
+        return self._run(lambda: counted(share.unit_groups(query) for share in self.shares))
+
+    def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> LazyUnitBudgets:
+        """The budgets of all units, before any charge."""
+        return LazyUnitBudgets(self, UnitSpending.nothing(self.engine, budget, mode))
+
+
+@dataclass(frozen=True, repr=False)
+class LazyUnitBudgets(NotCopyable):
+    """The budgets of all units of tables in an engine, as a table there for each share of the units.
+
+    Parameters
+    ----------
+    tables : LazyBackend
+    start : UnitSpending
+        Spending of every share before the first query.
+    spent : tuple of UnitSpending
+        Spending of each share after it.
+    """
+
+    tables: LazyBackend
+    start: UnitSpending
+    spent: tuple[UnitSpending, ...] = ()
+
+    def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
+        """The result of a query over its active units, and the unit budgets after it."""
+        return self.tables._run(lambda: self._after_query(query, terms))
+
+    def _after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, LazyUnitBudgets]:
+        after: list[UnitSpending] = []
+
+        def active(squares: Frame, spent: UnitSpending) -> Frame:
+            units, spent_after = spent.charge(squares, terms)
+            after.append(spent_after)
+            return units
+
+        def active_rows(share: LazyBackend, spent: UnitSpending) -> SelectedRows:
+            rows = share.selected(query)
+            return rows.of_units(active(unit_norms_squared(query, rows), spent))
+
+        def active_groups(share: LazyBackend, spent: UnitSpending) -> UnitGroups:
+            groups = share.unit_groups(query)
+            return groups.of_units(active(groups.squares(), spent))
+
+        result: Sums | Groups
+        shares, spent = self.tables.shares, self._by_share()
+        if isinstance(query.plan.aggregation, Discovery):
+            result = counted(map(active_groups, shares, spent))
+        else:
+            result = added_up(query, map(active_rows, shares, spent))
+        return result, replace(self, spent=tuple(after))
+
+    def after_charge(self, loss: float) -> LazyUnitBudgets:
+        """The unit budgets after the same charge to every unit."""
+        return self.tables._run(
+            lambda: replace(self, spent=tuple(spent.after_charge(loss) for spent in self._by_share()))
+        )
+
+    def _by_share(self) -> tuple[UnitSpending, ...]:
+        return self.spent or (self.start,) * len(self.tables.shares)
