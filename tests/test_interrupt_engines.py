@@ -339,7 +339,7 @@ def interrupted_spark(pipe: Connection, path: Path) -> None:
 
 def interrupted_dask(pipe: Connection, path: Path) -> None:
     """Have tasks that do not end until the next request waits for them; then be interrupted at several moments."""
-    from dpnb._backends.dask import dask_table as there
+    from dpnb._backends.dask import dask_backend as there
 
     clock.REPORT_AFTER_SECONDS = 0.0
     place = OnDask()

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpnb._backends.contribution import Integers
-from dpnb._backends.memory import execute, partitions
+from dpnb._backends.memory import execute, group_discovery
 from dpnb._backends.memory.blocks import by_blocks
 from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
@@ -115,13 +115,13 @@ def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active |
 def groups(
     query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None
 ) -> tuple[list[tuple[Key, ...]], Integers]:
-    """Every group that some unit has; see `partitions.present_groups`."""
+    """Every group that some unit has; see `group_discovery.present_groups`."""
     if active is not None:
         active = _decided(
-            active, pairs.each(query, lambda block: partitions.affected_units(query, block, schema)), pairs
+            active, pairs.each(query, lambda block: group_discovery.affected_units(query, block, schema)), pairs
         )
-    blocks = pairs.each(query, lambda block: partitions.present_groups(query, block, schema, active))
-    return partitions.merged(blocks, query, schema)
+    blocks = pairs.each(query, lambda block: group_discovery.present_groups(query, block, schema, active))
+    return group_discovery.merged(blocks, query, schema)
 
 
 def _decided(active: Active, blocks: Iterator[tuple[Integers, Floats]], pairs: JoinedRows) -> Active | None:
