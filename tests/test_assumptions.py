@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpnb.accounting.doubles import MARGIN
-from dpnb.mechanisms import gaussian, threshold
+from dpnb.mechanisms import gaussian, partition_selection
 
 Floats = NDArray[np.float64]
 Inverse = Callable[[Floats], Floats]
@@ -92,7 +92,7 @@ def test_ndtri_is_as_accurate_as_thresholds_and_intervals_assume() -> None:
     found = worst(ndtri, arguments_of_tails(), abs)
     assert found[0] <= 8 * 2.0**-53, complaint(found, 8 * 2.0**-53)
     assert MARGIN - 1 >= 256 * 2.0**-53
-    assert threshold._MARGIN - 1 >= 1e-12 - 2.0**-52
+    assert partition_selection._MARGIN - 1 >= 1e-12 - 2.0**-52
 
 
 def test_mpmath_is_as_accurate_as_the_last_resort_assumes() -> None:

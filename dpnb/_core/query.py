@@ -92,6 +92,18 @@ class Query(NotCopyable):
         The statistics that are computed from the measurement.
     runner : QueryRunner
         The core of the session.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"age": dpnb.Bounded(0, 100)}
+    ... )
+    >>> query = session.frame["age"].mean()
+    >>> query.description
+    'mean of age'
+    >>> query.preview(mu=0.1).fits
+    True
     """
 
     __slots__ = ("plan", "runner", "view")

@@ -144,6 +144,24 @@ class Session(BaseSession):
     value of one person exactly: a table can occur in a join only once, a unit has at most 10,000 pairs of rows in a
     join, and pairs are formed one block at a time and not kept (`dpnb._backends.memory.join_pairs`).  The remaining
     dependence is of the size of one unit's rows, so keep `max_rows_per_unit` as small as the analysis allows.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> import pandas as pd
+    >>> from dpnb.ledger import MEMORY
+    >>> session = dpnb.Session(
+    ...     pd.DataFrame({"age": range(18, 93)}),
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(18, 100)},
+    ...     ledger=MEMORY,
+    ... )
+    >>> answer = session.frame["age"].mean().release(share=0.1)
+    >>> answer.description
+    'mean of age'
+    >>> 0.89 < session.headroom < 0.91
+    True
     """
 
     def __init__(
