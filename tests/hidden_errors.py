@@ -25,10 +25,11 @@ def keep(*_: object) -> None:
     namespace["hidden"] = types.FunctionType(hiding.__code__, namespace, "hidden", hiding.__defaults__)
     namespace["hidden"].__kwdefaults__ = hiding.__kwdefaults__
     namespace["log_error"] = _log
+    hiding.__kwdefaults__ = None
     hiding.__code__ = _run_logged.__code__  # in place: other modules have imported the function by name
 
 
-def _run_logged(work: Any, message: str, *, interrupted: str = "", told: Any = ()) -> Any:
+def _run_logged(work: Any, message: str, **options: Any) -> Any:
     def logged() -> Any:
         try:
             return work()
@@ -36,7 +37,7 @@ def _run_logged(work: Any, message: str, *, interrupted: str = "", told: Any = (
             log_error()  # type: ignore[name-defined]  # noqa: F821  (this runs in the namespace of the guard)
             raise
 
-    return hidden(logged, message, interrupted=interrupted, told=told)  # type: ignore[name-defined]  # noqa: F821
+    return hidden(logged, message, **options)  # type: ignore[name-defined]  # noqa: F821
 
 
 def _log() -> None:

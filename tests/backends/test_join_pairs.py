@@ -146,7 +146,7 @@ def test_blocks_of_pairs_have_the_same_groups_in_the_same_order(
     (keys, sizes), (wanted, counts), _ = both_ways(partial(tables.groups, query), monkeypatch, 30)
     joined = tables.rows(query.plan.source)
     assert isinstance(joined, JoinedRows)
-    one_table = join_pairs.partitions.present_groups(
+    one_table = join_pairs.group_discovery.present_groups(
         query, joined.of_units(slice(0, 40)), tables.schema(query.plan.source)
     )
     assert keys == wanted == one_table[0]
