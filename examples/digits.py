@@ -1,11 +1,12 @@
 """Digits, learned under differential privacy: with and without individual accounting.
 
-The experiment that the notebook `05-individual.ipynb` shows.  It is in the form of Feldman and Zrnic (2021, section 5):
-regression of a digit on the pixels of its image, each image a unit, by noisy gradients.  Without filtering the budget
-covers `STEPS` steps.  With it each image pays only for its own gradients, so there are more steps at the same noise.
+The experiment whose results the notebook `05-individual.ipynb` shows.  It follows Feldman and Zrnic (2021, section 5):
+regression of a digit on the pixels of its image, each image a unit, by noisy gradients.  Under worst-case accounting
+the budget covers `STEPS` steps.  Under individual accounting each image is charged only for its own gradients, so more
+steps are possible at the same noise.
 
-Clip, learning rate and number of steps are chosen on simulated images; the digits are asked only with what was chosen.
-The noise is real, so that another run gives other figures.  About five minutes on two cores:
+Clipping norm, learning rate and number of steps are chosen on simulated images, and only the chosen values are used on
+the digits.  The noise is real, so another run gives other numbers.  About five minutes on two cores:
 
     python examples/digits.py        # writes digits.csv beside this file, a row for each fit
 """
@@ -27,13 +28,13 @@ from dpnb.ledger import MEMORY
 STORED = Path(__file__).with_name("digits.csv")
 
 STEPS = 15
-"""What the budget covers under worst-case accounting; a step's noise follows from that."""
+"""Number of steps that the budget covers under worst-case accounting; it determines the noise of a step."""
 
 EPSILONS = (0.3, 0.5, 1.0)
 CLIPS = (3, 8)
 RATES = (0.15, 0.5, 1.5, 5)
 MULTIPLES = {"worst-case": (1,), "individual": (2, 3)}
-"""How many times `STEPS` are tried."""
+"""Numbers of steps that are compared, as multiples of `STEPS`."""
 
 RUNS = 10
 SIMULATED_RUNS = 3
@@ -44,7 +45,7 @@ SETTING = ["accounting", "clip", "rate", "multiple"]
 
 
 def real() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The digits that come with scikit-learn, 80% to learn from and 20% to try it on."""
+    """The digits that come with scikit-learn, 80% for training and 20% for testing."""
     bunch = load_digits(as_frame=True)
     table = bunch.data[PIXELS].assign(digit=bunch.target)
     train, test = train_test_split(table, test_size=0.2, stratify=table["digit"], random_state=0)
@@ -52,7 +53,7 @@ def real() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def simulated(seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """As many images of ten invented signs: three random strokes each, shifted, bent, and noisy."""
+    """As many images of ten synthetic signs: three random strokes each, shifted, bent, and noisy."""
     chance = np.random.default_rng(seed)
     row, column = np.mgrid[0:8, 0:8]
     signs = []
@@ -81,8 +82,8 @@ def accuracy(
     rate: float,
     multiple: int,
 ) -> float:
-    """The share of test images that a fit under differential privacy tells rightly; 0.1 is guessing."""
-    how: dict[str, Any] = {} if accounting == "worst-case" else {"accounting": accounting, "on_exhausted": "clip"}
+    """The fraction of test images that a private fit classifies correctly; guessing gives 0.1."""
+    options: dict[str, Any] = {} if accounting == "worst-case" else {"accounting": accounting, "on_exhausted": "clip"}
     session = dpnb.Session(
         train,
         name="digits",
@@ -90,7 +91,7 @@ def accuracy(
         budget=dpnb.Budget(epsilon=epsilon, delta=1e-5),
         public_size=len(train),
         ledger=MEMORY,
-        **how,
+        **options,
     )
     mu = math.floor(1e6 * float(session.filter.budget.mu) / math.sqrt(STEPS)) / 1e6
     fit = session.frame.fit(
@@ -104,13 +105,13 @@ def accuracy(
         learning_rate=rate,
         name=f"digits, {accounting}, clip {clip}, epsilon {epsilon}",
     )
-    found = fit.run().estimate
+    coefficients = fit.run().estimate
     assert fit.n_steps == STEPS * multiple, fit.stop_reason
-    scores = found["intercept"].to_numpy() + test[PIXELS].to_numpy() @ found[PIXELS].to_numpy().T
-    return float((found.index.to_numpy()[scores.argmax(axis=1)] == test["digit"].to_numpy()).mean())
+    scores = coefficients["intercept"].to_numpy() + test[PIXELS].to_numpy() @ coefficients[PIXELS].to_numpy().T
+    return float((coefficients.index.to_numpy()[scores.argmax(axis=1)] == test["digit"].to_numpy()).mean())
 
 
-def tried() -> pd.DataFrame:
+def simulations() -> pd.DataFrame:
     """Every setting on simulated images, at the smallest and the largest epsilon."""
     rows = []
     for seed in range(SIMULATED_RUNS):
@@ -124,29 +125,29 @@ def tried() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def chosen(simulations: pd.DataFrame) -> pd.DataFrame:
-    """Of each accounting and clip the setting that did best on simulated images."""
-    means = simulations.groupby(SETTING, as_index=False)["accuracy"].mean()
+def best_settings(results: pd.DataFrame) -> pd.DataFrame:
+    """The setting with the best accuracy on simulated images, by accounting and clipping norm."""
+    means = results.groupby(SETTING, as_index=False)["accuracy"].mean()
     return means.loc[means.groupby(["accounting", "clip"])["accuracy"].idxmax(), SETTING]
 
 
-def measured(settings: pd.DataFrame) -> pd.DataFrame:
-    """The digits, with what was chosen."""
+def on_digits(settings: pd.DataFrame) -> pd.DataFrame:
+    """The accuracy on the digits, for the chosen settings."""
     train, test = real()
     rows = []
     for epsilon in EPSILONS:
         for setting in settings.to_dict("records"):
             for _ in range(RUNS):
-                found = accuracy(train, test, epsilon=epsilon, **setting)
-                rows.append({"images": "digits", "epsilon": epsilon, **setting, "accuracy": found})
+                value = accuracy(train, test, epsilon=epsilon, **setting)
+                rows.append({"images": "digits", "epsilon": epsilon, **setting, "accuracy": value})
     return pd.DataFrame(rows)
 
 
 def main() -> None:
-    """Choose, measure, and keep both."""
-    simulations = tried()
-    digits = measured(chosen(simulations))
-    pd.concat([simulations, digits]).round({"accuracy": 4}).to_csv(STORED, index=False)
+    """Choose settings, run them on the digits, and store both results."""
+    results = simulations()
+    digits = on_digits(best_settings(results))
+    pd.concat([results, digits]).round({"accuracy": 4}).to_csv(STORED, index=False)
     print(digits.groupby(["clip", "accounting", "rate", "multiple", "epsilon"])["accuracy"].agg(["mean", "std"]))
 
 

@@ -47,21 +47,21 @@ class SqliteFile:
         The file, created if it does not exist; ``":memory:"`` keeps everything in memory only.
     tables : str
         The statements that create its tables and indices.
-    layout : int
-        Version number of the tables' layout.
+    format_number : int
+        Version of the tables, stored in the file.
     copied : bool
         Work on a copy in memory of the file's current content; the file must exist and is not changed.
 
     Raises
     ------
     LedgerError
-        If the file cannot be opened, is not a file of dpnb, has another layout, or has several names.
+        If the file cannot be opened, is not a file of dpnb, has another format, or has several names.
     """
 
-    def __init__(self, path: str | os.PathLike[str], tables: str, layout: int, *, copied: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], tables: str, format_number: int, *, copied: bool = False) -> None:
         self.path = str(path) if str(path) == MEMORY and not copied else str(Path(path).absolute())
         self.lock = ProcessLock(self.path)
-        self._tables, self._layout, self._copied = tables, layout, copied
+        self._tables, self._format, self._copied = tables, format_number, copied
         self._effort = StepLimit(self.path)
         self._connection = self._connect()
         self._identity: tuple[int, int] | None = None
@@ -72,7 +72,7 @@ class SqliteFile:
                 self._identity = self._identity_now()
                 harden(self._connection, self._effort)
                 if not self.is_new():  # checked first: another kernel may be creating it
-                    self._check_layout()
+                    self._check_format()
                 self._settle()
         except BaseException:
             self.close()
@@ -92,21 +92,21 @@ class SqliteFile:
         """Whether the file is empty."""
         return bool(self._pragma("page_count") == 0)
 
-    def _check_layout(self) -> None:
+    def _check_format(self) -> None:
         """Called before anything else is read: a view, a trigger or another table might replace one of dpnb's."""
         application, version = self._pragma("application_id"), self._pragma("user_version")
-        if (application, version) != (APPLICATION_ID, self._layout):
+        if (application, version) != (APPLICATION_ID, self._format):
             kind = f"one of format {version}" if application == APPLICATION_ID else "another program's"
             remedy = "give another file name, or restore it from a copy that has every charge"
             if not self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
                 kind = "a file without tables, perhaps the rest of a ledger that was copied or lost in part"
-            elif application == APPLICATION_ID and version < self._layout:
+            elif application == APPLICATION_ID and version < self._format:
                 kind += ", written by a development version"
                 remedy = "start a new ledger; its budget is then spent in addition to what this one has spent"
             raise LedgerError(
-                f"ledger {self.path!r}: must be a dpnb ledger of format {self._layout}; it is {kind}; {remedy}"
+                f"ledger {self.path!r}: must be a dpnb ledger of format {self._format}; it is {kind}; {remedy}"
             )
-        if _layout_of(self.run("SELECT type, name, tbl_name, sql FROM sqlite_master")) != _expected(self._tables):
+        if _structure_of(self.run("SELECT type, name, tbl_name, sql FROM sqlite_master")) != _expected(self._tables):
             raise LedgerError(
                 f"ledger {self.path!r}: must contain exactly the tables and indices that dpnb creates; it does not; "
                 "restore it from a copy that has every charge, or give another file name"
@@ -133,17 +133,17 @@ class SqliteFile:
         Call inside `transaction`.
         """
         if self.run("SELECT 1 FROM sqlite_master LIMIT 1"):
-            self._check_layout()
+            self._check_format()
             return False
         for statement in self._tables.split(";")[:-1]:
             self._connection.execute(statement)
         self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._connection.execute(f"PRAGMA user_version = {self._layout}")
+        self._connection.execute(f"PRAGMA user_version = {self._format}")
         return True
 
     def touch(self) -> None:
         """Write a value that the file already contains.  Call inside `transaction`."""
-        self._connection.execute(f"PRAGMA user_version = {self._layout}")
+        self._connection.execute(f"PRAGMA user_version = {self._format}")
 
     # --- use ----------------------------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class SqliteFile:
         return "give the path of a dpnb ledger, or of a file that does not exist yet in a folder you can write to"
 
 
-def _layout_of(rows: list[tuple[Any, ...]]) -> Layout:
+def _structure_of(rows: list[tuple[Any, ...]]) -> Layout:
     return frozenset((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in rows)
 
 
@@ -257,7 +257,7 @@ def _expected(tables: str) -> Layout:
     connection = sqlite3.connect(MEMORY)
     try:
         connection.executescript(tables)
-        return _layout_of(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall())
+        return _structure_of(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall())
     finally:
         connection.close()
 

@@ -59,7 +59,7 @@ def test_a_ledger_with_anything_but_our_tables_is_refused_before_it_is_read(
 def test_a_trigger_would_undo_charges_if_it_were_not_looked_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(path).__exit__()
     change(path, *CHANGES["a trigger"])
-    monkeypatch.setattr(sqlite_file.SqliteFile, "_check_layout", lambda self: None)
+    monkeypatch.setattr(sqlite_file.SqliteFile, "_check_format", lambda self: None)
     with opened(path) as ledger, ledger.transaction():
         ledger.reserve(request_key="a", table_version="1", query_key="q", loss=GDP(1))
         assert ledger.by_request_key("a") is None
@@ -79,7 +79,7 @@ class DurableConnection(sqlite_file.SqliteFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path, "", 0)
 
-    def _check_layout(self) -> None:
+    def _check_format(self) -> None:
         """Nothing is looked for."""
 
 
