@@ -74,7 +74,7 @@ class LedgerError(DpnbError):
 
 
 class ExecutionError(DpnbError):
-    """A query failed after it was charged; the charge stands.
+    """Reading the table or answering a query failed; a charge that was made stands.
 
     Its text is constant, and it has no cause, no context and no traceback frames that hold rows.
     """

@@ -41,7 +41,7 @@ def schema_of(source: TableSource, schemas: dict[str, Schema]) -> Schema:
             for name, column in own.items():
                 new = joined_name(name, side, source, sides[1 - side])
                 if new in schema:
-                    raise PlanError(f"merge: both tables have a column {new!r}; choose other suffixes=")
+                    raise PlanError(f"merge: the result would have two columns {new!r}; choose other suffixes=")
                 schema[new] = column
         return schema
     if source not in schemas:

@@ -36,7 +36,7 @@ class LogChunk(Record, frozen=True):
         Oldest first.
     """
 
-    version: Literal[5]
+    version: Literal[6]
     process_id: str
     session: str
     start: Count

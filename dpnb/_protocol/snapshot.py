@@ -11,7 +11,7 @@ from typing import Final, Literal
 from dpnb._protocol.timeline import Timeline
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -349,7 +349,7 @@ class Snapshot(Record, frozen=True):
         Of refusals and warnings.
     """
 
-    version: Literal[5]
+    version: Literal[6]
     process_id: str
     seq: Count
     time: str

@@ -24,16 +24,16 @@ class DateParts(UnsupportedOperations, Generic[C]):
         The dates.
     """
 
-    __slots__ = ("_new", "_node")
+    __slots__ = ("_date", "_new")
 
     def __init__(self, new: Callable[[Expression], C], node: Expression) -> None:
-        self._new, self._node = new, node
+        self._new, self._date = new, node
 
     def _description(self) -> str:
-        return f"{words(self._node)}.dt"
+        return f"{words(self._date)}.dt"
 
     def _part(self, part: DatePart) -> C:
-        return self._new(ExtractDatePart(part, self._node))
+        return self._new(ExtractDatePart(part, self._date))
 
     @property
     def year(self) -> C:

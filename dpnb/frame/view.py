@@ -158,7 +158,7 @@ class TableView(NotCopyable):
             for name, node in view.columns.items():
                 new = name + suffixes[side] if name in twin.columns else name
                 if new in columns:
-                    raise PlanError(f"merge: both tables have a column {new!r}; choose other suffixes=")
+                    raise PlanError(f"merge: the result would have two columns {new!r}; choose other suffixes=")
                 columns[new] = renamed(node, names)
             if view.where is not None:
                 wheres.append(renamed(view.where, names))

@@ -72,7 +72,7 @@ class InteractiveMechanism(Protocol):
 
     @property
     def cost(self) -> Loss:
-        """The charges of its owner so far, in the kind of loss in which they were made."""
+        """What its owner has been charged for it so far, in the kind of loss in which it was charged."""
         ...
 
     @property

@@ -97,9 +97,9 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     ),
     errors.ExecutionError: ErrorExplanation(
         "execution",
-        "Failed after the charge",
-        "The charge is recorded before rows are read, so it remains although there is no answer; repeating the request "
-        "uses the same charge and costs nothing more.",
+        "Reading failed",
+        "A query is charged before rows are read, so its charge remains although there is no answer; repeating the "
+        "request uses the same charge and costs nothing more. Opening a table costs nothing.",
     ),
     errors.DpnbError: ErrorExplanation(
         "error", "Refused", "dpnb refused this deliberately; the message gives the reason."
@@ -175,8 +175,8 @@ _WARNINGS = [
     ErrorExplanation(
         "accumulator",
         "Odometer, accumulator",
-        "The bound states that all answers so far are within every budget of at least this bound that was fixed in "
-        "advance; it states nothing about a moment chosen because of the answers.",
+        "The odometer states that all answers so far are within every budget of at least this bound that was fixed "
+        "in advance; it states nothing about a moment chosen because of the answers.",
     ),
 ]
 

@@ -110,7 +110,8 @@ def act(lab: Lab, film: Film) -> None:
     picker.get_by_role("button", name="Refine…").wait_for()
     film.shoot(3000, keep="answer")
     picker.get_by_role("button", name="Refine…").click()
-    picker.locator("[data-preset=print]").click()
+    for _ in range(3):
+        picker.get_by_role("slider").press("ArrowRight")
     picker.scroll_into_view_if_needed()
     film.shoot(2200)
     picker.get_by_role("button", name="Refine", exact=True).click()

@@ -348,7 +348,7 @@ def refuse_expression(node: Node, schema: Schema, engine: str) -> None:
         whole = isinstance(kind, Numeric) and kind.whole and _literal(node.right).is_integer()
         if not whole or kind.magnitude >= 2**52:  # type: ignore[union-attr]
             raise UnsupportedError(
-                f"{words(node)}: on {engine} both sides of {node.operator} must be whole numbers below 2**52, since "
+                f"{words(node)}: on {engine} {node.operator} needs whole numbers on both sides, the left below 2**52: "
                 "engines round other remainders differently; .round() both sides first, or add the column in the engine"
             )
     for inner in arguments(node):

@@ -1,6 +1,7 @@
 """The files from which a table is read, and a digest that identifies them as the same files, unchanged.
 
 The digest is of device, inode and time of change; never of the size, which depends on the rows.
+Only the digest is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dpnb._backends.lazy.engines.engine import Engine, Paths
 
 
 def paths_of(native: Any, engine: Engine) -> Paths:
-    """A function that returns the files of a table; none if the engine does not list them."""
+    """A function that returns the files of a table; none if it does not list them, or none is on this machine."""
     try:
         return engine.files(native)
     except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)

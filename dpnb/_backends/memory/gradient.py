@@ -173,18 +173,18 @@ def _residuals(model: RegressionModel, design: RegressionDesign, predictor: Floa
         case "poisson":
             return np.asarray(exponential(predictor) - outcome)
     count = len(design.classes)
-    odds = predictor.reshape(-1, count, predictor.shape[1])
-    largest = odds[:, 0].copy()
+    probabilities = predictor.reshape(-1, count, predictor.shape[1])
+    largest = probabilities[:, 0].copy()
     for index in range(1, count):
-        np.maximum(largest, odds[:, index], out=largest)
-    odds = exponential(odds - largest[:, None])
-    totals = odds[:, 0].copy()
+        np.maximum(largest, probabilities[:, index], out=largest)
+    probabilities = exponential(probabilities - largest[:, None])
+    totals = probabilities[:, 0].copy()
     for index in range(1, count):
-        totals += odds[:, index]
-    odds /= totals[:, None]
+        totals += probabilities[:, index]
+    probabilities /= totals[:, None]
     present = np.flatnonzero(outcome >= 0)
-    odds[:, outcome[present], present] -= 1.0
-    return odds.reshape(predictor.shape)
+    probabilities[:, outcome[present], present] -= 1.0
+    return probabilities.reshape(predictor.shape)
 
 
 def _prediction_errors(

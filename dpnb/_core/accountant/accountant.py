@@ -119,7 +119,7 @@ class Accountant:
 
     @classmethod
     def from_ledger(cls, ledger: Ledger) -> Accountant:
-        """The accountant of the session that a ledger was created for, from the ledger alone.
+        """The accountant of the session that a ledger was created for, from the ledger alone, which is trusted.
 
         Raises
         ------

@@ -36,7 +36,7 @@ from dpnb.results.observations import CombinedObservations
 Floats = NDArray[np.float64]
 
 PRECISE_COUNT_RATIO = 30.0
-"""A released count that is at least this multiple of its noise scale is precise enough to price a target.
+"""A released count above this multiple of its noise scale is precise enough to price a target.
 
 With a true count N and noise of scale s, a target priced with the noisy count n costs (N/n)^2 times what is needed, and
 its half-width is n/N times the requested one.  With n >= 30 s, a cost above 1.5 times what is needed requires noise
@@ -45,7 +45,7 @@ N < n/1.2): less than once in three million counts.
 """
 
 USABLE_COUNT_RATIO = 2.0
-"""A released count that is at least this multiple of its noise scale is precise enough for an assumed error."""
+"""A released count above this multiple of its noise scale is precise enough for an assumed error."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ export class FakeKernel {
     total: number,
     process_id = sharedSnapshot().process_id
   ): void {
-    this.broadcast({ dpnb_log: { version: 5, process_id, session, start, total, rows } });
+    this.broadcast({ dpnb_log: { version: 6, process_id, session, start, total, rows } });
   }
 
   push(snapshot: ISnapshot): void {

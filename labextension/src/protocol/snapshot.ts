@@ -3,7 +3,7 @@
 import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
 import { type ITimeline, isTimeline } from './timeline';
 
-export const VERSION = 5;
+export const VERSION = 6;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
@@ -189,7 +189,7 @@ export interface ISession {
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 5;
+  version: 6;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -301,7 +301,7 @@ export const isSession = (value: unknown): value is ISession =>
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(5)(value.version) &&
+  oneOf(6)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&

@@ -73,7 +73,8 @@ def column_of(series: nw.Series[Any]) -> Values:
 
     Whole numbers in a column with nulls would become doubles, which cannot represent all large ones, so they become
     objects.  So do all other types except numbers, times and dictionary-encoded columns: some libraries return another
-    kind of array if there are no nulls; for example, polars returns texts of fixed width, which lose trailing zeros.
+    kind of array if there are no nulls; for example, polars returns texts of fixed width, which lose trailing NUL
+    characters.
     """
     kind = series.dtype
     # Objects are not inspected: an unusual object may raise when a library checks it for null.

@@ -49,7 +49,7 @@ describe('MechanismsView', () => {
   });
 
   it('has the open ones first, and leaves the others in their order', () => {
-    const states = ['closed', 'open', 'elsewhere', 'used up', 'open'];
+    const states = ['closed', 'open', 'unavailable', 'exhausted', 'open'];
     const [first] = mechanisms;
     show(states.flatMap((state, index) => (first ? [{ ...first, id: String(index), state }] : [])));
     expect(ids()).toEqual(['1', '4', '0', '2', '3']);
