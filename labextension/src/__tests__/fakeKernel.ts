@@ -2,7 +2,7 @@ import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
 import type { IKernelHost } from '../kernel/ledgerModel';
-import type { ILogEntry, ISnapshot } from '../protocol/snapshot';
+import { type ILogEntry, type ISnapshot, VERSION } from '../protocol/snapshot';
 import { sharedSnapshot } from './fixture';
 
 /** As much of a kernel connection as the extension uses. */
@@ -90,7 +90,7 @@ export class FakeKernel {
     total: number,
     process_id = sharedSnapshot().process_id
   ): void {
-    this.broadcast({ dpnb_log: { version: 6, process_id, session, start, total, rows } });
+    this.broadcast({ dpnb_log: { version: VERSION, process_id, session, start, total, rows } });
   }
 
   push(snapshot: ISnapshot): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { isSession, readSnapshot } from '../../protocol/read';
+import { VERSION } from '../../protocol/snapshot';
 import { sharedSession, sharedSnapshot } from '../fixture';
 
 describe('readSnapshot', () => {
@@ -18,8 +19,8 @@ describe('readSnapshot', () => {
   });
 
   it.each([
-    ['an older version', { version: 4 }],
-    ['a later version', { version: 6 }],
+    ['an older version', { version: VERSION - 1 }],
+    ['a later version', { version: VERSION + 1 }],
     ['no process', { process_id: undefined }],
     ['no order', { seq: '7' }],
     ['no sessions', { sessions: null }],
