@@ -98,8 +98,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     errors.ExecutionError: ErrorExplanation(
         "execution",
         "Reading failed",
-        "A query is charged before rows are read, so its charge remains although there is no answer; repeating the "
-        "request uses the same charge and costs nothing more. Opening a table costs nothing.",
+        "A query is charged before rows are read, so its charge remains although there is no answer, and repeating the "
+        "request costs nothing more; opening a table costs nothing.",
     ),
     errors.DpnbError: ErrorExplanation(
         "error", "Refused", "dpnb refused this deliberately; the message gives the reason."
