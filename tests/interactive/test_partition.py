@@ -297,3 +297,17 @@ def test_a_part_ends_with_its_partition(tmp_path: Path) -> None:
     assert sites.state == other.state == "closed"
     with pytest.raises(MechanismClosed, match="is closed"):
         count(other, "0.3")
+
+
+@pytest.mark.parametrize("by", ["dt", "frame", "number", "query"])
+def test_only_a_column_splits_a_table(by: str) -> None:
+    session = dpnb.Session.rehearse(
+        name="visits",
+        budget=dpnb.Budget.gdp(1),
+        schema={"day": dpnb.Dates("2024-01-01", "2024-12-31"), "site": dpnb.Categories(["a", "b"])},
+    )
+    frame = session.frame
+    others = {"dt": frame["day"].dt, "frame": frame[["site"]], "number": 3, "query": frame.count()}
+    with pytest.raises(PlanError, match="by must be a column's name or an expression of columns; got"):
+        session.partition(others[by])
+    assert list(session.partition(frame["day"].dt.month)) == list(range(1, 13))
