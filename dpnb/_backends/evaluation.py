@@ -32,10 +32,12 @@ from dpnb._plan.expressions.nodes import (
     Lookup,
     Not,
     Or,
+    Period,
     Round,
     Where,
     arguments,
 )
+from dpnb._plan.expressions.periods import index_range
 from dpnb._plan.expressions.rules import is_never_null, is_rounded, step_of
 from dpnb._plan.schema import Key, iso_time, seconds_of, text_of
 
@@ -46,7 +48,7 @@ N = TypeVar("N")
 C = TypeVar("C")
 """Type of a column of codes."""
 
-NumberStep = Arithmetic | Clip | Apply | Round | ExtractDatePart
+NumberStep = Arithmetic | Clip | Apply | Round | ExtractDatePart | Period
 Comparing = Callable[[Any, Any], Any]
 
 COMPARE: dict[str, Comparing] = {
@@ -276,6 +278,9 @@ class Evaluation(ABC, Generic[B, N, C]):
                 return self.translated(
                     self._bins(self.numbers(inner), edges, right), [values.index(label) for label in labels]
                 )
+            case Period(unit, inner):
+                first, last = index_range(unit, self.kind(inner))  # type: ignore[arg-type]  # dates, by its rule
+                return self._steps_at(self._step(node, self.numbers(inner)), first, last, 1)
             case Lookup():
                 to = [-1 if value is None else values.index(value) for value in node.values]
                 return self.translated(self.looked_up(node), to)

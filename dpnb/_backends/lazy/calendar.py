@@ -7,7 +7,7 @@ from collections.abc import Callable
 import narwhals as nw
 
 from dpnb._plan.expressions.calendar import DAY, SPANS
-from dpnb._plan.expressions.nodes import DatePart
+from dpnb._plan.expressions.nodes import DatePart, PeriodUnit
 
 
 def part_of(
@@ -36,6 +36,11 @@ def part_of(
             return (day + 3.0) - divided(day + 3.0, 7.0).floor() * 7.0
         case "hour":
             return divided(seconds.floor() - day * DAY, 3600.0).floor()
+        case "minute":
+            minutes = divided(seconds.floor(), 60.0).floor()
+            return minutes - divided(minutes, 60.0).floor() * 60.0
+        case "second":
+            return seconds.floor() - divided(seconds.floor(), 60.0).floor() * 60.0
     date = to_dates(day.cast(nw.Int32)).dt
     match part:
         case "year":
@@ -49,3 +54,34 @@ def part_of(
         case _:
             value = date.ordinal_day()
     return value.cast(nw.Float64)
+
+
+def index_of(
+    unit: PeriodUnit,
+    seconds: nw.Expr,
+    to_dates: Callable[[nw.Expr], nw.Expr],
+    divided: Callable[[nw.Expr, float], nw.Expr],
+) -> nw.Expr:
+    """The number of the calendar period of each point in time; see `dpnb._plan.expressions.calendar.index_of`.
+
+    Parameters
+    ----------
+    unit : str
+    seconds : Expr
+        Doubles.
+    to_dates, divided : callable
+        As for `part_of`.
+    """
+    if unit == "hour":
+        return divided(seconds.floor(), 3600.0).floor()
+    day = divided(seconds.floor(), DAY).floor()
+    if unit == "day":
+        return day
+    if unit == "week":
+        return divided(day + 3.0, 7.0).floor()
+    year = part_of("year", seconds, to_dates, divided) - 1970.0
+    if unit == "year":
+        return year
+    if unit == "quarter":
+        return year * 4.0 + (part_of("quarter", seconds, to_dates, divided) - 1.0)
+    return year * 12.0 + (part_of("month", seconds, to_dates, divided) - 1.0)

@@ -28,6 +28,7 @@ from dpnb._plan.expressions.nodes import (
     Literal,
     Lookup,
     Node,
+    Period,
     Round,
     arguments,
 )
@@ -172,6 +173,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
                 return arithmetic.rounded(number, decimals, self._table.engine)
             case ExtractDatePart(part, _):
                 return calendar.part_of(part, number, self._dates, self.divided)
+            case Period(unit, _):
+                return self.materialized(calendar.index_of(unit, number, self._dates, self.divided))
         raise TypeError(type(node).__name__)
 
     def _arithmetic(self, node: Arithmetic, left: nw.Expr, right: nw.Expr) -> nw.Expr:

@@ -18,7 +18,7 @@ from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, Numb
 from dpnb._backends.memory.block_cache import SubexpressionCache
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
-from dpnb._plan.expressions.calendar import part_of
+from dpnb._plan.expressions.calendar import index_of, part_of
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -30,6 +30,7 @@ from dpnb._plan.expressions.nodes import (
     IsIn,
     Literal,
     Lookup,
+    Period,
     Round,
 )
 from dpnb._plan.expressions.rules import dtype_of
@@ -175,6 +176,8 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
                 return np.round(number, decimals)
             case ExtractDatePart(part, _):
                 return part_of(part, number)
+            case Period(unit, _):
+                return index_of(unit, number)
 
     def _filled(self, numbers: Floats, value: float) -> Floats:
         return np.where(np.isnan(numbers), value, numbers)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.expressions.nodes import DatePart
+from dpnb._plan.expressions.nodes import DatePart, PeriodUnit
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +22,8 @@ RANGES: dict[DatePart, tuple[int, int]] = {
     "dayofyear": (1, 366),
     "dayofweek": (0, 6),
     "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
 }
 """Range of each part, whatever the bounds of the column are; the range of years follows from the bounds."""
 SPANS: dict[DatePart, float] = {"days": DAY, "seconds": 1.0}
@@ -57,6 +59,30 @@ def part_of(part: DatePart, seconds: Floats) -> Floats:
             values = (days - moments.astype("datetime64[Y]")).astype(np.int64) + 1
         case "dayofweek":
             values = (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
-        case _:
+        case "hour":
             values = (moments - days).astype(np.int64) // 3600
+        case "minute":
+            values = (moments - days).astype(np.int64) // 60 % 60
+        case _:
+            values = (moments - days).astype(np.int64) % 60
+    return np.where(missing, np.nan, values.astype(np.float64))
+
+
+def index_of(unit: PeriodUnit, seconds: Floats) -> Floats:
+    """The number of the calendar period that contains each point in time, from 0 for the one in which 1970 began.
+
+    A week begins on Monday.  NaN where the point in time is missing.
+    """
+    missing = np.isnan(seconds)
+    moments = np.floor(np.where(missing, 0.0, seconds)).astype(np.int64)
+    match unit:
+        case "hour":
+            values = moments // 3600
+        case "day":
+            values = moments // int(DAY)
+        case "week":
+            values = (moments // int(DAY) + 3) // 7
+        case _:
+            months = moments.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+            values = months // {"month": 1, "quarter": 3, "year": 12}[unit]
     return np.where(missing, np.nan, values.astype(np.float64))

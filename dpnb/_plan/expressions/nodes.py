@@ -12,7 +12,10 @@ from dpnb._plan.schema import Key
 ComparisonOperator = OneOf["==", "!=", "<", "<=", ">", ">="]
 Operator = OneOf["+", "-", "*", "/", "//", "%", "**"]
 Function = OneOf["abs", "log1p", "exp"]
-DatePart = OneOf["year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "days", "seconds"]
+DatePart = OneOf[
+    "year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "minute", "second", "days", "seconds"
+]  # fmt: skip
+PeriodUnit = OneOf["hour", "day", "week", "month", "quarter", "year"]
 
 
 class Node(msgspec.Struct, frozen=True, tag_field="op", omit_defaults=True):
@@ -137,6 +140,13 @@ class ExtractDatePart(Node, frozen=True, tag="date_part"):
     inner: Expression
 
 
+class Period(Node, frozen=True, tag="period"):
+    """The calendar period that contains a point in time, as its label; see `dpnb._plan.expressions.periods`."""
+
+    unit: PeriodUnit
+    inner: Expression
+
+
 class AsNumber(Node, frozen=True, tag="as_number"):
     """Numeric categories as numbers, true as 1 and false as 0."""
 
@@ -171,6 +181,7 @@ Expression = (
     | Where
     | Cut
     | ExtractDatePart
+    | Period
     | AsNumber
     | Lookup
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
 
-from dpnb._plan.expressions import bounds, choices, nodes
+from dpnb._plan.expressions import bounds, choices, nodes, periods
 from dpnb._plan.expressions.dtypes import (
     Boolean,
     Categorical,
@@ -73,6 +73,7 @@ RULES: dict[type[Node], Rule] = {
     nodes.Apply: Rule(bounds.apply, rounded=lambda node: node.function != "abs"),
     Round: Rule(bounds.rounded, rounded=lambda node: True),
     nodes.ExtractDatePart: Rule(bounds.part),
+    nodes.Period: Rule(periods.period),
     nodes.AsNumber: Rule(bounds.as_number),
     nodes.Compare: Rule(choices.comparison),
     nodes.IsIn: Rule(choices.is_in),

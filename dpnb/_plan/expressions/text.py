@@ -22,9 +22,21 @@ from dpnb._plan.expressions.nodes import (
     Lookup,
     Not,
     Or,
+    Period,
+    PeriodUnit,
     Round,
     Where,
 )
+
+FREQUENCIES: dict[PeriodUnit, str] = {
+    "hour": "h",
+    "day": "D",
+    "week": "W",
+    "month": "M",
+    "quarter": "Q",
+    "year": "Y",
+}
+"""The frequency of each calendar period, as pandas writes it."""
 
 MAX_LISTED = 6
 """Largest number of values of a list that are written out."""
@@ -71,6 +83,8 @@ def words(node: Expression) -> str:
             return f"cut({words(inner)}, {_listed(edges)})"
         case ExtractDatePart(part, inner):
             return f"{_inner(inner)}.dt.{part}"
+        case Period(unit, inner):
+            return f"{_inner(inner)}.dt.to_period({FREQUENCIES[unit]!r})"
         case AsNumber(inner):
             return f"{_inner(inner)}.astype(float)"
 
