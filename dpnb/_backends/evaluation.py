@@ -13,12 +13,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Duration, Numeric, String, Timestamp
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp, number_of
 from dpnb._plan.expressions.nodes import (
     And,
     Apply,
     Arithmetic,
     AsNumber,
+    ChangeCase,
     Clip,
     Column,
     Compare,
@@ -30,16 +31,19 @@ from dpnb._plan.expressions.nodes import (
     IsNull,
     Literal,
     Lookup,
+    MatchText,
     Not,
+    OnlyWhere,
     Or,
     Period,
     Round,
+    TextLength,
     Where,
     arguments,
 )
 from dpnb._plan.expressions.periods import index_range
 from dpnb._plan.expressions.rules import is_never_null, is_rounded, step_of
-from dpnb._plan.schema import Key, iso_time, seconds_of, text_of
+from dpnb._plan.schema import Key, text_of
 
 B = TypeVar("B")
 """Type of a mask."""
@@ -113,7 +117,7 @@ class Evaluation(ABC, Generic[B, N, C]):
     def _code_column(self, name: str) -> C: ...
 
     @abstractmethod
-    def _text_present(self, name: str) -> B: ...
+    def _text_present(self, node: Expression) -> B: ...
 
     @abstractmethod
     def _number_present(self, numbers: N) -> B: ...
@@ -171,7 +175,19 @@ class Evaluation(ABC, Generic[B, N, C]):
     def _compared_numbers(self, compare: Comparing, left: N, right: N) -> B: ...
 
     @abstractmethod
-    def _compared_text(self, compare: Comparing, name: str, text: str) -> B: ...
+    def _compared_text(self, compare: Comparing, node: Expression, text: str) -> B: ...
+
+    @abstractmethod
+    def _matched_text(self, node: MatchText) -> B:
+        """Whether the text matches; the text to match is not empty."""
+
+    @abstractmethod
+    def _text_lengths(self, node: Expression, most: float) -> N:
+        """The numbers of code points of texts, at most `most`."""
+
+    @abstractmethod
+    def _texts_changed(self, node: ChangeCase) -> C:
+        """The texts in another case, as the library represents the column of a text."""
 
     @abstractmethod
     def _is_code(self, codes: C, wanted: list[bool]) -> B:
@@ -199,7 +215,7 @@ class Evaluation(ABC, Generic[B, N, C]):
             codes: Any = self.codes(node)
             return codes >= 0  # type: ignore[no-any-return]
         if isinstance(kind, String):
-            return self._text_present(column_name(node))
+            return self._text_present(node)
         return self._number_present(self.numbers(node))
 
     def numbers(self, node: Expression) -> N:
@@ -241,9 +257,15 @@ class Evaluation(ABC, Generic[B, N, C]):
             case Arithmetic() | Clip() | Apply() | Round() | ExtractDatePart():
                 return self._step(node, *map(self._side, arguments(node)))
             case FillNull(inner, value):
-                return self._filled(self.numbers(inner), _number(value, self.kind(inner)))
+                return self._filled(self.numbers(inner), number_of(value, self.kind(inner)))
             case Where(condition, inner, otherwise):
                 return self._chosen(self.truth(condition), self._side(inner), self._side(otherwise))
+            case OnlyWhere(condition, inner):
+                kind = self.kind(node)
+                placeholder = self._constant(kind.low)  # type: ignore[union-attr]  # as a number, a date or a duration
+                return self._chosen(self._true_only(condition), self.numbers(inner), placeholder)
+            case TextLength(inner):
+                return self._text_lengths(inner, self.kind(node).high)  # type: ignore[union-attr]  # a number
             case AsNumber(inner):
                 kind = self.kind(inner)
                 if isinstance(kind, Categorical):
@@ -258,7 +280,7 @@ class Evaluation(ABC, Generic[B, N, C]):
         """An operand; a string among numbers is a date."""
         if isinstance(node, Literal):
             kind = Timestamp(0, 0) if isinstance(node.value, str) else self.kind(node)
-            return self._constant(_number(node.value, kind))
+            return self._constant(number_of(node.value, kind))
         return self.numbers(node)
 
     def _codes(self, node: Expression) -> C:
@@ -274,6 +296,10 @@ class Evaluation(ABC, Generic[B, N, C]):
             case Where(condition, inner, otherwise):
                 kept, other = self._recoded(inner, values), self._recoded(otherwise, values)
                 return self._chosen_codes(self.truth(condition), kept, other)
+            case OnlyWhere(condition, inner):
+                return self._chosen_codes(self._true_only(condition), self.codes(inner), self._code(-1))
+            case ChangeCase():
+                return self._texts_changed(node)
             case Cut(inner, edges, labels, right):
                 return self.translated(
                     self._bins(self.numbers(inner), edges, right), [values.index(label) for label in labels]
@@ -312,16 +338,13 @@ class Evaluation(ABC, Generic[B, N, C]):
                 present: Any = self.present(inner)
                 return BooleanColumn(~present, present)
             case Literal(value):
-                return (
-                    BooleanColumn(self.everywhere, self.nowhere)
-                    if value
-                    else BooleanColumn(self.nowhere, self.everywhere)
-                )
-            case Compare() | IsIn():
+                sides = self.everywhere, self.nowhere
+                return BooleanColumn(*(sides if value else sides[::-1]))
+            case Compare() | IsIn() | MatchText():
                 known = self.everywhere
                 for inner in arguments(node):
                     known = self.both(known, self.present(inner))
-                true: Any = self._reused(self._compared(node) if isinstance(node, Compare) else self._is_in(node))
+                true: Any = self._reused(self._satisfied(node))
                 return BooleanColumn(self.both(true, known), self.both(~true, known))
             case Where(condition, inner, otherwise):
                 chosen: Any = self.truth(condition)
@@ -330,10 +353,27 @@ class Evaluation(ABC, Generic[B, N, C]):
                     (chosen.true & a.true) | (chosen.false & b.true),
                     (chosen.true & a.false) | (chosen.false & b.false),
                 )
+            case OnlyWhere(condition, inner):
+                chosen, a = self.truth(condition), self.truth(inner)
+                return BooleanColumn(chosen.true & a.true, chosen.true & a.false)
             case FillNull(inner, value):
                 a = self.truth(inner)
                 return BooleanColumn(~a.false, a.false) if value else BooleanColumn(a.true, ~a.true)
         raise TypeError(type(node).__name__)
+
+    def _true_only(self, condition: Expression) -> BooleanColumn[B]:
+        """The condition, neither true nor false where it is not true."""
+        return BooleanColumn(self.truth(condition).true, self.nowhere)
+
+    def _satisfied(self, node: Compare | IsIn | MatchText) -> B:
+        if isinstance(node, Compare):
+            return self._compared(node)
+        if isinstance(node, MatchText):
+            return self._matched_text(node) if node.text else self.everywhere
+        kind = self.kind(node.inner)
+        if isinstance(kind, Timestamp):
+            return self._is_number(self.numbers(node.inner), [number_of(value, kind) for value in node.values])
+        return self._is_key(node)
 
     def _compared(self, node: Compare) -> B:
         compare, left, right = COMPARE[node.operator], node.left, node.right
@@ -341,24 +381,11 @@ class Evaluation(ABC, Generic[B, N, C]):
         if isinstance(kind, Categorical) and isinstance(right, Literal):
             return self._is_code(self.codes(left), [bool(compare(value, right.value)) for value in kind.values])
         if isinstance(kind, String) and isinstance(right, Literal):
-            return self._compared_text(compare, column_name(left), text_of(right.value) or "")
+            return self._compared_text(compare, left, text_of(right.value) or "")
         if isinstance(kind, Boolean):
             same: Any = self._same(self.truth(left).true, self.truth(right).true)
             return same if node.operator == "==" else ~same  # type: ignore[no-any-return]
         return self._compared_numbers(compare, self.numbers(left), self._side(right))
-
-    def _is_in(self, node: IsIn) -> B:
-        kind = self.kind(node.inner)
-        if isinstance(kind, Timestamp):
-            return self._is_number(self.numbers(node.inner), [_number(value, kind) for value in node.values])
-        return self._is_key(node)
-
-
-def _number(value: Key, kind: Dtype) -> float:
-    """A constant as a number; a date in seconds."""
-    if isinstance(value, str) and isinstance(kind, Timestamp | Duration):
-        return seconds_of(iso_time(value, "date"))
-    return float(value)
 
 
 def column_name(node: Expression) -> str:

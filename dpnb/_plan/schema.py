@@ -32,6 +32,9 @@ of leaves are then normal doubles, and no step of an evaluation overflows."""
 ALLOWED_MAGNITUDES = f"0, or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in absolute value"
 """This rule in words, for error messages."""
 
+MAX_TEXT_LENGTH = 1_000_000
+"""Largest declared length of texts."""
+
 MIN_RELATIVE_RANGE = 2.0**-20
 """Bounds must be at least this share of their largest magnitude apart, so that the grid can tell values apart."""
 
@@ -139,7 +142,7 @@ class Categories(DeclaredColumn, frozen=True, tag="categories", tag_field="type"
         return all(isinstance(value, int | float) for value in self.values)
 
 
-class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type"):
+class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type", omit_defaults=True, repr_omit_defaults=True):
     """A column of texts that are not public: names, codes, free text.
 
     It can be compared with texts that the analyst already knows, and grouped by given keys or by keys that are
@@ -148,12 +151,36 @@ class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type"):
     Integers above 2**53 need a column type that preserves them, such as ``Int64`` or ``int64[pyarrow]`` of pandas: in
     a column with nulls or fractions pandas converts them to doubles, whose texts differ.
 
+    Parameters
+    ----------
+    max_length : int, optional
+        Largest number of characters that counts in `.str.len()`; a longer text counts as one of this length there, and
+        is not shortened elsewhere.  Without it the lengths have no bound and cannot be queried.
+
+    Raises
+    ------
+    SchemaError
+        `max_length` is not a whole number from 1 to 1,000,000.
+
     Examples
     --------
     >>> import dpnb
-    >>> dpnb.Text()
-    Text()
+    >>> dpnb.Text(), dpnb.Text(max_length=80)
+    (Text(), Text(max_length=80))
     """
+
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_length is None:
+            return
+        length = whole_number(self.max_length)
+        if length is None or not 1 <= length <= MAX_TEXT_LENGTH:
+            raise SchemaError(
+                f"Text: max_length must be a whole number from 1 to {MAX_TEXT_LENGTH:,}; got {self.max_length!r}; "
+                "leave it out if lengths are not needed"
+            )
+        msgspec.structs.force_setattr(self, "max_length", length)
 
 
 class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_defaults=True):

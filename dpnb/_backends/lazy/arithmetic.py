@@ -6,6 +6,7 @@ operations that libraries round differently are composed of these.  For division
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ import narwhals as nw
 
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb._compile import grid
+from dpnb._plan.expressions.nodes import Function
 
 
 def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
@@ -34,6 +36,18 @@ def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
     """Clamped numbers in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
     scaled = clipped(column, bounds.low, bounds.high) * 2.0 ** -grid.exponent(bounds)
     return whole(nw.when(scaled < 0).then(-((-scaled).floor())).otherwise(scaled.floor()))
+
+
+def applied(function: Function, column: nw.Expr) -> nw.Expr:
+    """A function of one number, where it is defined."""
+    match function:
+        case "abs":
+            return column.abs()
+        case "exp":
+            return column.exp()
+        case "log1p":
+            return (column + 1.0).log()
+    return column.log({"log": math.e, "log2": 2.0, "log10": 10.0}[function])
 
 
 def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:

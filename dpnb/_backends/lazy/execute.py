@@ -16,8 +16,9 @@ import numpy as np
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import first_groups, first_rows
 from dpnb._backends.lazy.engines.engine import Frame
-from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator, refuse_expression
+from dpnb._backends.lazy.expressions import ALWAYS, NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
+from dpnb._backends.lazy.refusals import refuse_expression
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.features import (
     BRANCHING,

@@ -21,21 +21,22 @@ from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, 
 from dpnb._plan.expressions.nodes import (
     Apply,
     Arithmetic,
+    ChangeCase,
     Clip,
+    Column,
     Expression,
     ExtractDatePart,
     IsIn,
     Literal,
     Lookup,
+    MatchText,
     Node,
     Period,
     Round,
     arguments,
 )
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.expressions.text import words
 from dpnb._plan.schema import Key, Schema, text_of
-from dpnb.errors import UnsupportedError
 
 MAX_INLINE_SIZE = 30
 """A larger expression becomes a column; the size is about the number of references to columns."""
@@ -94,8 +95,21 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return dtype_of(node, self._schema)
 
     def text(self, node: Expression) -> NumberColumn:
-        """A text column."""
+        """A column of texts; an empty text where it is missing."""
+        if isinstance(node, ChangeCase):
+            return NumberColumn(self.codes(node), self.text(node.inner).present)
         return self._number_column(column_name(node))
+
+    def text_hash(self, node: Expression) -> nw.Expr:
+        """The hash of each text by `dpnb._backends.contribution.label_hash`."""
+        if isinstance(node, Column):
+            return nw.col(f"{self._table.stems[node.name]}_hash")
+        name = f"h{self._column_count}"
+        self._column_count += 1
+        self.frame = self._table.engine.hashed(
+            self.frame.with_columns(**{f"{name}_text": self.text(node).value}), {f"{name}_text": name}
+        )
+        return nw.col(name)
 
     def materialized(self, value: nw.Expr) -> nw.Expr:
         """The expression as a column of `frame`."""
@@ -168,7 +182,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case Clip(_, low, high):
                 return arithmetic.clipped(number, low, high)
             case Apply(function, _):
-                return {"abs": number.abs, "exp": number.exp, "log1p": (number + 1.0).log}[function]()
+                return arithmetic.applied(function, number)
             case Round(_, decimals):
                 return arithmetic.rounded(number, decimals, self._table.engine)
             case ExtractDatePart(part, _):
@@ -192,7 +206,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case "**":
                 return arithmetic.powered(left, _literal(node.right))
             case _:
-                # `refuse_expression` has refused operands that are not whole.
+                # `refuse_expression` has refused operands that are not whole, unless the divisor is 1.
                 by = _literal(node.right)
                 quotient = self.materialized(self.divided(left, by).floor())
                 return quotient if node.operator == "//" else left - quotient * by
@@ -228,8 +242,28 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     def _code_column(self, name: str) -> nw.Expr:
         return nw.col(self._table.stems[name])
 
-    def _text_present(self, name: str) -> nw.Expr:
-        return self._number_column(name).present
+    def _text_present(self, node: Expression) -> nw.Expr:
+        return self.text(node).present
+
+    def _texts_changed(self, node: ChangeCase) -> nw.Expr:
+        name = f"t{self._column_count}"
+        self._column_count += 1
+        frame = self.frame.with_columns(**{f"{name}_text": self.text(node.inner).value})
+        self.frame = self._table.engine.with_case(frame, f"{name}_text", name, node.case)
+        return nw.col(name)
+
+    def _matched_text(self, node: MatchText) -> nw.Expr:
+        texts = self.text(node.inner).value.str
+        match node.relation:
+            case "startswith":
+                return texts.starts_with(node.text)
+            case "endswith":
+                return texts.ends_with(node.text)
+        return texts.contains(node.text, literal=True)
+
+    def _text_lengths(self, node: Expression, most: float) -> NumberColumn:
+        text = self.text(node)
+        return NumberColumn(arithmetic.clipped(text.value.str.len_chars().cast(nw.Float64), None, most), text.present)
 
     def _code(self, code: int) -> nw.Expr:
         return nw.lit(code).cast(nw.Int64)
@@ -325,8 +359,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     def _compared_numbers(self, compare: Comparing, left: NumberColumn, right: NumberColumn) -> nw.Expr:
         return compare(left.value, right.value)  # type: ignore[no-any-return]
 
-    def _compared_text(self, compare: Comparing, name: str, text: str) -> nw.Expr:
-        return compare(nw.col(self._table.stems[name]), nw.lit(text))  # type: ignore[no-any-return]
+    def _compared_text(self, compare: Comparing, node: Expression, text: str) -> nw.Expr:
+        return compare(self.text(node).value, nw.lit(text))  # type: ignore[no-any-return]
 
     def _is_code(self, codes: nw.Expr, wanted: list[bool]) -> nw.Expr:
         wanted_codes = [code for code, is_wanted in enumerate(wanted) if is_wanted]
@@ -337,25 +371,6 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def _is_key(self, node: IsIn) -> nw.Expr:
         return self.key_codes(node.inner, {key: code for code, key in enumerate(dict.fromkeys(node.values))}) >= 0
-
-
-def refuse_expression(node: Node, schema: Schema, engine: str) -> None:
-    """Refuse operations that engines round differently.
-
-    Raises
-    ------
-    UnsupportedError
-    """
-    if isinstance(node, Arithmetic) and node.operator in ("//", "%"):
-        kind = dtype_of(node.left, schema)
-        whole = isinstance(kind, Numeric) and kind.whole and _literal(node.right).is_integer()
-        if not whole or kind.magnitude >= 2**52:  # type: ignore[union-attr]
-            raise UnsupportedError(
-                f"{words(node)}: on {engine} {node.operator} needs whole numbers on both sides, the left below 2**52: "
-                "engines round other remainders differently; .round() both sides first, or add the column in the engine"
-            )
-    for inner in arguments(node):
-        refuse_expression(inner, schema, engine)
 
 
 def _literal(node: Expression) -> float:

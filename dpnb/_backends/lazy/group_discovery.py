@@ -17,7 +17,7 @@ from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
-from dpnb._plan.expressions.nodes import Column, Expression
+from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.schema import Key, Schema
 
 ToKey = Callable[[Any], Key]
@@ -79,7 +79,7 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
     to_keys: list[ToKey] = []
     content: nw.Expr | None = None
     for index, group in enumerate(query.plan.group_by):
-        columns[f"g{index}"], present, number, to_key = _level(group.expression, rows, table)
+        columns[f"g{index}"], present, number, to_key = _level(group.expression, rows)
         counts.append(present)
         to_keys.append(to_key)
         combined = number % PRIME if content is None else (content * MULTIPLIER + number % PRIME) % PRIME
@@ -94,12 +94,12 @@ def groups_of_units(query: LinearQuery, table: LazyTable, schema: Schema) -> Uni
     return UnitGroups(table, frame, cell, to_keys)
 
 
-def _level(node: Expression, rows: NarwhalsEvaluator, table: LazyTable) -> tuple[nw.Expr, nw.Expr, nw.Expr, ToKey]:
+def _level(node: Expression, rows: NarwhalsEvaluator) -> tuple[nw.Expr, nw.Expr, nw.Expr, ToKey]:
     """A value for each row, which orders the groups; where it is present; its number; its conversion to a key."""
     kind = rows.kind(node)
-    if isinstance(kind, String) and isinstance(node, Column):
+    if isinstance(kind, String):
         text = rows.text(node)
-        return text.value, text.present, nw.col(f"{table.stems[node.name]}_hash"), str
+        return text.value, text.present, rows.text_hash(node), str
     if isinstance(kind, Categorical):
         codes, values = rows.codes(node), kind.values
         number = rows.translated(codes, [label_hash(value) % PRIME for value in values])

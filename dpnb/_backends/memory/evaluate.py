@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from dpnb._backends.evaluation import BooleanColumn, Comparing, Evaluation, NumberStep, column_name
 from dpnb._backends.memory.block_cache import SubexpressionCache
-from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._plan.expressions.calendar import index_of, part_of
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
+from dpnb._plan.expressions.letters import changed_case
 from dpnb._plan.expressions.nodes import (
     Apply,
     Arithmetic,
+    ChangeCase,
     Clip,
     Column,
     Expression,
@@ -30,6 +32,7 @@ from dpnb._plan.expressions.nodes import (
     IsIn,
     Literal,
     Lookup,
+    MatchText,
     Period,
     Round,
 )
@@ -48,7 +51,19 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "%": np.mod,
     "**": np.power,
 }
-FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"abs": np.abs, "log1p": np.log1p, "exp": np.exp}
+MATCHES: dict[str, Callable[[str, str], bool]] = {
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "contains": str.__contains__,
+}
+FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
+    "abs": np.abs,
+    "log1p": np.log1p,
+    "exp": np.exp,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+}
 
 
 class NumpyEvaluator(Evaluation[Mask, Any, Any]):
@@ -194,8 +209,39 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def _code_column(self, name: str) -> Codes:
         return self._table.codes[name][self._part]
 
-    def _text_present(self, name: str) -> Mask:
-        return self._code_column(name) >= 0
+    def texts(self, node: Expression) -> StringCodes:
+        """The code of each text that a row can have."""
+        if isinstance(node, ChangeCase):
+            return self._shared.once("texts", node, self._texts_in_case)[0]
+        return self._table.texts[column_name(node)]
+
+    def _texts_in_case(self, node: ChangeCase) -> tuple[StringCodes, NDArray[np.int32]]:
+        """The texts in another case, and the code of each text in it; two texts can become equal."""
+        changed = StringCodes()
+        to = [changed.setdefault(changed_case(text, node.case), len(changed)) for text in self.texts(node.inner)]
+        return changed, np.array([*to, -1], np.int32)
+
+    def _texts_changed(self, node: ChangeCase) -> Codes:
+        to = self._shared.once("texts", node, self._texts_in_case)[1]
+        return np.asarray(to[self.codes(node.inner)])
+
+    def _text_present(self, node: Expression) -> Mask:
+        codes: Codes = self.codes(node)
+        return np.asarray(codes >= 0)
+
+    def _matched_text(self, node: MatchText) -> Mask:
+        return np.asarray(self._shared.once("matches", node, self._matches)[self.codes(node.inner)])
+
+    def _matches(self, node: MatchText) -> Mask:
+        """Whether each text of the column matches; false for -1."""
+        match = MATCHES[node.relation]
+        return np.array([*(match(text, node.text) for text in self.texts(node.inner)), False])
+
+    def _text_lengths(self, node: Expression, most: float) -> Floats:
+        def lengths(node: Expression) -> Floats:
+            return np.array([*(min(len(text), most) for text in self.texts(node)), np.nan])
+
+        return np.asarray(self._shared.once("lengths", node, lengths)[self.codes(node)])
 
     def _code(self, code: int) -> Codes:
         return np.full(self.size, code, np.int32)
@@ -257,7 +303,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         if isinstance(kind, Categorical):
             table = [code_of.get(value, -1) for value in kind.values]
         elif isinstance(kind, String):
-            texts = self._table.texts[column_name(node)]
+            texts = self.texts(node)
             table = [-1] * len(texts)
             for key, code in code_of.items():
                 if (text_code := texts.get(text_of(key) or "")) is not None:
@@ -289,8 +335,8 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def _compared_numbers(self, compare: Comparing, left: Any, right: Any) -> Mask:
         return np.asarray(compare(left, right))
 
-    def _compared_text(self, compare: Comparing, name: str, text: str) -> Mask:
-        return np.asarray(compare(self._code_column(name), self._table.texts[name].get(text, -2)))
+    def _compared_text(self, compare: Comparing, node: Expression, text: str) -> Mask:
+        return np.asarray(compare(self.codes(node), self.texts(node).get(text, -2)))
 
     def _is_code(self, codes: Codes, wanted: list[bool]) -> Mask:
         return np.asarray(np.array([*wanted, False])[codes])
@@ -320,30 +366,3 @@ class _LookupKeys:
     code_of: Mapping[Key, int]
     table: NDArray[np.int64]
     numbers: Floats | None
-
-
-def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
-    """Several codes combined into one, the last varying fastest, -1 where any is -1; and the number of combinations.
-
-    Not for sizes whose product exceeds 64 bits; see `dense_codes`.
-    """
-    combined = codes[0].astype(np.int64)
-    missing = combined < 0
-    total = sizes[0]
-    for code, size in zip(codes[1:], sizes[1:], strict=True):
-        combined *= size
-        combined += code
-        missing |= code < 0
-        total *= size
-    combined[missing] = -1
-    return combined, total
-
-
-def dense_codes(codes: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Several codes combined into one, numbered densely in the order of the tuples; -1 where any is -1."""
-    combined = codes[0].astype(np.int64)
-    for code in codes[1:]:
-        pair = np.where((combined < 0) | (code < 0), -1, combined * (int(code.max(initial=0)) + 1) + code)
-        distinct, dense = np.unique(pair, return_inverse=True)
-        combined = dense.reshape(-1) - int(len(distinct) > 0 and distinct[0] < 0)
-    return combined

@@ -12,7 +12,8 @@ import numpy as np
 
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash, starts_of
 from dpnb._backends.memory.blocks import by_blocks, gathered
-from dpnb._backends.memory.evaluate import NumpyEvaluator, dense_codes
+from dpnb._backends.memory.cell_codes import dense_codes
+from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
@@ -20,7 +21,7 @@ from dpnb._backends.memory.row_mask import Mask, row_mask
 from dpnb._backends.unit_vectors import Floats
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
-from dpnb._plan.expressions.nodes import Column, Expression
+from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema
 
@@ -85,7 +86,7 @@ class _UnitGroups:
     """
 
     def __init__(self, query: LinearQuery, rows: NumpyEvaluator, table: PreparedTable) -> None:
-        levels = [_level(group.expression, rows, table) for group in query.plan.group_by]
+        levels = [_level(group.expression, rows) for group in query.plan.group_by]
         self._query, self._rows, self._levels = query, rows, levels
         if query.contribution_bounds.by_rank(table.max_rows):
             _ = table.ranks  # once, before several threads need them
@@ -93,7 +94,7 @@ class _UnitGroups:
         self._cells = codes if len(levels) == 1 else dense_codes([codes for codes, _ in levels])
         self.width = len(keys) if len(levels) == 1 else int(self._cells.max(initial=-1)) + 1
         self._hashes = [
-            _hashes(group.expression, keys, table) for group, (_, keys) in zip(query.plan.group_by, levels, strict=True)
+            _hashes(group.expression, keys, rows) for group, (_, keys) in zip(query.plan.group_by, levels, strict=True)
         ]
 
     def _pairs(self, block: slice) -> tuple[Integers, Integers]:
@@ -141,11 +142,11 @@ class _UnitGroups:
         return list(zip(*levels, strict=True))
 
 
-def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tuple[Codes, list[Key]]:
+def _level(node: Expression, rows: NumpyEvaluator) -> tuple[Codes, list[Key]]:
     """A code for each row, and the value of each code, in an order that does not depend on which values occur."""
     kind = rows.kind(node)
-    if isinstance(kind, String) and isinstance(node, Column):
-        texts, codes = table.texts[node.name], rows.codes(node)
+    if isinstance(kind, String):
+        texts, codes = rows.texts(node), rows.codes(node)
         rank = np.full(len(texts) + 1, -1, codes.dtype)
         rank[texts.ordered_codes] = np.arange(len(texts))
         return gathered(rank, codes), list(texts.ordered)
@@ -161,9 +162,9 @@ def _level(node: Expression, rows: NumpyEvaluator, table: PreparedTable) -> tupl
     return np.where(np.isnan(numbers), -1, codes), keys
 
 
-def _hashes(node: Expression, keys: list[Key], table: PreparedTable) -> Integers:
+def _hashes(node: Expression, keys: list[Key], rows: NumpyEvaluator) -> Integers:
     """The hash of the value of each code; 0 for none."""
-    texts = table.texts.get(node.name) if isinstance(node, Column) else None
-    if texts is not None:
+    if isinstance(rows.kind(node), String):
+        texts = rows.texts(node)
         return np.append(texts.hashes[texts.ordered_codes] % PRIME, 0)
     return np.array([*(label_hash(key) % PRIME for key in keys), 0], np.int64)

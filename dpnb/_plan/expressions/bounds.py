@@ -23,6 +23,7 @@ from dpnb._plan.expressions.dtypes import (
     Dtype,
     Duration,
     Numeric,
+    String,
     Timestamp,
     date_literal,
     described,
@@ -30,8 +31,21 @@ from dpnb._plan.expressions.dtypes import (
     needs,
     refuse,
 )
-from dpnb._plan.expressions.nodes import Apply, Arithmetic, AsNumber, Clip, ExtractDatePart, Literal, Round
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.nodes import (
+    Apply,
+    Arithmetic,
+    AsNumber,
+    Clip,
+    Column,
+    ExtractDatePart,
+    Literal,
+    Round,
+    TextLength,
+)
+from dpnb._plan.expressions.text import as_code, words
+
+LOGARITHMS: dict[str, Callable[[float], float]] = {"log": math.log, "log2": math.log2, "log10": math.log10}
+"""The logarithms, whose arguments must be above 0."""
 
 MAX_DECIMALS = 15
 """Largest number of decimals to which a number can be rounded, before or after the point."""
@@ -57,10 +71,22 @@ def arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
     if node.operator in ("//", "%", "**"):
         return _with_constant(node, left)
     if node.operator == "/" and right.low <= 0 <= right.high:
-        refuse(node, f"{words(node.right)} can be 0, so nothing bounds the quotient; .clip() it away from 0 first")
+        refuse(node, f"{words(node.right)} can be 0, so nothing bounds the quotient; {_divisor(node, right)}")
     ends = [_ENDS[node.operator](a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
     whole = left.whole and right.whole and node.operator != "/"
     return Numeric(min(ends), max(ends), whole)
+
+
+def _divisor(node: Arithmetic, right: Numeric) -> str:
+    """How to keep a divisor away from 0, with the analyst's own columns."""
+    top, bottom = (
+        as_code(side) if isinstance(side, Column) else f"({as_code(side)})" for side in (node.left, node.right)
+    )
+    if right.low < 0 < right.high:
+        return f".clip() it away from 0 first, as in {top} / {bottom}.abs().clip(lower={limit_above_zero(right):g})"
+    if right.high == 0:
+        return f".clip() it away from 0 first, as in {top} / {bottom}.clip(upper=-1)"
+    return f".clip() it away from 0 first, as in {top} / {bottom}.clip(lower={limit_above_zero(right):g})"
 
 
 def _with_constant(node: Arithmetic, left: Numeric) -> Numeric:
@@ -127,8 +153,45 @@ def apply(node: Apply, inner: Dtype) -> Numeric:
         if low <= -1:
             refuse(node, f"{words(node.inner)} can be -1 or less, where log1p is not defined; .clip() it first")
         return Numeric(math.log1p(low), math.log1p(high))
+    if node.function in LOGARITHMS:
+        logarithm = LOGARITHMS[node.function]
+        if low <= 0:
+            refuse(
+                node,
+                f"{words(node.inner)} can be 0 or less, where {node.function} is not defined; {_remedy(node, number)}",
+            )
+        return Numeric(logarithm(low), logarithm(high))
     low, high = (math.exp(end) if end < 709 else math.inf for end in (low, high))
     return Numeric(low, high)
+
+
+def _remedy(node: Apply, number: Numeric) -> str:
+    if number.high <= 0:
+        return "it is never above 0"
+    written = as_code(node.inner)
+    written = written if isinstance(node.inner, Column) or written.endswith(")") else f"({written})"
+    shifted = f", or np.log1p({as_code(node.inner)})" if number.low > -1 and node.function == "log" else ""
+    return f"write np.{node.function}({written}.clip(lower={limit_above_zero(number):g})){shifted}"
+
+
+def limit_above_zero(number: Numeric) -> float:
+    """A limit between 0 and the upper bound of a number, for the example in a refusal."""
+    if number.whole or number.high > 100:
+        return min(1.0, number.high)
+    return 10.0 ** (math.floor(math.log10(number.high)) - 2)
+
+
+def text_length(node: TextLength, kind: Dtype) -> Numeric:
+    """The number of characters of a text."""
+    if not isinstance(kind, String):
+        refuse(node, f"only a text has a length; this is {described(kind)}")
+    if kind.max_length is None:
+        refuse(
+            node,
+            "nothing bounds the length of this text; the curator can declare a maximal length, "
+            "dpnb.Text(max_length=...), to which longer texts count",
+        )
+    return Numeric(0.0, kind.max_length, whole=True)
 
 
 def rounded(node: Round, inner: Dtype) -> Numeric:

@@ -19,7 +19,22 @@ from dpnb._plan.expressions.dtypes import (
     needs,
     refuse,
 )
-from dpnb._plan.expressions.nodes import And, Compare, Cut, Expression, FillNull, IsIn, Literal, Lookup, Not, Or, Where
+from dpnb._plan.expressions.nodes import (
+    And,
+    ChangeCase,
+    Compare,
+    Cut,
+    Expression,
+    FillNull,
+    IsIn,
+    Literal,
+    Lookup,
+    MatchText,
+    Not,
+    OnlyWhere,
+    Or,
+    Where,
+)
 from dpnb._plan.expressions.text import words
 from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 
@@ -90,6 +105,25 @@ def where(node: Where, condition: Dtype, inner: Dtype, otherwise: Dtype) -> Dtyp
     return _hull(node, inner, node.otherwise, otherwise)
 
 
+def only_where(node: OnlyWhere, condition: Dtype, inner: Dtype) -> Dtype:
+    """The value, or nothing."""
+    needs(Boolean, node.condition, condition, ".where() takes a condition")
+    if isinstance(inner, String):
+        refuse(node, "texts cannot be removed from single rows; select rows by a condition, as in df[condition]")
+    return inner
+
+
+def match_text(node: MatchText, inner: Dtype) -> Boolean:
+    """Whether a text matches another."""
+    needs(String, node.inner, inner, f".str.{node.relation}() takes texts")
+    return Boolean()
+
+
+def change_case(node: ChangeCase, inner: Dtype) -> String:
+    """A text of the same length."""
+    return needs(String, node.inner, inner, f".str.{node.case}() takes texts")
+
+
 def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) -> Dtype:
     """A type that contains the values of both expressions."""
     match kind, other:
@@ -111,7 +145,8 @@ def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) ->
 
 def cut(node: Cut, inner: Dtype) -> Categorical:
     """The labels of bins."""
-    needs(Numeric, node.inner, inner, "cut() takes a number")
+    if not isinstance(inner, Timestamp):
+        needs(Numeric, node.inner, inner, "cut() takes a number or a date")
     for edge in node.edges:
         if not has_allowed_magnitude(edge) and abs(edge) != OPEN_END:
             refuse(node, f"an edge must be infinite, or {ALLOWED_MAGNITUDES}; got {edge!r}")
@@ -124,8 +159,11 @@ def cut(node: Cut, inner: Dtype) -> Categorical:
 def lookup(node: Lookup, *inner: Dtype) -> Dtype:
     """A value from a public table."""
     for level, kind in enumerate(inner):
-        if not isinstance(kind, Categorical | String) and not (isinstance(kind, Numeric) and kind.whole):
-            refuse(node, f"only categories, texts and whole numbers can be looked up; this is {described(kind)}")
+        if not isinstance(kind, Categorical | String | Boolean) and not (isinstance(kind, Numeric) and kind.whole):
+            refuse(
+                node,
+                f"only categories, texts, conditions and whole numbers can be looked up; this is {described(kind)}",
+            )
         if isinstance(kind, String) and not all(isinstance(key[level], str) for key in node.keys):
             refuse(node, "texts are looked up by texts; write the keys as str")
     if node.low is not None and node.high is not None:

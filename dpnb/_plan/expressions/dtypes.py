@@ -47,7 +47,9 @@ class Categorical:
 
 @dataclass(frozen=True)
 class String:
-    """A text whose values are not public."""
+    """A text whose values are not public; `max_length` is the largest number of characters that its length counts."""
+
+    max_length: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Duration:
 
 
 Dtype = Numeric | Categorical | String | Boolean | Timestamp | Duration
-K = TypeVar("K", Numeric, Boolean)
+K = TypeVar("K", Numeric, Boolean, String)
 
 
 def literal_kind(value: Key) -> Dtype:
@@ -107,6 +109,13 @@ def date_literal(node: Expression, literal: Literal) -> Timestamp:
     except SchemaError as error:
         raise PlanError(str(error)) from None
     return Timestamp(seconds, seconds)
+
+
+def number_of(value: Key, kind: Dtype) -> float:
+    """A constant as a number; a date in seconds."""
+    if isinstance(value, str) and isinstance(kind, Timestamp | Duration):
+        return seconds_of(iso_time(value, "date"))
+    return float(value)
 
 
 def needs(wanted: type[K], node: Expression, kind: Dtype, rule: str) -> K:

@@ -7,14 +7,16 @@ from typing import Literal as OneOf
 
 import msgspec
 
+from dpnb._plan.expressions.letters import Case
 from dpnb._plan.schema import Key
 
 ComparisonOperator = OneOf["==", "!=", "<", "<=", ">", ">="]
 Operator = OneOf["+", "-", "*", "/", "//", "%", "**"]
-Function = OneOf["abs", "log1p", "exp"]
+Function = OneOf["abs", "log1p", "exp", "log", "log2", "log10"]
 DatePart = OneOf[
     "year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "minute", "second", "days", "seconds"
 ]  # fmt: skip
+TextRelation = OneOf["startswith", "endswith", "contains"]
 PeriodUnit = OneOf["hour", "day", "week", "month", "quarter", "year"]
 
 
@@ -120,6 +122,13 @@ class Where(Node, frozen=True, tag="where"):
     otherwise: Expression
 
 
+class OnlyWhere(Node, frozen=True, tag="only_where"):
+    """`inner` where the condition is true, otherwise missing."""
+
+    condition: Expression
+    inner: Expression
+
+
 class Cut(Node, frozen=True, tag="cut"):
     """The label of the bin, between ascending edges, that contains a number; missing outside the bins.
 
@@ -153,6 +162,27 @@ class AsNumber(Node, frozen=True, tag="as_number"):
     inner: Expression
 
 
+class MatchText(Node, frozen=True, tag="match_text"):
+    """True if a text starts with, ends with or contains another one, character by character."""
+
+    relation: TextRelation
+    inner: Expression
+    text: str
+
+
+class ChangeCase(Node, frozen=True, tag="change_case"):
+    """A text in lower or upper case; see `dpnb._plan.expressions.letters`."""
+
+    case: Case
+    inner: Expression
+
+
+class TextLength(Node, frozen=True, tag="text_length"):
+    """The number of characters (code points) of a text, at most the declared maximal length."""
+
+    inner: Expression
+
+
 class Lookup(Node, frozen=True, tag="lookup"):
     """A value from a public table: ``values[i]`` for the key ``keys[i]``, missing for any other key."""
 
@@ -179,10 +209,14 @@ Expression = (
     | Apply
     | Round
     | Where
+    | OnlyWhere
     | Cut
     | ExtractDatePart
     | Period
     | AsNumber
+    | MatchText
+    | ChangeCase
+    | TextLength
     | Lookup
 )
 

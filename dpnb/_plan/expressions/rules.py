@@ -71,6 +71,9 @@ RULES: dict[type[Node], Rule] = {
     Arithmetic: Rule(bounds.arithmetic, rounded=lambda node: node.operator in ("//", "%") or _is_power(node)),
     nodes.Clip: Rule(bounds.clip),
     nodes.Apply: Rule(bounds.apply, rounded=lambda node: node.function != "abs"),
+    nodes.TextLength: Rule(bounds.text_length),
+    nodes.MatchText: Rule(choices.match_text),
+    nodes.ChangeCase: Rule(choices.change_case),
     Round: Rule(bounds.rounded, rounded=lambda node: True),
     nodes.ExtractDatePart: Rule(bounds.part),
     nodes.Period: Rule(periods.period),
@@ -83,6 +86,7 @@ RULES: dict[type[Node], Rule] = {
     nodes.IsNull: Rule(lambda node, inner: Boolean(), "never"),
     nodes.FillNull: Rule(choices.fill, "never"),
     nodes.Where: Rule(choices.where, "special"),  # where the condition or the chosen value is missing
+    nodes.OnlyWhere: Rule(choices.only_where, "special"),  # where the condition is not true
     nodes.Cut: Rule(choices.cut, "special"),  # also outside the bins
     nodes.Lookup: Rule(choices.lookup, "special"),  # also for a key that is not in the table
 }
@@ -184,4 +188,4 @@ def _column(name: object, schema: Schema) -> Dtype:
         return Numeric(declared.low, declared.high, declared.integer)
     if isinstance(declared, Categories):
         return Categorical(declared.values)
-    return Timestamp(declared.low, declared.high) if isinstance(declared, Dates) else String()
+    return Timestamp(declared.low, declared.high) if isinstance(declared, Dates) else String(declared.max_length)

@@ -9,6 +9,7 @@ from dpnb._plan.expressions.nodes import (
     Apply,
     Arithmetic,
     AsNumber,
+    ChangeCase,
     Clip,
     Column,
     Compare,
@@ -20,12 +21,17 @@ from dpnb._plan.expressions.nodes import (
     IsNull,
     Literal,
     Lookup,
+    MatchText,
     Not,
+    OnlyWhere,
     Or,
     Period,
     PeriodUnit,
     Round,
+    TextLength,
     Where,
+    arguments,
+    renamed,
 )
 
 FREQUENCIES: dict[PeriodUnit, str] = {
@@ -79,6 +85,14 @@ def words(node: Expression) -> str:
             return f"{_inner(inner)}.round({decimals or ''})"
         case Where(condition, inner, otherwise):
             return f"{_inner(inner)}.where({words(condition)}, {words(otherwise)})"
+        case OnlyWhere(condition, inner):
+            return f"{_inner(inner)}.where({words(condition)})"
+        case MatchText(relation, inner, text):
+            return f"{_inner(inner)}.str.{relation}({text!r})"
+        case ChangeCase(case, inner):
+            return f"{_inner(inner)}.str.{case}()"
+        case TextLength(inner):
+            return f"{_inner(inner)}.str.len()"
         case Cut(inner, edges, _, _):
             return f"cut({words(inner)}, {_listed(edges)})"
         case ExtractDatePart(part, inner):
@@ -87,6 +101,17 @@ def words(node: Expression) -> str:
             return f"{_inner(inner)}.dt.to_period({FREQUENCIES[unit]!r})"
         case AsNumber(inner):
             return f"{_inner(inner)}.astype(float)"
+
+
+def as_code(node: Expression) -> str:
+    """The expression with its columns as an analyst selects them, for an example that can be copied."""
+    return words(renamed(node, {name: f"df[{name!r}]" for name in _columns(node)}))
+
+
+def _columns(node: Expression) -> set[str]:
+    if isinstance(node, Column):
+        return {node.name}
+    return {name for inner in arguments(node) for name in _columns(inner)}
 
 
 def _inner(node: Expression) -> str:

@@ -22,6 +22,7 @@ from dpnb._backends.lazy.engines.engine import (
 )
 from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, TIME
 from dpnb._backends.worker_thread import refuse_stopped
+from dpnb._plan.expressions.letters import LETTERS, Case
 
 MAX_LISTED = 64
 """Largest number of values that are looked up in a list; longer lists are searched by bisection."""
@@ -77,6 +78,22 @@ class DuckDB(Engine):
 
         date = Constant("1970-01-01").cast("DATE") + Column(column)
         return opened(frame.to_native().select(Star(), date.alias(to)))
+
+    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+        from duckdb import CaseExpression as When
+        from duckdb import ColumnExpression as Column
+        from duckdb import ConstantExpression as Constant
+        from duckdb import FunctionExpression as Function
+        from duckdb import StarExpression as Star
+
+        letters = LETTERS[case]
+        old, new = Constant("".join(letters)), Constant("".join(letters.values()))
+        # `translate` builds a table of the letters for each row; ASCII texts have as many bytes as characters.
+        is_ascii = Function("strlen", Column(column)) == Function("length", Column(column))
+        changed = When(is_ascii, Function(case, Column(column))).otherwise(
+            Function("translate", Column(column), old, new)
+        )
+        return opened(frame.to_native().select(Star(), changed.alias(to)))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         from duckdb import ColumnExpression as Column

@@ -14,6 +14,7 @@ import narwhals as nw
 from dpnb._backends.contribution import LIMB_BITS, MULTIPLIER, PRIME
 from dpnb._backends.numpy_settings import isolated_numeric_settings
 from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
+from dpnb._plan.expressions.letters import Case
 
 Frame = nw.LazyFrame[Any]
 T = TypeVar("T")
@@ -79,6 +80,10 @@ class Engine(ABC):
     @abstractmethod
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         """The frame with the hash of non-negative integer columns by `dpnb._backends.contribution.row_hash`."""
+
+    @abstractmethod
+    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+        """The frame with the texts of a column in another case, by `dpnb._plan.expressions.letters`."""
 
     def divided(self, column: nw.Expr, by: float) -> nw.Expr:
         """A column of finite doubles divided by a constant, correctly rounded."""

@@ -14,6 +14,7 @@ from dpnb._backends.contribution import label_hash
 from dpnb._backends.lazy.engines.engine import LIMB, ROWS_AT_ONCE, Engine, Frame, Paths, folded, opened, squared
 from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, inputs_of, lines_of
 from dpnb._backends.worker_thread import refuse_stopped
+from dpnb._plan.expressions.letters import LETTERS, Case
 
 
 class Polars(Engine):
@@ -44,6 +45,13 @@ class Polars(Engine):
         import polars as pl
 
         return opened(frame.to_native().with_columns(pl.col(column).cast(pl.Date).alias(to)))
+
+    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+        import polars as pl
+
+        letters = LETTERS[case]
+        changed = pl.col(column).str.replace_many(list(letters), list(letters.values()))
+        return opened(frame.to_native().with_columns(changed.alias(to)))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         import polars as pl

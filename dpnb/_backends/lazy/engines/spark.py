@@ -11,6 +11,7 @@ from dpnb._backends.lazy.engines.engine import HEX_DIGITS, LIMB, Engine, Frame, 
 from dpnb._backends.lazy.engines.plans import LIMITED, ONE_OF_SEVERAL, RANDOM, TIME, PlanLine, inputs_of, line_of
 from dpnb._backends.lazy.engines.spark_jobs import TaggedJobs, python_sigint_handler
 from dpnb._backends.worker_thread import refuse_stopped
+from dpnb._plan.expressions.letters import LETTERS, Case
 
 
 class Spark(Engine):
@@ -37,6 +38,13 @@ class Spark(Engine):
 
         date = spark.date_add(spark.lit("1970-01-01").cast("date"), spark.col(column))
         return opened(frame.to_native().withColumn(to, date))
+
+    def with_case(self, frame: Frame, column: str, to: str, case: Case) -> Frame:
+        from pyspark.sql import functions as spark
+
+        letters = LETTERS[case]
+        changed = spark.translate(spark.col(column), "".join(letters), "".join(letters.values()))
+        return opened(frame.to_native().withColumn(to, changed))
 
     def row_hash(self, frame: Frame, columns: Sequence[str], to: str) -> Frame:
         from pyspark.sql import functions as spark
