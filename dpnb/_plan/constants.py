@@ -16,6 +16,7 @@ from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import MAX_LISTED
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key, Schema, encodable, iso_time, plain, text_of
+from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError, SchemaError
 
 
@@ -138,7 +139,10 @@ def _key(value: object, group: GroupLevel, schema: Schema) -> Key:
     possible = public_keys_of(group.expression, schema) or ()
     if part not in possible or (isinstance(part, bool) and not isinstance(kind, Boolean | Categorical)):
         shown = ", ".join(map(repr, possible[:MAX_LISTED])) + (", ..." if len(possible) > MAX_LISTED else "")
-        raise PlanError(f"keys: {part!r} is not a value that {group.name!r} can have; its values are {shown}")
+        raise PlanError(
+            f"keys: {part!r} is not a value that {group.name!r} can have{did_you_mean(part, possible)}; its values are "
+            f"{shown}"
+        )
     return possible[possible.index(part)]
 
 

@@ -1,260 +1,76 @@
-"""Operators and row-wise functions of columns.  Lazy: they build expressions and hold no values."""
+"""Row-wise functions of columns, and columns as arguments.  Lazy: they build expressions and hold no values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, NoReturn, Self
-
-import numpy as np
+from typing import Any, Literal, Self
 
 from dpnb._plan.constants import constant, group_key_table, listed, number
-from dpnb._plan.expressions.dtypes import Boolean, Numeric, Timestamp
+from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import (
-    MAX_DEPTH,
-    MAX_NODES,
-    And,
     Apply,
-    Arithmetic,
-    AsNumber,
     Clip,
-    Compare,
-    ComparisonOperator,
     Expression,
     FillNull,
+    Function,
     IsIn,
     IsNull,
     Not,
-    Operator,
-    Or,
     Round,
     Where,
-    negative,
-    small_enough,
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel, Plan, check_plan
 from dpnb._plan.schema import Key, whole_number
-from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.coerce import aggregation_for, as_number, literal
+from dpnb.frame.coerce import aggregation_for, as_number
 from dpnb.frame.date_parts import DateParts
-from dpnb.frame.unsupported import UnsupportedOperations
+from dpnb.frame.operators import ColumnOperators
+from dpnb.frame.recoding import converted, mapped, replaced, replacements
+from dpnb.frame.text_methods import TextMethods
 from dpnb.frame.view import TableView
 
-UFUNCS: dict[str, Callable[..., Any]] = {
-    "log1p": lambda x: x.log1p(),
-    "exp": lambda x: x.exp(),
-    "absolute": lambda x: x.abs(),
-    "negative": lambda x: -x,
-    "sqrt": lambda x: x**0.5,
-    "square": lambda x: x**2,
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "true_divide": lambda x, y: x / y,
-    "divide": lambda x, y: x / y,
-    "greater": lambda x, y: x > y,
-    "greater_equal": lambda x, y: x >= y,
-    "less": lambda x, y: x < y,
-    "less_equal": lambda x, y: x <= y,
-    "equal": lambda x, y: x == y,
-    "not_equal": lambda x, y: x != y,
-}
-"""numpy functions that translate to a row-wise expression."""
-
 Inclusive = Literal["both", "left", "right", "neither"]
-NumericType = type[float] | Literal["float", "int", "float64", "int64"]
-"""What `ColumnExpr.astype` takes; for a type checker `int` is a `float`."""
+ColumnType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]
+"""What `ColumnExpr.astype` takes; for a type checker `int` and `bool` are a `float`."""
+
+MISSING: Any = object()
+"""The default of an argument for which None has a meaning."""
 
 
-class ColumnExpr(UnsupportedOperations):
+class ColumnExpr(ColumnOperators):
     """An expression of columns: its operators and row-wise functions each return another expression."""
 
-    __slots__ = ("_node", "_view")
-    __hash__ = None  # type: ignore[assignment]  # == builds a condition
-
-    def __init__(self, view: TableView, node: Expression) -> None:
-        self._view = view
-        self._node = node
-        if not small_enough(node):
-            raise PlanError(
-                f"expression: must have at most {MAX_DEPTH} levels and {MAX_NODES} parts; this one has more; group "
-                "long sums in pairs, and use .isin([...]) for long lists of values"
-            )
-        dtype_of(node, view.schema)
-
-    def _new(self, node: Expression) -> Self:
-        return type(self)(self._view, node)
-
-    def _description(self) -> str:
-        return f"private column {words(self._node)}"
-
-    @safe_repr
-    def __repr__(self) -> str:
-        kind = "condition" if isinstance(dtype_of(self._node, self._view.schema), Boolean) else "private column"
-        return f"<{kind}: {words(self._node)}>"
-
-    # --- operators ---------------------------------------------------------------------------------------------
-
-    def _other(self, other: object, where: str) -> Expression:
-        if isinstance(other, ColumnExpr):
-            return node_of(self._view, other, where)
-        return literal(other, f"{words(self._node)} {where}")
-
-    def _compare(self, operator: ComparisonOperator, other: object) -> Self:
-        return self._new(Compare(operator, self._node, self._other(other, operator)))
-
-    def __eq__(self, other: object) -> Self:  # type: ignore[override]  # a condition, as in pandas
-        return self._compare("==", other)
-
-    def __ne__(self, other: object) -> Self:  # type: ignore[override]
-        return self._compare("!=", other)
-
-    def __lt__(self, other: object) -> Self:
-        return self._compare("<", other)
-
-    def __le__(self, other: object) -> Self:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: object) -> Self:
-        return self._compare(">", other)
-
-    def __ge__(self, other: object) -> Self:
-        return self._compare(">=", other)
-
-    def _compute(self, operator: Operator, other: object, *, reflected: bool = False) -> Self:
-        if isinstance(other, str) and not isinstance(dtype_of(self._node, self._view.schema), Timestamp):
-            raise PlanError(f"{operator}: the other operand must be a number or another column; got {other!r}")
-        schema = self._view.schema
-        sides = as_number(self._node, schema), as_number(self._other(other, operator), schema)
-        return self._new(Arithmetic(operator, *(sides[::-1] if reflected else sides)))
-
-    def __add__(self, other: object) -> Self:
-        return self._compute("+", other)
-
-    def __radd__(self, other: object) -> Self:
-        return self._compute("+", other, reflected=True)
-
-    def __sub__(self, other: object) -> Self:
-        return self._compute("-", other)
-
-    def __rsub__(self, other: object) -> Self:
-        return self._compute("-", other, reflected=True)
-
-    def __mul__(self, other: object) -> Self:
-        return self._compute("*", other)
-
-    def __rmul__(self, other: object) -> Self:
-        return self._compute("*", other, reflected=True)
-
-    def __truediv__(self, other: object) -> Self:
-        return self._compute("/", other)
-
-    def __rtruediv__(self, other: object) -> Self:
-        return self._compute("/", other, reflected=True)
-
-    def __floordiv__(self, other: object) -> Self:
-        return self._compute("//", other)
-
-    def __mod__(self, other: object) -> Self:
-        return self._compute("%", other)
-
-    def __pow__(self, other: object) -> Self:
-        return self._compute("**", other)
-
-    def __neg__(self) -> Self:
-        return self._new(negative(as_number(self._node, self._view.schema)))
-
-    def __abs__(self) -> Self:
-        return self.abs()
-
-    def __round__(self, decimals: int = 0) -> Self:
-        return self.round(decimals)
-
-    def __rfloordiv__(self, other: object) -> Self:
-        return self._compute("//", other, reflected=True)
-
-    def __rmod__(self, other: object) -> Self:
-        return self._compute("%", other, reflected=True)
-
-    def __rpow__(self, other: object) -> Self:
-        return self._compute("**", other, reflected=True)
-
-    def __and__(self, other: object) -> Self:
-        return self._new(And(self._node, self._condition(other, "&")))
-
-    __rand__ = __and__
-
-    def __or__(self, other: object) -> Self:
-        return self._new(Or(self._node, self._condition(other, "|")))
-
-    __ror__ = __or__
-
-    def __xor__(self, other: object) -> NoReturn:
-        raise PlanError(f"^: is not offered; write (a & ~b) | (~a & b); got {self!r} ^ {other!r}")
-
-    __rxor__ = __xor__
-
-    def __invert__(self) -> Self:
-        return self._new(Not(self._node))
-
-    def _column(self, other: object, verb: str) -> Expression:
-        """Another column of the same table."""
-        if isinstance(other, ColumnExpr):
-            return self._other(other, verb)
-        raise PlanError(f"{verb}: takes another column of this table, such as df['x']; got {other!r}")
-
-    def _condition(self, other: object, operator: str) -> Expression:
-        if isinstance(other, ColumnExpr):
-            return self._other(other, operator)
-        raise PlanError(
-            f"{operator}: both sides must be conditions; got {type(other).__name__}; "
-            f"put each comparison in parentheses, as in (a > 1) {operator} (b < 2)"
-        )
-
-    def __bool__(self) -> NoReturn:
-        raise PlanError(
-            f"{words(self._node)}: the truth value of a private column is ambiguous; combine conditions with "
-            "&, | and ~ in parentheses, as in (a > 1) & (b < 2), not with and, or, not or a chain like 1 < a < 2"
-        )
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **arguments: Any) -> Any:
-        translation = UFUNCS.get(ufunc.__name__)
-        if method != "__call__" or arguments or translation is None:
-            raise UnsupportedError(
-                f"numpy.{ufunc.__name__}({self._description()}): is not offered; the numpy functions offered are "
-                "log1p, exp, absolute, sqrt, square and the operators; .round() and .clip() are methods of the column"
-            )
-        if isinstance(inputs[0], ColumnExpr):
-            return translation(*inputs)
-        swapped = {"subtract": "__rsub__", "true_divide": "__rtruediv__", "divide": "__rtruediv__"}
-        mirrored = {"greater": "__lt__", "greater_equal": "__le__", "less": "__gt__", "less_equal": "__ge__"}
-        verb = {**swapped, **mirrored}.get(ufunc.__name__)
-        left = np.asarray(inputs[0])
-        if left.ndim:
-            raise UnsupportedError(f"{self._description()}: the other operand must be a single number; got an array")
-        return getattr(self, verb)(left.item()) if verb else translation(self, left.item())
-
-    def __array_function__(self, function: Any, *_: Any) -> NoReturn:
-        raise UnsupportedError(
-            f"numpy.{function.__name__}({self._description()}): is not offered; use the column's own .mean(), .sum() "
-            "or .quantile(), and release it"
-        )
+    __slots__ = ()
 
     # --- row-wise functions ------------------------------------------------------------------------------------
 
     def abs(self) -> Self:
         """The absolute value."""
-        return self._new(Apply("abs", as_number(self._node, self._view.schema)))
+        return self._applied("abs")
+
+    def log(self) -> Self:
+        """The natural logarithm of a column that is above 0; also ``numpy.log(column)``."""
+        return self._applied("log")
+
+    def log2(self) -> Self:
+        """The logarithm to base 2 of a column that is above 0; also ``numpy.log2(column)``."""
+        return self._applied("log2")
+
+    def log10(self) -> Self:
+        """The logarithm to base 10 of a column that is above 0; also ``numpy.log10(column)``."""
+        return self._applied("log10")
 
     def log1p(self) -> Self:
         """The natural logarithm of one plus the value; also ``numpy.log1p(column)``."""
-        return self._new(Apply("log1p", as_number(self._node, self._view.schema)))
+        return self._applied("log1p")
 
     def exp(self) -> Self:
         """The exponential; also ``numpy.exp(column)``."""
-        return self._new(Apply("exp", as_number(self._node, self._view.schema)))
+        return self._applied("exp")
+
+    def _applied(self, function: Function) -> Self:
+        return self._new(Apply(function, as_number(self._node, self._view.schema)))
 
     def round(self, decimals: int = 0) -> Self:
         """The value rounded, halves to even; without decimals the values can be used as groups."""
@@ -279,7 +95,12 @@ class ColumnExpr(UnsupportedOperations):
     def isin(self, values: object) -> Self:
         """Whether the value is one of a list."""
         ordered = sorted(values, key=repr) if isinstance(values, set | frozenset) else values
-        return self._new(IsIn(self._node, listed(ordered, "isin")))
+        constants = listed(ordered, "isin")
+        return self._new(
+            IsIn(
+                self._node, tuple(self._date_or_text(one, "isin") if isinstance(one, str) else one for one in constants)
+            )
+        )
 
     def isna(self) -> Self:
         """Whether the value is missing: a null, or a value that the schema excludes."""
@@ -290,30 +111,94 @@ class ColumnExpr(UnsupportedOperations):
         return self._new(Not(IsNull(self._node)))
 
     def fillna(self, value: object) -> Self:
-        """The value, or a constant where it is missing."""
+        """The value, or a constant or the value of another column where it is missing."""
+        if isinstance(value, ColumnExpr):
+            return self._new(Where(IsNull(self._node), self._other(value, "fillna"), self._node))
         return self._new(FillNull(self._node, constant(value, "fillna")))
 
-    def where(self, cond: object, other: object) -> Self:
-        """The value where the condition is true, `other` where it is false, missing where the condition is missing."""
-        return self._new(Where(self._column(cond, "where"), self._node, self._other(other, "where")))
+    def where(self, cond: object, other: object = None) -> Self:
+        """The value where the condition is true, `other` where it is false; missing where the condition is missing.
 
-    def mask(self, cond: object, other: object) -> Self:
-        """The value where the condition is false, `other` where it is true, missing where the condition is missing."""
-        return self._new(Where(Not(self._column(cond, "mask")), self._node, self._other(other, "mask")))
+        Without `other` the value is missing where the condition is false, as in pandas.
+        """
+        return self._chosen(self._column(cond, "where"), self, other, "where")
 
-    def astype(self, dtype: NumericType) -> Self:
-        """Numeric categories, or a condition, as numbers: ``.astype(float)`` or ``.astype(int)``."""
-        given: object = dtype
-        if not isinstance(given, type | str) or given not in (float, int, "float", "int", "float64", "int64"):
-            raise PlanError(f"astype: only float and int are offered; got {dtype!r}; types come from the schema")
-        kind = dtype_of(self._node, self._view.schema)
-        if dtype in (int, "int", "int64") and isinstance(kind, Numeric) and not kind.whole:
-            raise PlanError(f"astype(int): {words(self._node)} has fractions; use .round() or // 1 for whole numbers")
-        return self._new(self._node if isinstance(kind, Numeric) else AsNumber(self._node))
+    def mask(self, cond: object, other: object = None) -> Self:
+        """The value where the condition is false, `other` where it is true; missing where the condition is missing."""
+        return self._chosen(Not(self._column(cond, "mask")), self, other, "mask")
+
+    def map(self, arg: object, na_action: object = None) -> Self:
+        """The value of a public dict for each value of the column; missing for a value that is not in the dict.
+
+        Parameters
+        ----------
+        arg : dict
+            From categories, texts, conditions or whole numbers to numbers, texts or truth values.  Numbers give a
+            number with their bounds, texts give categories, and truth values a condition.  A key that the column
+            cannot have is refused.
+        na_action : None or "ignore"
+            Has no effect: a missing value stays missing.
+
+        Raises
+        ------
+        UnsupportedError
+            A function.
+        PlanError
+            A key that is not a declared category, or values of different kinds.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"union": dpnb.Categories(["yes", "no"])},
+        ... )
+        >>> session.frame["union"].map({"yes": 1, "no": 0}).mean().description
+        "mean of union.map({'yes': 1, 'no': 0})"
+        """
+        del na_action
+        return self._new(mapped(self._node, arg, self._view.schema))
+
+    def replace(self, to_replace: object, value: object = MISSING, regex: bool = False) -> Self:
+        """The column with some values replaced and the others unchanged; see `map` for the values.
+
+        Parameters
+        ----------
+        to_replace : dict, list or value
+            A dict of old and new values, or the old values.
+        value : list or value
+            The new values, unless `to_replace` is a dict.  A null makes a value missing.
+        regex : bool
+            Must be False.
+        """
+        if regex:
+            column = words(self._node)
+            raise UnsupportedError(
+                f"replace of {column}: takes whole values, so regex must be False; use .str.replace() for parts"
+            )
+        pairs, filled = replacements(to_replace, None if value is MISSING else value, value is not MISSING)
+        node = replaced(self._node, pairs, self._view.schema) if pairs else self._node
+        return self._new(node if filled is None else FillNull(node, filled))
+
+    def astype(self, dtype: ColumnType) -> Self:
+        """Numeric categories, or a condition, as numbers; numbers as conditions; categories as texts."""
+        return self._new(converted(self._node, dtype, self._view.schema))
+
+    def __abs__(self) -> Self:
+        return self.abs()
+
+    def __round__(self, decimals: int = 0) -> Self:
+        return self.round(decimals)
+
+    @property
+    def str(self) -> TextMethods[Self]:
+        """Text methods of declared categories, and some of a text column: ``.str.lower()``, ``.str.contains()``, ..."""
+        return TextMethods(self._new, self._node, self._view.schema)
 
     @property
     def dt(self) -> DateParts[Self]:
-        """Parts of a date: ``.dt.year``, ``.dt.month``, ...; of a difference of dates ``.dt.days``."""
+        """Parts and periods of a date: ``.dt.year``, ``.dt.to_period("M")``; of a difference of dates ``.dt.days``."""
         return DateParts(self._new, self._node)
 
 

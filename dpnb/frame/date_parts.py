@@ -1,20 +1,31 @@
-"""The parts of a date column: what ``.dt`` returns."""
+"""The parts and periods of a date column: what ``.dt`` returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart, Lookup
+from dpnb._plan.expressions.periods import period_of
+from dpnb._plan.expressions.text import as_operand, operand, words
+from dpnb.errors import PlanError
 from dpnb.frame.unsupported import UnsupportedOperations
 
 C = TypeVar("C")
 """The column that a part is."""
 
 
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+FORMATS = {"%Y-%m-%d": "D", "%F": "D", "%Y-%m": "M", "%Y": "Y", "%A": "%A", "%B": "%B"}
+"""What a format of a date means as a frequency, or as a name."""
+
+
 class DateParts(UnsupportedOperations, Generic[C]):
-    """Parts of a date column, as whole numbers.
+    """Parts of a date column as whole numbers, their names and periods as categories.
 
     Parameters
     ----------
@@ -73,6 +84,85 @@ class DateParts(UnsupportedOperations, Generic[C]):
     def hour(self) -> C:
         """0 to 23."""
         return self._part("hour")
+
+    @property
+    def minute(self) -> C:
+        """0 to 59."""
+        return self._part("minute")
+
+    @property
+    def second(self) -> C:
+        """0 to 59."""
+        return self._part("second")
+
+    def day_name(self) -> C:
+        """The English name of the day of the week: a category, from Monday to Sunday."""
+        return self._named("dayofweek", "day_name", 0, DAYS)
+
+    def month_name(self) -> C:
+        """The English name of the month: a category, from January to December."""
+        return self._named("month", "month_name", 1, MONTHS)
+
+    def _named(self, part: DatePart, call: str, first: int, names: tuple[str, ...]) -> C:
+        keys = tuple((first + place,) for place in range(len(names)))
+        name = f"{operand(self._date)}.dt.{call}()"
+        return self._new(Lookup(name, (ExtractDatePart(part, self._date),), keys, names))
+
+    # --- periods -----------------------------------------------------------------------------------------------
+
+    @property
+    def date(self) -> C:
+        """The day as a category such as ``2017-06-05``; see `to_period`."""
+        return self.to_period("D")
+
+    def normalize(self) -> C:
+        """The day as a category; the same as `date`."""
+        return self.to_period("D")
+
+    def to_period(self, freq: object) -> C:
+        """The hour, day, week, month, quarter or year as a category, between the declared dates.
+
+        A clamped date is in the first or the last period.
+
+        Parameters
+        ----------
+        freq : str
+            ``"h"``, ``"D"``, ``"W"`` (from Monday), ``"M"``, ``"Q"`` or ``"Y"``, or another name that pandas gives to
+            one of these.
+
+        Raises
+        ------
+        PlanError
+            Another frequency, or more than 100,000 periods between the declared dates.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="stops",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"date": dpnb.Dates("2017-01-01", "2017-12-31")},
+        ... )
+        >>> session.frame["date"].dt.to_period("M").value_counts().description
+        "count of rows by date.dt.to_period('M')"
+        """
+        return self._new(period_of(self._date, freq))
+
+    def floor(self, freq: object) -> C:
+        """The same as `to_period`."""
+        return self.to_period(freq)
+
+    def strftime(self, date_format: str) -> C:
+        """Days, months or years, ``"%Y-%m-%d"``, ``"%Y-%m"`` or ``"%Y"``, as by `to_period`; ``"%A"`` and ``"%B"``."""
+        freq = FORMATS.get(date_format)
+        if freq is None:
+            raise PlanError(
+                f"strftime of {words(self._date)}: the formats are '%Y-%m-%d', '%Y-%m', '%Y', '%A' and '%B'; got "
+                f"{date_format!r}; use a part such as {as_operand(self._date)}.dt.month, or .dt.to_period('M')"
+            )
+        return self.day_name() if freq == "%A" else self.month_name() if freq == "%B" else self.to_period(freq)
+
+    # --- durations ---------------------------------------------------------------------------------------------
 
     @property
     def days(self) -> C:

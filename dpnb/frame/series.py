@@ -8,8 +8,9 @@ import numpy as np
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
+from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.expressions.rules import numeric_dtype_of
+from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
@@ -32,6 +33,7 @@ from dpnb._plan.schema import Key
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, bins, checked_ddof, quantile_levels
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
+from dpnb.frame.date_bins import date_bins
 
 C = TypeVar("C", bound=ColumnExpr)
 
@@ -172,15 +174,15 @@ class Series(ColumnExpr):
 
 
 def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
-    """Sort numbers into bins between public edges, like `pandas.cut`; the bins can be groups.
+    """Sort numbers or dates into bins between public edges, like `pandas.cut`; the bins can be groups.
 
     Parameters
     ----------
     x : column
-        A numeric column.
-    bins_ : list of float, or int
-        Ascending edges, of which the first and last may be infinite; or the number of bins of equal width between the
-        column's bounds.  Values outside the edges are in no bin.
+        A numeric column, or dates.
+    bins_ : list of float or dates, or int
+        Ascending edges, of which the first and last may be infinite for numbers; or the number of bins of equal width
+        between the column's bounds.  Values outside the edges are in no bin.
     labels : list, optional
         Names of the bins; by default the intervals as strings.
     right : bool
@@ -189,7 +191,7 @@ def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
     Raises
     ------
     PlanError
-        `x` is not numeric, the edges do not ascend, or there is not one label for each bin.
+        `x` is neither numeric nor a date, the edges do not ascend, or there is not one label for each bin.
 
     Examples
     --------
@@ -204,6 +206,9 @@ def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:
     """
     if not isinstance(x, ColumnExpr):
         raise PlanError(f"cut: takes a column of a private table; got {type(x).__name__}; pandas.cut takes public data")
+    kind = dtype_of(x._node, x._view.schema)
+    if isinstance(kind, Timestamp):
+        return x._new(date_bins(x._node, bins_, labels, flag(right, "right"), kind))
     node = as_number(x._node, x._view.schema)
     bounds = numeric_dtype_of(node, x._view.schema, "cut")
     return x._new(bins(node, bins_, labels, flag(right, "right"), bounds.low, bounds.high))

@@ -16,7 +16,7 @@ REMEDIES: dict[str, str] = {
          "nlargest", "nsmallest", "sort_values", "item", "get", "pop", "index", "T", "plot", "hist", "unique", "mode"],
         SHOWS_ROWS,
     ),
-    **dict.fromkeys(["apply", "map", "applymap", "pipe", "transform", "query", "eval"], RUNS_CODE),
+    **dict.fromkeys(["apply", "applymap", "pipe", "transform", "query", "eval"], RUNS_CODE),
     **dict.fromkeys(
         ["shape", "size", "empty", "info", "memory_usage", "nbytes", "ndim"],
         "would show the number of rows, which is private; release .count() or .count_units() instead",
@@ -29,7 +29,6 @@ REMEDIES: dict[str, str] = {
     **dict.fromkeys(["shift", "diff", "cumsum", "cumprod", "rank", "rolling", "expanding", "pct_change"],
                     "depends on other rows, so one unit could change the values of others; use aggregates instead"),
     **dict.fromkeys(["join", "concat", "append"], "is not offered; join tables of a session with .merge()"),
-    **dict.fromkeys(["str"], "is not offered; compare strings with == or .isin([...]), and group them with keys="),
     **dict.fromkeys(["skew", "kurt", "kurtosis", "sem", "prod", "product"],
                     "is not offered; .var(), .std() and .quantile() are"),
     **dict.fromkeys(["dropna"], "is not needed: missing values never count; select rows with df[df['x'].notna()]"),

@@ -36,13 +36,12 @@ from dpnb._plan.expressions.nodes import (
     Arithmetic,
     AsNumber,
     Clip,
-    Column,
     ExtractDatePart,
     Literal,
     Round,
     TextLength,
 )
-from dpnb._plan.expressions.text import as_code, words
+from dpnb._plan.expressions.text import as_code, as_operand, words
 
 LOGARITHMS: dict[str, Callable[[float], float]] = {"log": math.log, "log2": math.log2, "log10": math.log10}
 """The logarithms, whose arguments must be above 0."""
@@ -79,9 +78,7 @@ def arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
 
 def _divisor(node: Arithmetic, right: Numeric) -> str:
     """How to keep a divisor away from 0, with the analyst's own columns."""
-    top, bottom = (
-        as_code(side) if isinstance(side, Column) else f"({as_code(side)})" for side in (node.left, node.right)
-    )
+    top, bottom = as_operand(node.left), as_operand(node.right)
     if right.low < 0 < right.high:
         return f".clip() it away from 0 first, as in {top} / {bottom}.abs().clip(lower={limit_above_zero(right):g})"
     if right.high == 0:
@@ -109,7 +106,11 @@ def _power(node: Arithmetic, left: Numeric, by: float) -> Numeric:
     if by <= 0 or by > 64:
         refuse(node, f"the exponent must lie above 0 and be at most 64; got {by:g}")
     if not by.is_integer() and left.low < 0:
-        refuse(node, f"{words(node.left)} can be below 0, where a root is not defined; .clip(0, None) it first")
+        refuse(
+            node,
+            f"{words(node.left)} can be below 0, where a root is not defined; write "
+            f"{as_operand(node.left)}.clip(lower=0)",
+        )
     try:
         # Every backend evaluates a square as a product, which is correctly rounded.
         ends = [end * end if by == 2 else end**by for end in (left.low, left.high)]
@@ -120,6 +121,8 @@ def _power(node: Arithmetic, left: Numeric, by: float) -> Numeric:
 
 
 def _time_arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
+    if node.operator == "-" and isinstance(right, Timestamp) and isinstance(node.left, Literal):
+        left = date_literal(node, node.left)
     if node.operator == "-" and isinstance(left, Timestamp):
         if isinstance(right, Categorical) and isinstance(node.right, Literal):
             right = date_literal(node, node.right)
@@ -168,8 +171,7 @@ def apply(node: Apply, inner: Dtype) -> Numeric:
 def _remedy(node: Apply, number: Numeric) -> str:
     if number.high <= 0:
         return "it is never above 0"
-    written = as_code(node.inner)
-    written = written if isinstance(node.inner, Column) or written.endswith(")") else f"({written})"
+    written = as_operand(node.inner)
     shifted = f", or np.log1p({as_code(node.inner)})" if number.low > -1 and node.function == "log" else ""
     return f"write np.{node.function}({written}.clip(lower={limit_above_zero(number):g})){shifted}"
 

@@ -33,10 +33,15 @@ from dpnb._plan.expressions.nodes import (
     Not,
     OnlyWhere,
     Or,
+    Period,
     Where,
 )
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import MAX_LISTED, words
 from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
+from dpnb._plan.suggestions import did_you_mean
+
+MAX_CATEGORIES_LISTED = 20
+"""A refusal lists all categories, unless there are more than this."""
 
 _HINT = (
     "compare numbers with numbers, dates with dates such as '1974-11-01', and categories or texts with one value by "
@@ -77,14 +82,21 @@ def comparison(node: Compare, left: Dtype, right: Dtype) -> Boolean:
 
 def _category_comparison(node: Compare, left: Categorical, value: Key, equality: bool) -> Boolean:
     if equality and value not in left.values:
-        refuse(
-            node,
-            f"{value!r} is not a declared category of {words(node.left)}; the categories are "
-            f"{', '.join(map(repr, left.values))}",
-        )
+        refuse(node, undeclared(value, node.left, left.values))
     if not equality and (not left.numeric or isinstance(value, bool | str)):
         refuse(node, "only numbers have an order; use == or != with one of the categories")
     return Boolean()
+
+
+def undeclared(value: Key, node: Expression, values: tuple[Key, ...]) -> str:
+    """That a value is not a declared category, with the nearest one, or the first of them."""
+    if isinstance(node, Period):
+        return f"{value!r} is not a period of {words(node)}; the declared dates are in {values[0]!r} to {values[-1]!r}"
+    meant = did_you_mean(value, values)
+    shown = values if len(values) <= MAX_CATEGORIES_LISTED else values[:MAX_LISTED]
+    rest = "" if len(shown) == len(values) else f", ... ({len(values):,} in all)"
+    listed = f"the categories are {', '.join(map(repr, shown))}{rest}"
+    return f"{value!r} is not a declared category of {words(node)}{meant or f'; {listed}'}"
 
 
 def is_in(node: IsIn, inner: Dtype) -> Boolean:
@@ -145,7 +157,7 @@ def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) ->
 
 def cut(node: Cut, inner: Dtype) -> Categorical:
     """The labels of bins."""
-    if not isinstance(inner, Timestamp):
+    if not (node.dates and isinstance(inner, Timestamp)):
         needs(Numeric, node.inner, inner, "cut() takes a number or a date")
     for edge in node.edges:
         if not has_allowed_magnitude(edge) and abs(edge) != OPEN_END:

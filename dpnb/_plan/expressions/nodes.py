@@ -130,16 +130,17 @@ class OnlyWhere(Node, frozen=True, tag="only_where"):
 
 
 class Cut(Node, frozen=True, tag="cut"):
-    """The label of the bin, between ascending edges, that contains a number; missing outside the bins.
+    """The label of the bin, between ascending edges, that contains a number or a date; missing outside the bins.
 
     With `right` a bin includes its upper edge (the first bin also its lower edge), otherwise its lower edge (the last
-    bin also its upper edge).
+    bin also its upper edge).  With `dates` the edges are points in time, in seconds since 1970.
     """
 
     inner: Expression
     edges: tuple[float, ...]
     labels: tuple[Key, ...]
     right: bool = True
+    dates: bool = False
 
 
 class ExtractDatePart(Node, frozen=True, tag="date_part"):

@@ -18,15 +18,17 @@ period       frequency               label                  starts
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import numpy as np
 
-from dpnb._plan.expressions.calendar import index_of
-from dpnb._plan.expressions.dtypes import Categorical, Dtype, Timestamp, described, refuse
-from dpnb._plan.expressions.nodes import Expression, Period, PeriodUnit
-from dpnb._plan.expressions.text import words
-from dpnb.errors import PlanError
+from dpnb._plan.expressions.calendar import DAY, index_of
+from dpnb._plan.expressions.dtypes import Categorical, Dtype, Timestamp, date_literal, described, refuse
+from dpnb._plan.expressions.nodes import Compare, ComparisonOperator, Expression, Literal, Period, PeriodUnit
+from dpnb._plan.expressions.text import iso_text, words
+from dpnb._plan.schema import iso_time, seconds_of
+from dpnb.errors import PlanError, SchemaError
 
 MAX_PERIODS = 100_000
 """Largest number of periods between the declared dates."""
@@ -83,8 +85,65 @@ def period(node: Period, kind: Dtype) -> Categorical:
 
 def index_range(unit: PeriodUnit, kind: Timestamp) -> tuple[int, int]:
     """The numbers of the first and the last period of dates within bounds."""
-    first, last = index_of(unit, np.array([kind.low, kind.high])).tolist()
-    return int(first), int(last)
+    return _index(unit, kind.low), _index(unit, kind.high)
+
+
+def start_of(unit: PeriodUnit, index: int) -> int:
+    """The first second of a period, by its number."""
+    match unit:
+        case "hour":
+            return index * 3600
+        case "day":
+            return index * int(DAY)
+        case "week":
+            return (index * 7 - 3) * int(DAY)  # 1970 began on a Thursday
+    months = index * {"month": 1, "quarter": 3, "year": 12}[unit]
+    return int(np.datetime64(months, "M").astype("datetime64[s]").astype(np.int64))
+
+
+def date_constant(node: Expression, kind: Dtype, text: str) -> str:
+    """A text that is compared with dates or periods: a year or a month means its first instant, as in pandas.
+
+    For periods it is the label of the period that starts at the date, if one does.  The texts that are compared with
+    other expressions do not change.
+    """
+    if not isinstance(node, Period):
+        return _full_date(text) if isinstance(kind, Timestamp) else text
+    date = _full_date(text)
+    try:
+        seconds = seconds_of(iso_time(date, ""))
+    except SchemaError:
+        return text
+    index = _index(node.unit, seconds)
+    return _labels(node.unit, index, index)[0] if start_of(node.unit, index) == seconds else date
+
+
+def compared(node: Period, operator: ComparisonOperator, text: str) -> Expression:
+    """A comparison of periods with a date: by the starts of the periods, as a comparison of the dates themselves."""
+    if operator in ("==", "!="):
+        return Compare(operator, node, Literal(text))
+    seconds = date_literal(node, Literal(_full_date(text))).low
+    index = _index(node.unit, seconds)
+    if operator in (">", "<=") or start_of(node.unit, index) < seconds:
+        index += 1
+    try:
+        edge = Literal(iso_text(start_of(node.unit, index)))
+    except OverflowError:
+        refuse(node, f"{text!r} is too late, since no period follows")
+    return Compare(">=" if operator in (">", ">=") else "<", node.inner, edge)
+
+
+def _index(unit: PeriodUnit, seconds: float) -> int:
+    return int(index_of(unit, np.array([seconds]))[0])
+
+
+def _full_date(text: str) -> str:
+    """A year, quarter or month as its first day; any other text unchanged."""
+    match = re.fullmatch(r"(\d{4})(?:-(\d{2})|Q([1-4]))?", text)
+    if match is None:
+        return text
+    year, month, quarter = match.groups()
+    return f"{year}-{month or f'{3 * int(quarter or 1) - 2:02d}'}-01"
 
 
 @lru_cache(maxsize=64)

@@ -38,6 +38,7 @@ from dpnb._plan.schema import (
     Schema,
     has_allowed_magnitude,
 )
+from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 
 MAX_KEYS = 10_000_000
@@ -183,7 +184,10 @@ def _is_power(node: Arithmetic) -> bool:
 def _column(name: object, schema: Schema) -> Dtype:
     declared = schema.get(name) if isinstance(name, str) else None
     if declared is None:
-        raise PlanError(f"column {name!r}: not in the schema; the columns are {', '.join(map(repr, schema))}")
+        raise PlanError(
+            f"column {name!r}: not in the schema{did_you_mean(name, schema)}; the columns are "
+            f"{', '.join(map(repr, schema))}"
+        )
     if isinstance(declared, Bounded):
         return Numeric(declared.low, declared.high, declared.integer)
     if isinstance(declared, Categories):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime, timedelta
 
 from dpnb._plan.expressions.nodes import (
     And,
@@ -33,6 +34,7 @@ from dpnb._plan.expressions.nodes import (
     arguments,
     renamed,
 )
+from dpnb._plan.schema import iso_time
 
 FREQUENCIES: dict[PeriodUnit, str] = {
     "hour": "h",
@@ -56,56 +58,69 @@ def words(node: Expression) -> str:
         case Literal(value):
             return _value(value)
         case Arithmetic("-", Literal(0), inner):
-            return f"-{_inner(inner)}"
+            return f"-{operand(inner)}"
         case Arithmetic(operator, left, right) | Compare(operator, left, right):
-            return f"{_inner(left)} {operator} {_inner(right)}"
+            return f"{operand(left)} {operator} {operand(right)}"
         case And(left, right):
-            return f"{_inner(left)} & {_inner(right)}"
+            return f"{operand(left)} & {operand(right)}"
         case Or(left, right):
-            return f"{_inner(left)} | {_inner(right)}"
+            return f"{operand(left)} | {operand(right)}"
         case Not(IsNull(inner)):
-            return f"{_inner(inner)}.notna()"
+            return f"{operand(inner)}.notna()"
         case Not(inner):
             return f"~({words(inner)})"
         case Apply("abs", inner):
-            return f"{_inner(inner)}.abs()"
+            return f"{operand(inner)}.abs()"
         case Apply(function, inner):
             return f"{function}({words(inner)})"
         case Lookup(name):
             return name
         case IsIn(inner, values):
-            return f"{_inner(inner)}.isin({_listed(values)})"
+            return f"{operand(inner)}.isin({_listed(values)})"
         case IsNull(inner):
-            return f"{_inner(inner)}.isna()"
+            return f"{operand(inner)}.isna()"
         case FillNull(inner, value):
-            return f"{_inner(inner)}.fillna({_value(value)})"
+            return f"{operand(inner)}.fillna({_value(value)})"
         case Clip(inner, low, high):
-            return f"{_inner(inner)}.clip({_value(low)}, {_value(high)})"
+            return f"{operand(inner)}.clip({_value(low)}, {_value(high)})"
         case Round(inner, decimals):
-            return f"{_inner(inner)}.round({decimals or ''})"
+            return f"{operand(inner)}.round({decimals or ''})"
+        case Where(condition, Literal(value), otherwise):
+            return f"where({words(condition)}, {_value(value)}, {words(otherwise)})"
         case Where(condition, inner, otherwise):
-            return f"{_inner(inner)}.where({words(condition)}, {words(otherwise)})"
+            return f"{operand(inner)}.where({words(condition)}, {words(otherwise)})"
         case OnlyWhere(condition, inner):
-            return f"{_inner(inner)}.where({words(condition)})"
+            return f"{operand(inner)}.where({words(condition)})"
         case MatchText(relation, inner, text):
-            return f"{_inner(inner)}.str.{relation}({text!r})"
+            return f"{operand(inner)}.str.{relation}({text!r})"
         case ChangeCase(case, inner):
-            return f"{_inner(inner)}.str.{case}()"
+            return f"{operand(inner)}.str.{case}()"
         case TextLength(inner):
-            return f"{_inner(inner)}.str.len()"
-        case Cut(inner, edges, _, _):
+            return f"{operand(inner)}.str.len()"
+        case Cut(inner, edges, dates=True):
+            return f"cut({words(inner)}, {_listed(tuple(iso_text(edge) for edge in edges))})"
+        case Cut(inner, edges):
             return f"cut({words(inner)}, {_listed(edges)})"
         case ExtractDatePart(part, inner):
-            return f"{_inner(inner)}.dt.{part}"
+            return f"{operand(inner)}.dt.{part}"
         case Period(unit, inner):
-            return f"{_inner(inner)}.dt.to_period({FREQUENCIES[unit]!r})"
+            return f"{operand(inner)}.dt.to_period({FREQUENCIES[unit]!r})"
         case AsNumber(inner):
-            return f"{_inner(inner)}.astype(float)"
+            return f"{operand(inner)}.astype(float)"
 
 
 def as_code(node: Expression) -> str:
     """The expression with its columns as an analyst selects them, for an example that can be copied."""
-    return words(renamed(node, {name: f"df[{name!r}]" for name in _columns(node)}))
+    return words(_with_code(node))
+
+
+def as_operand(node: Expression) -> str:
+    """`as_code`, in parentheses if it is an operation."""
+    return operand(_with_code(node))
+
+
+def _with_code(node: Expression) -> Expression:
+    return renamed(node, {name: f"df[{name!r}]" for name in _columns(node)})
 
 
 def _columns(node: Expression) -> set[str]:
@@ -114,7 +129,12 @@ def _columns(node: Expression) -> set[str]:
     return {name for inner in arguments(node) for name in _columns(inner)}
 
 
-def _inner(node: Expression) -> str:
+def iso_text(seconds: float) -> str:
+    """A point in time in seconds since 1970 as ISO text."""
+    return iso_time(datetime(1970, 1, 1) + timedelta(seconds=seconds), "date")
+
+
+def operand(node: Expression) -> str:
     """The text of an operand, in parentheses if it is an operation."""
     text = words(node)
     return f"({text})" if isinstance(node, Arithmetic | Compare | And | Or) else text

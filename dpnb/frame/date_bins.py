@@ -1,0 +1,73 @@
+"""Bins of dates between public edges, for `dpnb.cut`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Set
+from itertools import pairwise
+
+from dpnb._plan.constants import constant, listed
+from dpnb._plan.expressions.dtypes import Timestamp, date_literal
+from dpnb._plan.expressions.nodes import Cut, Expression, Literal
+from dpnb._plan.expressions.periods import date_constant
+from dpnb._plan.expressions.text import iso_text
+from dpnb._plan.schema import Key, whole_number
+from dpnb.errors import PlanError
+
+MAX_BINS = 100_000
+
+
+def date_bins(node: Expression, edges: object, labels: object, right: bool, kind: Timestamp) -> Cut:
+    """Bins of dates.
+
+    Parameters
+    ----------
+    node : expression
+    edges : list of dates, or int
+        Ascending; dates as for a comparison.  An integer is the number of bins of equal width, in whole seconds,
+        between the declared dates.
+    labels : list, optional
+        One for each bin; by default the intervals as texts.
+    right : bool
+        Whether a bin includes its upper edge.
+    kind : Timestamp
+        The declared dates.
+
+    Raises
+    ------
+    PlanError
+        An edge is not a date, the edges do not ascend, or there is not one label for each bin.
+    """
+    count = whole_number(edges)
+    if count is not None:
+        if not 1 <= count <= MAX_BINS:
+            raise PlanError(f"bins: the number of bins must be from 1 to {MAX_BINS:,}; got {count}")
+        inner = [math.floor(kind.low + (kind.high - kind.low) * index / count) for index in range(1, count)]
+        ends = [kind.low, *map(float, inner), kind.high]
+    elif isinstance(edges, str | bytes | Mapping | Set) or not isinstance(edges, Iterable):
+        raise PlanError(f"bins: must be a number of bins, or a list of ascending dates; got {edges!r}")
+    else:
+        ends = [_seconds(node, edge, kind) for edge in edges]
+    if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
+        raise PlanError(f"bins: must be at least two ascending dates; got {edges!r}")
+    if labels is None:
+        names: tuple[Key, ...] = tuple(_interval(a, b, ends, right) for a, b in pairwise(ends))
+    else:
+        names = listed(labels, "labels")
+    if len(names) != len(ends) - 1 or len(set(names)) != len(names):
+        raise PlanError(f"labels: must be {len(ends) - 1} different values, one for each bin; got {labels!r}")
+    return Cut(node, tuple(ends), names, right, dates=True)
+
+
+def _seconds(node: Expression, edge: object, kind: Timestamp) -> float:
+    text = constant(edge, "bins")
+    if not isinstance(text, str):
+        raise PlanError(f"bins: an edge of dates must be a date such as '2017-06-01'; got {edge!r}")
+    return date_literal(node, Literal(date_constant(node, kind, text))).low
+
+
+def _interval(low: float, high: float, ends: list[float], right: bool) -> str:
+    """The bin as a text; the outermost edges belong to their bins whichever side is closed."""
+    start = "(" if right and low != ends[0] else "["
+    end = ")" if not right and high != ends[-1] else "]"
+    return f"{start}{iso_text(low)}, {iso_text(high)}{end}"

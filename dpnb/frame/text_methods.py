@@ -1,0 +1,266 @@
+"""The text methods of a column: what ``.str`` returns.
+
+On declared categories every method is computed from the public list, so it is a table of the plan, and categories that
+become equal are one group.  On a text column only what every engine evaluates alike is offered: whether a text starts
+with, ends with or contains another one, its case, and its length if the curator declared a maximal one.
+
+Texts to be found are literal.  pandas takes the text of ``contains`` as a regular expression by default, so a text with
+a character that has a meaning there is refused unless ``regex=False``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from dpnb._plan.constants import constant, flag
+from dpnb._plan.expressions.dtypes import Categorical, String, described
+from dpnb._plan.expressions.letters import Case, changed_case
+from dpnb._plan.expressions.nodes import ChangeCase, Expression, FillNull, IsIn, MatchText, Or, TextLength, TextRelation
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import as_operand, operand, words
+from dpnb._plan.schema import Key, Schema, whole_number
+from dpnb.errors import PlanError, UnsupportedError
+from dpnb.frame.recoding import is_null, recoded
+from dpnb.frame.unsupported import UnsupportedOperations
+
+Slice = slice
+C = TypeVar("C")
+"""The column that a method returns."""
+
+SPECIAL = frozenset(".^$*+?{}[]\\|()")
+"""Characters with a meaning in a regular expression."""
+
+RELATIONS: dict[TextRelation, Callable[[str, str], bool]] = {
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "contains": str.__contains__,
+}
+
+
+class TextMethods(UnsupportedOperations, Generic[C]):
+    """The text methods of a column of categories or texts.
+
+    Parameters
+    ----------
+    new : callable
+        Makes a column of an expression.
+    node : expression
+        The categories or texts.
+    schema : dict
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"trade": dpnb.Categories(["Retail", "retail ", "Farming"]), "note": dpnb.Text(max_length=80)},
+    ... )
+    >>> frame = session.frame
+    >>> frame["trade"].str.strip().str.lower().value_counts().description
+    'count of rows by trade.str.strip().str.lower()'
+    >>> frame[frame["note"].str.contains("refund")].count().description
+    "count of rows where note.str.contains('refund')"
+    >>> frame["note"].str.len().mean().description
+    'mean of note.str.len()'
+    """
+
+    __slots__ = ("_new", "_schema", "_text", "_values")
+
+    def __init__(self, new: Callable[[Expression], C], node: Expression, schema: Schema) -> None:
+        self._new, self._text, self._schema = new, node, schema
+        kind = dtype_of(node, schema)
+        if isinstance(kind, Categorical) and any(isinstance(value, str) for value in kind.values):
+            self._values: tuple[Key, ...] | None = kind.values
+        elif isinstance(kind, String):
+            self._values = None
+        else:
+            raise PlanError(
+                f"{words(node)}.str: only texts have these methods; this is {described(kind)}; .astype(str) converts "
+                "categories to texts"
+            )
+
+    def _description(self) -> str:
+        return f"{words(self._text)}.str"
+
+    # --- other texts -------------------------------------------------------------------------------------------
+
+    def lower(self) -> C:
+        """In lower case; on a text column letter by letter, see `dpnb._plan.expressions.letters`."""
+        return self._in_case("lower", str.lower)
+
+    def upper(self) -> C:
+        """In upper case; on a text column letter by letter, see `dpnb._plan.expressions.letters`."""
+        return self._in_case("upper", str.upper)
+
+    def casefold(self) -> C:
+        """Categories for comparison without case."""
+        return self._category("casefold()", str.casefold)
+
+    def title(self) -> C:
+        """Categories with each word capitalised."""
+        return self._category("title()", str.title)
+
+    def capitalize(self) -> C:
+        """Categories with the first letter capitalised."""
+        return self._category("capitalize()", str.capitalize)
+
+    def swapcase(self) -> C:
+        """Categories with lower and upper case exchanged."""
+        return self._category("swapcase()", str.swapcase)
+
+    def strip(self, to_strip: str | None = None) -> C:
+        """Categories without white space, or without some characters, at both ends."""
+        return self._stripped("strip", str.strip, to_strip)
+
+    def lstrip(self, to_strip: str | None = None) -> C:
+        """Categories without white space, or without some characters, at the start."""
+        return self._stripped("lstrip", str.lstrip, to_strip)
+
+    def rstrip(self, to_strip: str | None = None) -> C:
+        """Categories without white space, or without some characters, at the end."""
+        return self._stripped("rstrip", str.rstrip, to_strip)
+
+    def slice(self, start: int | None = None, stop: int | None = None, step: int | None = None) -> C:
+        """A part of each category, as ``.str[start:stop]``."""
+        part = Slice(*(_index(index) for index in (start, stop, step)))
+        if part.step == 0:
+            raise PlanError(f"{self._description()}: the step of a slice must not be 0")
+        bounds = [("" if index is None else str(index)) for index in (part.start, part.stop, part.step)]
+        return self._category(f"[{':'.join(bounds if part.step is not None else bounds[:2])}]", lambda text: text[part])
+
+    def get(self, i: int) -> C:
+        """One character of each category, as ``.str[i]``; missing where the category is shorter."""
+        at = _index(i)
+        if at is None:
+            raise PlanError(f"{self._description()}: takes a whole number or a slice; got {i!r}")
+        return self._category(f"[{at}]", lambda text: text[at] if -len(text) <= at < len(text) else None)
+
+    def __getitem__(self, key: int | Slice) -> C:
+        return self.slice(key.start, key.stop, key.step) if isinstance(key, Slice) else self.get(key)
+
+    def replace(self, pat: str, repl: str, n: int = -1, case: bool | None = None, regex: bool = False) -> C:
+        """Categories with each occurrence of a literal text replaced."""
+        old, new, most = self._literal(pat, "replace", regex=regex), _text(repl, "replace"), whole_number(n)
+        if most is None or case is not None:
+            raise PlanError(f"{self._description()}.replace: n must be a whole number, and case is not offered")
+        return self._category(f"replace({old!r}, {new!r})", lambda text: text.replace(old, new, most))
+
+    def len(self) -> C:
+        """Number of characters; of a text column at most the ``max_length`` that the curator declared."""
+        if self._values is None:
+            return self._new(TextLength(self._text))
+        return self._category("len()", len)
+
+    # --- conditions --------------------------------------------------------------------------------------------
+
+    def startswith(self, pat: str | tuple[str, ...], na: object = None) -> C:
+        """Whether the text starts with another one, or with one of several; `na` as for `contains`."""
+        return self._match("startswith", [_text(one, "startswith") for one in _several(pat)], na)
+
+    def endswith(self, pat: str | tuple[str, ...], na: object = None) -> C:
+        """Whether the text ends with another one, or with one of several; `na` as for `contains`."""
+        return self._match("endswith", [_text(one, "endswith") for one in _several(pat)], na)
+
+    def contains(self, pat: str, case: bool = True, flags: int = 0, na: object = None, regex: bool | None = None) -> C:
+        """Whether the text contains a literal one.
+
+        Parameters
+        ----------
+        pat : str
+            A text without characters that have a meaning in regular expressions, unless `regex` is False.
+        case : bool
+            Whether upper and lower case differ.
+        flags : int
+            Must be 0.
+        na : bool, optional
+            The result for a missing text.  Without it, the result is missing too, so that its row is selected neither
+            by the condition nor by its negation.
+        regex : bool, optional
+            Must not be True.
+
+        Raises
+        ------
+        UnsupportedError
+            A regular expression.
+        """
+        text = self._literal(pat, "contains", regex=regex, flags=flags)
+        return self._match("contains", [text], na, fold=not flag(case, "contains: case"))
+
+    # --- construction ------------------------------------------------------------------------------------------
+
+    def _in_case(self, case: Case, change: Callable[[str], str]) -> C:
+        if self._values is None:
+            return self._new(ChangeCase(case, self._text))
+        return self._category(f"{case}()", change)
+
+    def _stripped(self, name: str, strip: Callable[[str, str | None], str], to_strip: object) -> C:
+        letters = None if to_strip is None else _text(to_strip, name)
+        shown = "" if letters is None else repr(letters)
+        return self._category(f"{name}({shown})", lambda text: strip(text, letters))
+
+    def _category(self, call: str, change: Callable[[str], Key | None]) -> C:
+        """The categories changed by a function of Python, which is called for the public list alone."""
+        if self._values is None:
+            raise UnsupportedError(
+                f"{self._description()}.{call}: is offered for declared categories, and this is a text column; it has "
+                ".str.lower(), .str.upper(), .str.startswith(), .str.endswith() and .str.contains()"
+            )
+        at = "str" if call.startswith("[") else "str."
+        name = f"{operand(self._text)}.{at}{call}"
+        changed: dict[Key, Key | None] = {value: change(value) for value in self._values if isinstance(value, str)}
+        return self._new(recoded(self._text, self._values, name, changed.get))
+
+    def _match(self, relation: TextRelation, texts: list[str], na: object, *, fold: bool = False) -> C:
+        condition = self._matching(relation, texts, fold)
+        return self._new(condition if is_null(na) else FillNull(condition, flag(na, "na")))
+
+    def _matching(self, relation: TextRelation, texts: list[str], fold: bool) -> Expression:
+        if self._values is None:
+            inner = ChangeCase("lower", self._text) if fold else self._text
+            found = [MatchText(relation, inner, changed_case(text, "lower") if fold else text) for text in texts]
+            condition: Expression = found[0]
+            for other in found[1:]:
+                condition = Or(condition, other)
+            return condition
+        related, change = RELATIONS[relation], str.lower if fold else str
+        categories = [value for value in self._values if isinstance(value, str)]
+        matching = [value for value in categories if any(related(change(value), change(text)) for text in texts)]
+        return IsIn(self._text, tuple(matching))
+
+    def _literal(self, pat: object, method: str, *, regex: object, flags: object = 0) -> str:
+        """A text that is to be found literally."""
+        text = _text(pat, method)
+        special = sorted(SPECIAL & set(text))
+        if regex is False or not (special or flags):
+            return text
+        parts = [part for part in text.split("|") if part]
+        written = f"{as_operand(self._text)}.str.{method}"
+        remedy = f"write {written}({text!r}, regex=False) for this text literally"
+        if method == "contains" and len(parts) > 1 and not any(SPECIAL & set(part) for part in parts):
+            remedy = f"write {' | '.join(f'{written}({part!r})' for part in parts)}"
+        raise UnsupportedError(
+            f"{self._description()}.{method}({text!r}): is a regular expression, and only literal texts are found; "
+            f"{remedy}"
+        )
+
+
+def _several(pat: object) -> Iterable[Any]:
+    if isinstance(pat, tuple) and pat:
+        return pat
+    return [pat]
+
+
+def _text(value: object, method: str) -> str:
+    text = constant(value, method) if isinstance(value, str) else None
+    if not isinstance(text, str):
+        raise PlanError(f".str.{method}: takes a text; got {value!r}")
+    return text
+
+
+def _index(value: object) -> int | None:
+    index = whole_number(value)
+    if index is None and value is not None:
+        raise PlanError(f".str[...]: takes whole numbers; got {value!r}")
+    return index
