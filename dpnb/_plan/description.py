@@ -82,6 +82,9 @@ def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
     chosen = list(view.labels) or [words(columns[at]) for at in view.columns]
     if view.statistic == "regression":
         return f"regression of {chosen[0]} on {', '.join(words(columns[at]) for at in view.columns[1:])}"
+    if view.statistic in ("corr matrix", "cov matrix"):
+        kind = "correlations" if view.statistic == "corr matrix" else f"{'sample ' if view.ddof else ''}covariances"
+        return f"{kind} of {', '.join(chosen)}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
     sample = "sample " if view.ddof else ""  # the usual name of what is divided by the count less 1
     return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
