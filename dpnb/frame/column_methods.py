@@ -41,9 +41,7 @@ class ColumnMethods(ColumnExpr):
             )
         raise PlanError(
             f"{shown}: the truth value of a private column is ambiguous; combine conditions with &, | and ~ in "
-            "parentheses, as in "
-            + self._example("({number} > 1) & ({category} == {value})")
-            + ", not with and, or, not"
+            "parentheses, as in " + self._example("({number} > 1) & {condition}") + ", not with and, or, not"
         )
 
     def dropna(self, **options: object) -> Self:

@@ -12,7 +12,16 @@ from dpnb._plan.expressions.dtypes import Boolean, Numeric
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import AnyView, ColumnsView, JointAggregation, Measured, Moments, MomentsView
+from dpnb._plan.measurements import (
+    AnyView,
+    ColumnsView,
+    JointAggregation,
+    Measured,
+    Moments,
+    MomentsView,
+    NamedColumn,
+    WeightedAggregation,
+)
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
 from dpnb.frame.options import AGGREGATION, PandasOptions, check_options
@@ -37,13 +46,13 @@ class ColumnwiseAggregations:
 
     __slots__ = ()
 
-    def sum(self: HasColumns, **options: Unpack[PandasOptions]) -> Query:
+    def sum(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of each numeric column, and number of rows for which each condition is true."""
-        return each_column(self, "sum", options)
+        return each_column(self, "sum", {"axis": axis, **options})
 
-    def mean(self: HasColumns, **options: Unpack[PandasOptions]) -> Query:
+    def mean(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of each numeric column, and proportion of each condition."""
-        return each_column(self, "mean", options)
+        return each_column(self, "mean", {"axis": axis, **options})
 
     def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
         """Variance of each numeric column; `ddof` as in `Series.var`."""
@@ -53,17 +62,17 @@ class ColumnwiseAggregations:
         """Standard deviation of each numeric column; `ddof` as in `Series.var`."""
         return each_column(self, "std", options, ddof=ddof)
 
-    def min(self: HasColumns, **options: Unpack[PandasOptions]) -> Query:
+    def min(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value of each numeric column that exceeds the noise."""
-        return each_column(self, "min", options)
+        return each_column(self, "min", {"axis": axis, **options})
 
-    def max(self: HasColumns, **options: Unpack[PandasOptions]) -> Query:
+    def max(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value of each numeric column that exceeds the noise."""
-        return each_column(self, "max", options)
+        return each_column(self, "max", {"axis": axis, **options})
 
-    def median(self: HasColumns, **options: Unpack[PandasOptions]) -> Query:
+    def median(self: HasColumns, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Median of each numeric column."""
-        return each_column(self, "median", options)
+        return each_column(self, "median", {"axis": axis, **options})
 
     def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[PandasOptions]) -> Query:
         """One quantile of each numeric column."""
@@ -82,11 +91,13 @@ class ColumnwiseAggregations:
         """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         numbers = numeric_columns(self, "describe")
-        parts, named, statistics = [], [], []
+        parts: list[WeightedAggregation] = []
+        named: list[NamedColumn] = []
+        statistics: list[str] = []
         for name, node in numbers.items():
             aggregation, view = description_of(node)
             for column in view.columns:
-                named.append(_shifted(column, f"{name} {column.name}", len(parts)))
+                named.append(NamedColumn(f"{name} {column.name}", column.part + len(parts), column.view))
             parts += aggregation.parts
             statistics = [column.name for column in view.columns]
         if len(numbers) == 1:
@@ -163,7 +174,8 @@ def _pairs(view: HasColumns, statistic: str, options: Mapping[str, object], ddof
     if view._group_nodes():
         one, other, *_ = numbers
         raise PlanError(
-            f"{statistic}: a matrix is not offered for groups; select a group, as in df[df['g'] == 'a'].{statistic}(), "
+            f"{statistic}: a matrix is not offered for groups; select one, as in "
+            f"df[{view._examples()['condition']}].{statistic}(), "
             f"or use df[{one!r}].{statistic}(df[{other!r}]) for one pair"
         )
     if len(set(numbers.values())) < len(numbers):
@@ -172,8 +184,3 @@ def _pairs(view: HasColumns, statistic: str, options: Mapping[str, object], ddof
     columns = tuple(sorted(numbers.values(), key=words))
     indices = tuple(columns.index(node) for node in numbers.values())
     return view._ask(Moments(columns), MomentsView(f"{statistic} matrix", indices, tuple(numbers), ddof))
-
-
-def _shifted(column: Any, name: str, first: int) -> Any:
-    """A named column of one description, as one of several."""
-    return type(column)(name, column.part + first, column.view)

@@ -13,7 +13,13 @@ from dpnb.errors import PlanError
 if TYPE_CHECKING:
     from dpnb.frame.view import TableView
 
-_PLACEHOLDERS = {"number": "df['x']", "category": "df['g']", "date": "df['d']", "text": "df['t']"}
+_KINDS: dict[type[Dtype], str] = {
+    Numeric: "number",
+    Categorical: "category",
+    Boolean: "condition",
+    Timestamp: "date",
+    String: "text",
+}
 
 
 def examples(view: TableView | None, node: Expression | None = None) -> dict[str, str]:
@@ -29,30 +35,28 @@ def examples(view: TableView | None, node: Expression | None = None) -> dict[str
     Returns
     -------
     dict
-        ``number``, ``number2``, ``category``, ``date`` and ``text``, each for example ``df['wage']``; ``number_name``
-        and ``category_name``, for example ``'wage'``; ``self``, the column that the error is about; and ``value``, a
-        declared category of ``category``, for example ``'yes'``.
+        ``number``, ``category``, ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``,
+        other columns of these kinds; ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``, for
+        example ``(df['union'] == 'yes')``; ``self``, the column that the error is about; ``common_texts`` and
+        ``periods``, remedies for texts and dates, which are empty if there are none.
     """
-    found: dict[str, str] = {}
-    value = "'a'"
-    if view is not None:
-        nodes = ([node] if node is not None else []) + sorted(view.columns.values(), key=lambda own: _rank(own, view))
-        for own in nodes:
-            kind = _kind(own, view)
-            if kind is None:
-                continue
-            name, dtype = kind
-            if name == "category" and name not in found and isinstance(dtype, Categorical):
-                value = repr(dtype.values[0])
-            written = own_words(own, view)
-            if name == "number" and found.get("number", written) != written:
-                found.setdefault("number2", written)
-            found.setdefault(name, written)
-    shown = {**_PLACEHOLDERS, **found}
-    shown.setdefault("number2", shown["number"])
-    shown["self"] = own_words(node, view) if view is not None and node is not None else shown["number"]
-    names = {f"{kind}_name": _name(shown[kind]) for kind in ("number", "number2", "category", "date", "text")}
-    return {**shown, **names, "value": value}
+    found = {} if view is None else _found(view, node)
+    number = found.setdefault("number", "df['x']")
+    # A view without categories has groups by bins.
+    category = found.setdefault("category", f"dpnb.cut({number}, 5)" if view is not None else "df['g']")
+    comparison = f"({category} == {found['value']})" if "value" in found else f"({number} > 1)"
+    found.setdefault("condition", comparison)
+    for kind in ("number", "category"):
+        found.setdefault(f"{kind}2", found[kind] if kind == "number" else f"dpnb.cut({number}, 5)")
+    found["common_texts"] = f", df.discover({_name(found['text'])}) for common texts" if "text" in found else ""
+    found["periods"] = (
+        f", or into periods, as in df.resample('M', on={_name(found['date'])})" if "date" in found else ""
+    )
+    for kind in ("date", "text"):
+        found.setdefault(kind, f"df[{kind[0]!r}]")
+    names = {f"{kind}_name": _name(found[kind]) for kind in ("number", "number2", "category", "date", "text")}
+    own = number if view is None or node is None else own_words(node, view)
+    return {**found, **names, "self": own}
 
 
 def own_words(node: Expression, view: TableView) -> str:
@@ -63,20 +67,36 @@ def own_words(node: Expression, view: TableView) -> str:
     return f"df[{node.name!r}]" if isinstance(node, Column) else f"({words(node)})"
 
 
+def _found(view: TableView, node: Expression | None) -> dict[str, str]:
+    """The first two columns of each kind, and a value of the first category."""
+    found: dict[str, str] = {}
+    columns = sorted(view.columns.values(), key=lambda own: _is_whole(own, view))
+    for own in columns if node is None else [node, *columns]:
+        dtype = _dtype(own, view)
+        kind = _KINDS.get(type(dtype)) if dtype is not None else None
+        if kind is None:
+            continue
+        written = own_words(own, view)
+        if isinstance(dtype, Categorical) and kind not in found:
+            found["value"] = repr(dtype.values[0])
+        if found.setdefault(kind, written) != written:
+            found.setdefault(f"{kind}2", written)
+    return found
+
+
 def _name(written: str) -> str:
-    return written[3:-1] if written.startswith("df[") else "'x'"
+    """The name in ``df['wage']``; groups that are an expression stand for themselves."""
+    return written[3:-1] if written.startswith("df[") and written.endswith("]") else written
 
 
-def _kind(node: Expression, view: TableView) -> tuple[str, Dtype] | None:
+def _dtype(node: Expression, view: TableView) -> Dtype | None:
     try:
-        dtype = dtype_of(node, view.schema)
+        return dtype_of(node, view.schema)
     except PlanError:  # an error message must not fail
         return None
-    kinds = {Numeric: "number", Categorical: "category", Boolean: "category", Timestamp: "date", String: "text"}
-    return (kinds[type(dtype)], dtype) if type(dtype) in kinds else None
 
 
-def _rank(node: Expression, view: TableView) -> bool:
-    """Numbers with fractions first: whole numbers are often codes."""
-    kind = _kind(node, view)
-    return kind is not None and isinstance(kind[1], Numeric) and kind[1].whole
+def _is_whole(node: Expression, view: TableView) -> bool:
+    """Whether a column holds whole numbers, which are often codes: numbers with fractions are better examples."""
+    kind = _dtype(node, view)
+    return isinstance(kind, Numeric) and kind.whole

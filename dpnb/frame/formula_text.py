@@ -86,6 +86,8 @@ class _Parser:
         while at < len(text):
             match = _SYMBOL.match(text, at)
             if match is None:
+                if text[at] == ".":
+                    self._refuse("functions are not offered; compute the column first, as in df.assign(new=...)")
                 self._refuse(f"{text[at:].strip()[:20]!r} is not part of a formula")
             symbols.append(match[0].strip())
             at = match.end()

@@ -79,6 +79,8 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
             return Frame(filtered(self._view, key))
         if isinstance(key, list):
             return self._with(assigned={name: self._view.column(name) for name in key})
+        if isinstance(key, tuple) and all(isinstance(name, str) for name in key):
+            raise PlanError(f"df[{', '.join(map(repr, key))}]: several columns are a list; write df[{list(key)!r}]")
         if isinstance(key, slice | int | tuple) and not isinstance(key, bool):
             raise PlanError(
                 f"df[{key!r}]: rows have no positions and are never shown; select rows by a condition, as in "
@@ -215,7 +217,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         if by is None or (callable(by) and not isinstance(by, ColumnExpr)):
             raise PlanError(
                 f"groupby: takes columns with public values, as in df.groupby({self._examples()['category_name']}); "
-                f"got {by!r}"
+                f"got {getattr(by, '__name__', by)!r}"
             )
         groups = groups_of(self._view, with_periods(self._view, list(by) if isinstance(by, tuple) else by))
         return GroupBy(self._view, groups, listed_keys(self._view, groups, keys))

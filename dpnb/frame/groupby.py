@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from dpnb._core.query import Query
 from dpnb._plan.constants import number
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.measurements import AnyView, Measured
-from dpnb._plan.plan import GroupLevel
+from dpnb._plan.measurements import AnyView, Count, Measured
+from dpnb._plan.plan import GroupLevel, group_keys
 from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
@@ -87,6 +87,11 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
 
     def _examples(self) -> dict[str, str]:
         return examples(self._view)
+
+    @property
+    def ngroups(self) -> int:
+        """Number of groups, with and without rows: public."""
+        return len(group_keys(self._view.plan(Count(), self._by, self._keys), self._view.schema))
 
     def count(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `size`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +11,7 @@ from dpnb._plan.constants import constant
 from dpnb._plan.expressions.nodes import And, Expression, FillNull, IsNull, Not, Or
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
+from dpnb.frame.callers import refusal_for_caller
 from dpnb.frame.declared_types import type_words, types_selected
 from dpnb.frame.examples import examples
 from dpnb.frame.options import check_options
@@ -45,6 +46,17 @@ class ColumnLayout(UnsupportedOperations):
     def columns(self) -> list[str]:
         """Names of the view's columns."""
         return list(self._view.columns)
+
+    def keys(self) -> list[str]:
+        """Names of the view's columns, as in pandas."""
+        return list(self._view.columns)
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # names are public
+        refusal_for_caller(self._examples())
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._view.columns
 
     @property
     def dtypes(self) -> pd.Series[str]:
@@ -85,14 +97,14 @@ class ColumnLayout(UnsupportedOperations):
         if isinstance(names, Mapping):
             for name in names:
                 self._view.column(name)
-            new = [names.get(name, name) for name in own]
+            new: list[Any] = [names.get(name, name) for name in own]
         elif callable(names):
             new = [names(name) for name in own]
         else:
             raise PlanError(
                 f"rename: takes a dict of names, as in columns={{{self._examples()['number_name']}: 'new'}}"
             )
-        if not all(isinstance(name, str) and name for name in new) or len(set(new)) < len(new):
+        if not all(isinstance(name, str) and name != "" for name in new) or len(set(new)) < len(new):
             raise PlanError(f"rename: the columns must have different non-empty names; got {new!r}")
         return self._with(assigned=dict(zip(new, own.values(), strict=True)))
 

@@ -2,83 +2,81 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Self
 
 from dpnb.frame.column_expr import ColumnExpr
 
-C = TypeVar("C", bound=ColumnExpr)
 
-
-class NamedOperators:
+class NamedOperators(ColumnExpr):
     """The methods of pandas that are operators; each builds the same expression as its operator."""
 
     __slots__ = ()
 
-    def eq(self: C, other: object) -> C:
+    def eq(self, other: object) -> Self:
         """``column == other``."""
         return self == other
 
-    def ne(self: C, other: object) -> C:
+    def ne(self, other: object) -> Self:
         """``column != other``."""
         return self != other
 
-    def gt(self: C, other: object) -> C:
+    def gt(self, other: object) -> Self:
         """``column > other``."""
         return self > other
 
-    def ge(self: C, other: object) -> C:
+    def ge(self, other: object) -> Self:
         """``column >= other``."""
         return self >= other
 
-    def lt(self: C, other: object) -> C:
+    def lt(self, other: object) -> Self:
         """``column < other``."""
         return self < other
 
-    def le(self: C, other: object) -> C:
+    def le(self, other: object) -> Self:
         """``column <= other``."""
         return self <= other
 
-    def add(self: C, other: object) -> C:
+    def add(self, other: object) -> Self:
         """``column + other``."""
         return self + other
 
-    def sub(self: C, other: object) -> C:
+    def sub(self, other: object) -> Self:
         """``column - other``."""
         return self - other
 
-    def mul(self: C, other: object) -> C:
+    def mul(self, other: object) -> Self:
         """``column * other``."""
         return self * other
 
-    def div(self: C, other: object) -> C:
+    def div(self, other: object) -> Self:
         """``column / other``."""
         return self / other
 
-    def floordiv(self: C, other: object) -> C:
+    def floordiv(self, other: object) -> Self:
         """``column // other``."""
         return self // other
 
-    def mod(self: C, other: object) -> C:
+    def mod(self, other: object) -> Self:
         """``column % other``."""
         return self % other
 
-    def pow(self: C, other: object) -> C:
+    def pow(self, other: object) -> Self:
         """``column ** other``."""
         return self**other
 
-    def radd(self: C, other: object) -> C:
+    def radd(self, other: object) -> Self:
         """``other + column``."""
         return other + self
 
-    def rsub(self: C, other: object) -> C:
+    def rsub(self, other: object) -> Self:
         """``other - column``."""
         return other - self
 
-    def rmul(self: C, other: object) -> C:
+    def rmul(self, other: object) -> Self:
         """``other * column``."""
         return other * self
 
-    def rdiv(self: C, other: object) -> C:
+    def rdiv(self, other: object) -> Self:
         """``other / column``."""
         return other / self
 

@@ -37,7 +37,8 @@ def period_of(view: TableView, on: object, freq: object) -> Series:
     if on not in dates:
         shown = f"; the columns of dates are {', '.join(map(repr, dates))}" if dates else ""
         raise PlanError(f"resample: on={on!r} is no column of dates{shown}")
-    return column.dt.to_period(freq)
+    periods: Series = column.dt.to_period(freq)
+    return periods
 
 
 def with_periods(view: TableView, by: Any) -> Any:

@@ -1,8 +1,8 @@
 """Conditions and expressions written as text, for ``df.query(...)`` and ``df.eval(...)``.
 
 The text is parsed to a syntax tree and translated node by node.  Only the kinds of nodes in this file are known: names
-of columns, constants, lists of constants, comparisons, arithmetic, ``and``, ``or``, ``not``, and a few methods.  Nothing
-is evaluated: no name of Python is looked up, and no function is called but those of the columns' expressions.
+of columns, constants, lists of constants, comparisons, arithmetic, ``and``, ``or``, ``not``, and a few methods.
+Nothing is evaluated: no name of Python is looked up, and no function is called but those of the columns' expressions.
 """
 
 from __future__ import annotations
@@ -99,9 +99,8 @@ class _Translator:
         return value
 
     def _example(self) -> str:
-        shown = examples(self._view)
-        number, category = (shown[kind][1:-1] for kind in ("number_name", "category_name"))
-        return repr(f"{_quoted(number)} > 1 and {_quoted(category)} == {shown['value']}")
+        number = _quoted(examples(self._view)["number_name"][1:-1])
+        return repr(f"{number} * 2" if self._verb == "eval" else f"{number} > 1 and {number} < 5")
 
     def _plain(self, text: str) -> str:
         """Python's spelling of a text: names in backticks become identifiers, ``&`` and ``|`` become words."""

@@ -59,10 +59,9 @@ class Regressions(ColumnLayout):
         if is_formula(formula) and on is None:
             return self._view.query(*regression_of_formula(formula, self._view))
         if on is None:
-            shown = self._examples()
             raise PlanError(
-                f"regress: on= must name the columns that explain the outcome, as in df.regress({shown['number_name']}, "
-                f"on=[{shown['number2_name']}])"
+                "regress: on= must name the columns that explain the outcome, as in "
+                + self._example("df.regress({number_name}, on=[{number2_name}])")
             )
         columns = [formula, *(on if isinstance(on, list) else [on])]
         nodes = [node_of(self._view, column, "regress") for column in columns]

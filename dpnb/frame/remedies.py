@@ -26,9 +26,9 @@ REMEDIES: dict[str, str] = {
     **dict.fromkeys(
         ["values", "to_numpy", "array", "head", "tail", "sample", "iloc", "iat", "at", "items", "iterrows", "T",
          "itertuples", "to_list", "tolist", "to_dict", "to_csv", "to_pandas", "to_parquet", "to_json", "to_string",
-         "to_excel", "to_markdown", "item", "pop", "index", "transpose", "first", "last", "nth", "xs", "take", "keys",
+         "to_excel", "to_markdown", "item", "pop", "index", "transpose", "first", "last", "nth", "xs", "take",
          "explode", "to_frame", "squeeze", "ravel", "flatten", "to_arrow", "to_polars", "iteritems", "truncate",
-         "first_valid_index"],
+         "first_valid_index", "style", "to_html", "to_latex", "to_records", "to_sql", "to_clipboard"],
         SHOWS_ROWS,
     ),
     **dict.fromkeys(
@@ -48,12 +48,19 @@ REMEDIES: dict[str, str] = {
     ),
     "mode": "depends on a single row where values are equally common; release {category}.value_counts(), or "
             "{number}.histogram(20), and read off the largest",
-    "unique": "would show which values the rows have; {category}.value_counts() counts the rows of each declared "
-              "value, and df.discover({text_name}) finds common texts",
+    "loc": "is not offered; write {self}[{condition}]",
     **dict.fromkeys(
-        ["nunique", "is_unique", "ngroups", "groups", "indices"],
-        "depends on single rows; release {category}.value_counts() for declared values, df.discover({text_name}) for "
-        "common texts, or df.count_units() for the number of privacy units",
+        ["where", "mask"],
+        "is offered for columns, as in {number}.where({condition}, 0); rows are selected by df[{condition}]",
+    ),
+    **dict.fromkeys(["crosstab", "get_dummies", "cut", "qcut"],
+        "is a function: dpnb.crosstab({category}, {category2}), dpnb.get_dummies({category}), dpnb.cut({number}, 5)"),
+    "unique": "would show which values the rows have; {category}.dtype is what is declared; release "
+              "{category}.value_counts() for the rows of each declared value{common_texts}",
+    **dict.fromkeys(
+        ["nunique", "is_unique", "groups", "indices", "get_group"],
+        "depends on single rows; release {category}.value_counts() for declared values{common_texts}, or "
+        "df.count_units() for the number of privacy units",
     ),
     **dict.fromkeys(
         ["plot", "boxplot"],
@@ -73,13 +80,13 @@ REMEDIES: dict[str, str] = {
         "is not offered; join tables of a session, or a public table, with df.merge(other, on=...)",
     ),
     **dict.fromkeys(
-        ["melt", "stack", "unstack", "pivot", "wide_to_long", "swaplevel", "droplevel", "set_index", "reindex",
-         "set_axis", "rename_axis", "insert"],
+        ["melt", "stack", "unstack", "pivot", "wide_to_long", "swaplevel", "droplevel", "reindex", "set_axis",
+         "rename_axis", "insert"],
         "changes the layout of rows, which has no effect on a query; name the columns where they are used, as in "
         "df.groupby({category_name})[{number_name}].mean(), or add one with df.assign(new={number} * 2)",
     ),
     **dict.fromkeys(
-        ["str"], "takes texts; compare with ==, as in {category} == {value}, or use .isin([...])"
+        ["str"], "takes texts; compare with ==, as in {condition}, or use .isin([...])"
     ),
     **dict.fromkeys(
         ["skew", "kurt", "kurtosis", "sem", "prod", "product", "mad"],
@@ -88,8 +95,10 @@ REMEDIES: dict[str, str] = {
     **dict.fromkeys(
         ["any", "all"],
         "could be decided by one row; release the number or the share of rows instead, as in "
-        "({category} == {value}).sum() or ({category} == {value}).mean()",
+        "{condition}.sum() or {condition}.mean()",
     ),
+    "set_index": "is not needed, since rows have no index; split rows by columns, as in "
+                 "df.groupby({category_name}){periods}",
     "get": "is not offered; write {self}",
     "cat": "is not offered; session.schema shows the declared categories, and {category}.value_counts() counts them",
 }  # fmt: skip

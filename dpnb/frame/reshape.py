@@ -68,10 +68,10 @@ def crosstab(
     groups = groups_of(view, levels)
     listed_keys(view, groups, None)
     if normalize in ("index", "columns", 0, 1) and not isinstance(normalize, bool):
-        category = examples(view, levels[0]._node)
+        condition = examples(view, levels[0]._node)["condition"]
         raise PlanError(
             f"crosstab: normalize={normalize!r} is not offered; the share of one value in each group is, as in "
-            f"({category['category']} == {category['value']}).groupby(...).mean()"
+            f"{condition}.groupby(...).mean()"
         )
     if (values is None) != (aggfunc is None):
         raise PlanError("crosstab: values= and aggfunc= belong together, as in values=df['x'], aggfunc='mean'")

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
-from dpnb._plan.expressions.dtypes import Categorical, described
+from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
 from dpnb._plan.expressions.nodes import AsNumber, Expression
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import words
@@ -24,6 +24,7 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
+    Sum,
 )
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
@@ -99,13 +100,18 @@ class Series(NamedOperators, NumpyFunctions, ColumnMethods):
                 return AsNumber(self._node)
             raise PlanError(
                 f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
-                + self._example("{self}.value_counts(), or one of them with ({category} == {value}).mean()")
+                + self._example("{self}.value_counts(), or one of them with {condition}.mean()")
+            )
+        if isinstance(kind, Timestamp):
+            raise PlanError(
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; use a part of it, as in "
+                + self._example("{self}.dt.month, or count rows by period, as in df.groupby({self}.dt.year).count()")
             )
         return as_number(self._node, self._view.schema)
 
-    def _checked(self, verb: str, options: PandasOptions) -> None:
-        if options:
-            check_options(verb, options, self._examples(), *AGGREGATION)
+    def _checked(self, verb: str, options: PandasOptions, axis: object = 0) -> None:
+        if options or axis != 0:
+            check_options(verb, {"axis": axis, **options}, self._examples(), *AGGREGATION)
 
     def count(self) -> Query:
         """Number of rows with a value in the column, as in pandas.
@@ -115,14 +121,14 @@ class Series(NamedOperators, NumpyFunctions, ColumnMethods):
         """
         return self._query(*aggregation_for("count", self._node))
 
-    def sum(self, **options: Unpack[PandasOptions]) -> Query:
+    def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true."""
-        self._checked("sum", options)
+        self._checked("sum", options, axis)
         return self._query(*aggregation_for("sum", self._number()))
 
-    def mean(self, **options: Unpack[PandasOptions]) -> Query:
+    def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
-        self._checked("mean", options)
+        self._checked("mean", options, axis)
         return self._query(*aggregation_for("mean", self._number()))
 
     def var(self, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
@@ -148,19 +154,19 @@ class Series(NamedOperators, NumpyFunctions, ColumnMethods):
         self._checked("std", options)
         return self._query(*aggregation_for("std", self._number(), ddof=ddof))
 
-    def min(self, **options: Unpack[PandasOptions]) -> Query:
+    def min(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
-        self._checked("min", options)
+        self._checked("min", options, axis)
         return self._query(*aggregation_for("min", self._number()))
 
-    def max(self, **options: Unpack[PandasOptions]) -> Query:
+    def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
-        self._checked("max", options)
+        self._checked("max", options, axis)
         return self._query(*aggregation_for("max", self._number()))
 
-    def median(self, **options: Unpack[PandasOptions]) -> Query:
+    def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The median; any other quantile is free afterwards."""
-        self._checked("median", options)
+        self._checked("median", options, axis)
         return self._query(*aggregation_for("median", self._number()))
 
     def quantile(self, q: object = 0.5, **options: Unpack[PandasOptions]) -> Query:
@@ -183,6 +189,12 @@ class Series(NamedOperators, NumpyFunctions, ColumnMethods):
         if columns[0] == columns[1]:
             raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
         return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
+
+    def dot(self, other: Series) -> Query:
+        """Sum of the products with another column; also ``column @ other``."""
+        return self._query(Sum((self * Series(self._view, self._column(other, "dot")))._node))
+
+    __matmul__ = dot
 
     def ratio(self, denominator: Series) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both."""
@@ -310,7 +322,7 @@ class GroupedSeries(Series):
         if flag(normalize, "normalize"):
             raise PlanError(
                 f"{self._description()}: shares within groups are not offered together; the share of one value is "
-                + self._example("({category} == {value}).groupby(...).mean()")
+                + self._example("{condition}.groupby(...).mean()")
             )
         if keys is not None or self._keys is not None:
             raise PlanError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dpnb._plan.suggestions import closest
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.callers import refusal_for_caller
+from dpnb.frame.callers import refusal_for_caller, refuse_request_for_rows
 from dpnb.frame.examples import examples
 from dpnb.frame.remedies import REMEDIES, SHOWS_ROWS
 
@@ -44,6 +44,7 @@ class UnsupportedOperations(NotCopyable):
     if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
 
         def __getattr__(self, name: str) -> Any:
+            refuse_request_for_rows(name, self._examples)
             if name.startswith("_"):
                 raise AttributeError(name)
             column = self._column_named(name)
@@ -88,18 +89,35 @@ class UnsupportedOperations(NotCopyable):
     __index__ = __float__
     __complex__ = __float__
 
-    def __round__(self, *_: object) -> Any:
-        return self.__float__()
+    def __round__(self, decimals: int = 0) -> Any:
+        del decimals
+        self.__float__()
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         refusal_for_caller(self._examples())
         raise UnsupportedError(f"{self._description()}: is not an array; it {self._example(SHOWS_ROWS)}")
 
-    def __dataframe__(self, *_: object, **__: object) -> NoReturn:
+    def __narwhals_dataframe__(self) -> NoReturn:  # noqa: D102  (a protocol)
         self.__array__()
 
-    def __arrow_c_stream__(self, *_: object, **__: object) -> NoReturn:
-        self.__array__()
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name.startswith("_"):
+                object.__setattr__(self, name, value)
+            elif name == "columns":
+                raise PlanError(
+                    f"{self._description()}: is immutable; df = df.rename(columns={{...}}) is a view with other names, "
+                    f"as in df = df.rename(columns={{{self._examples()['number_name']}: 'new'}})"
+                )
+            else:
+                self.__setitem__(name, value)
+
+        def __call__(self, *_: object, **__: object) -> NoReturn:
+            raise PlanError(
+                f"{self._description()}: is not a function; write it without parentheses, as in "
+                + self._example("{number}.mean()")
+            )
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         name = key if isinstance(key, str) and key.isidentifier() else "new"
@@ -114,5 +132,5 @@ class UnsupportedOperations(NotCopyable):
     def __contains__(self, item: object) -> bool:
         raise PlanError(
             f"in: whether rows of {self._description()} have a value is private; compare with == and release .sum(), "
-            "as in " + self._example("({category} == {value}).sum(); df.columns lists the columns")
+            "as in " + self._example("{condition}.sum(); df.columns lists the columns")
         )

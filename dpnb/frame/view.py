@@ -93,8 +93,8 @@ class TableView(NotCopyable):
                 f"column {name!r}: a column is given by its name, as in {own_words(self.first, self)}, or as an "
                 "expression of columns"
             )
-        shown = ", ".join(map(repr, self.columns))
-        raise PlanError(f"column {name!r}: not in this view{did_you_mean(name, self.columns)}; its columns are {shown}")
+        listed = f"; its columns are {', '.join(map(repr, self.columns))}"
+        raise PlanError(f"column {name!r}: not in this view{did_you_mean(name, self.columns) or listed}")
 
     @property
     def first(self) -> Expression:

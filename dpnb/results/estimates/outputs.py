@@ -68,7 +68,7 @@ class Table:
         """Estimates of shape (1, numbers) as a table of shape (rows, columns)."""
 
         def placed(array: np.ndarray, constant: float) -> np.ndarray:
-            return np.append(array[0], constant)[self.places]  # the last element has the index -1
+            return np.asarray(np.append(array[0], constant)[self.places])  # the last element has the index -1
 
         value, low, high = (placed(array, 1.0) for array in (arrays.value, arrays.low, arrays.high))
         first, second, third = (placed(array, 1.0) for array in arrays.unclipped)
