@@ -9,7 +9,7 @@ from dpnb import errors
 from dpnb._core.query import Query
 from dpnb._plan.schema import Bounded, Categories, Dates, Text
 from dpnb.accounting.budget import Budget
-from dpnb.frame import Frame, GroupBy, Series, cut
+from dpnb.frame import Frame, GroupBy, Series, crosstab, cut, get_dummies
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
 from dpnb.session import Session
@@ -18,7 +18,7 @@ __all__ = [  # noqa: RUF022  (in the order of use)
     # What a curator declares
     "Session", "Budget", "Bounded", "Categories", "Dates", "Text",
     # What an analyst calls and catches
-    "cut", "errors",
+    "crosstab", "cut", "get_dummies", "errors",
     # What methods return, for annotations
     "Query", "Frame", "Series", "GroupBy", "Answer", "Preview",
 ]  # fmt: skip

@@ -290,21 +290,22 @@ class ReleasePipeline(NotCopyable):
     ) -> Answer:
         plan, view = query.plan, request.view
         reader = self._reader(query, request, charges)
-        refinement = reader.refinement
+        refinement, table = reader.refinement, reader.table
+        sources = _sources(refinement, charges, view)
         return Answer(
             description=describe_plan(plan, view),
-            names=tuple(group.name for group in plan.group_by),
-            keys=reader.keys,
-            outputs=reader.outputs,
-            arrays=reader.arrays,
+            names=tuple(group.name for group in plan.group_by) if table is None else (table.name,),
+            keys=reader.keys if table is None else tuple((row,) for row in table.rows),
+            outputs=reader.outputs if table is None else table.outputs,
+            arrays=reader.arrays if table is None else table.arranged(reader.arrays),
             confidence=decimal_down(request.confidence),
             simultaneous=request.simultaneous,
             notice=self.notice,
             population=self._population(charges),
             condition=reader.condition,
             worst_case=self._pricer.account.individual,
-            measurement_ids=_sources(refinement, charges, view),
-            anytime_arrays=reader.anytime_arrays,
+            measurement_ids=sources if table is None else sources * len(table.rows),
+            anytime_arrays=reader.anytime_arrays if table is None else table.arranged(reader.anytime_arrays),
             is_refined=len(refinement.observations) > 1,
             plan=plan,
             view=view,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpnb._plan.expressions.nodes import AsNumber, Expression
+from dpnb._plan.expressions.nodes import AsNumber, Column, Cut, Expression, Lookup
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
@@ -53,9 +53,9 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"count of active privacy units, {label!r}"
         case CountUnits():
             return "shares of privacy units" if isinstance(view, Proportions) else "count of privacy units"
-        case Sum(AsNumber(condition)) if isinstance(view, PlainView):
+        case Sum(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):
             return f"count of rows with {words(condition)}"
-        case Mean(AsNumber(condition)) if isinstance(view, PlainView):
+        case Mean(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):
             return f"share of rows with {words(condition)}"
         case Sum(node):
             return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {words(node)}"
@@ -76,12 +76,20 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"{what} of a {describe_model(model)}"
 
 
+def _is_condition(node: Expression) -> bool:
+    """Whether an expression that is used as a number is a condition, not a column of numeric categories."""
+    return not isinstance(node, Column | Cut | Lookup)
+
+
 def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
     if not isinstance(view, MomentsView):
         return f"moments of {', '.join(map(words, columns))}"
     chosen = list(view.labels) or [words(columns[at]) for at in view.columns]
     if view.statistic == "regression":
         return f"regression of {chosen[0]} on {', '.join(words(columns[at]) for at in view.columns[1:])}"
+    if view.statistic in ("corr matrix", "cov matrix"):
+        kind = "correlations" if view.statistic == "corr matrix" else f"{'sample ' if view.ddof else ''}covariances"
+        return f"{kind} of {', '.join(chosen)}"
     name = {"cov": "covariance", "corr": "correlation", "var": "variance", "std": "standard deviation"}
     sample = "sample " if view.ddof else ""  # the usual name of what is divided by the count less 1
     return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}"
@@ -103,11 +111,15 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
     match aggregation:
         case CountUnits() | Discovery():
             return "privacy units"
-        case Count() | Sum(AsNumber()):
+        case Count():
+            return "rows"
+        case Sum(AsNumber(condition)) if _is_condition(condition):
             return "rows"
         case Gradient() | ModelLoss():
             return None
-        case Mean(AsNumber()) | Ratio() | JointAggregation():
+        case Mean(AsNumber(condition)) if _is_condition(condition):
+            return "rows" if isinstance(view, MeanCountView) else None
+        case Ratio() | JointAggregation():
             return "rows" if isinstance(view, MeanCountView) else None
         case Moments(columns):
             return _moment_unit(columns, view)

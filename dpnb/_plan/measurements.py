@@ -202,7 +202,7 @@ class Proportions(View, frozen=True, tag="proportions"):
 
 
 class MomentsView(View, frozen=True, tag="from_moments"):
-    """``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr`` or ``regression`` of moments.
+    """``count``, ``mean``, ``var``, ``std``, ``cov``, ``corr``, ``regression``, or a ``corr matrix`` or ``cov matrix``.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ class MomentsView(View, frozen=True, tag="from_moments"):
     columns : tuple of int
         Indices of the measured columns (categories are numbered after them); for a regression the outcome first.
     labels : tuple of str
-        Names of the outcome and the terms of a regression.
+        Names of the outcome and the terms of a regression, or of the columns of a matrix.
     ddof : int
-        Of ``var``, ``std`` and ``cov``: the divisor is the count less this, 0 or 1.
+        Of ``var``, ``std``, ``cov`` and ``cov matrix``: the divisor is the count less this, 0 or 1.
     """
 
     statistic: str
@@ -272,10 +272,14 @@ class ColumnsView(View, frozen=True, tag="columns"):
         The columns.
     title : str
         Description of the answer; by default the list of the columns.
+    rows, statistics : tuple of str
+        Names of the rows and columns if the answer is a table: its numbers are `columns`, row by row.
     """
 
     columns: tuple[NamedColumn, ...]
     title: str = ""
+    rows: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
 
 
 AnyView = PlainView | Proportions | MomentsView | MeanCountView | QuantilesView | ColumnsView | CoefficientsView

@@ -1,19 +1,34 @@
 """pandas-like verbs that build plans: lazy, immutable, and without access to any row.
 
-``view``         the rows and columns that are selected; shared by the next three
-``frame``        a view of a private table
-``series``       one column of a view, with its aggregations
-``groupby``      a view split into groups
-``column_expr``  expressions of columns: operators and functions
-``date_parts``   parts of a date
-``formula``      regressions
-``lookup``       join with a public table
-``coerce``       validation of the analyst's arguments: bins, quantile levels, the columns of ``agg``
-``unsupported``  pandas operations that a private table does not offer
+``view``             the rows and columns that are selected; shared by the next three
+``frame``            a view of a private table
+``series``           one column of a view, also of a grouped one, with its aggregations
+``groupby``          a view split into groups
+``columnwise``       aggregations of all numeric columns of a frame or its groups
+``layout``           methods of frames that choose, rename and convert columns
+``selection``        ``df.loc``
+``query_text``       ``df.query`` and ``df.eval``: conditions as text, parsed and never evaluated
+``reshape``          two-way tables and indicators
+``periods``          groups by calendar periods
+``column_expr``      expressions of columns: operators and functions
+``column_methods``   methods of columns that are neither row-wise functions nor aggregations
+``named_operators``  operators by their names in pandas
+``numpy_functions``  numpy's functions of columns
+``date_parts``       parts of a date
+``formula``          regressions; ``formula_text`` parses ``"y ~ x1 + C(x2)"``
+``lookup``           join with a public table
+``unit_column``      the column that identifies the privacy unit
+``coerce``           validation of the analyst's arguments: bins, quantile levels, the columns of ``agg``
+``options``          keyword arguments of pandas that have no effect here
+``verbs``            names of aggregations
+``declared_types``   declared types in words
+``unsupported``      pandas operations that a private table does not offer; ``remedies`` says what to write instead,
+                     ``examples`` with which columns, ``callers`` for which function of another library
 """
 
 from dpnb.frame.frame import Frame
 from dpnb.frame.groupby import GroupBy
+from dpnb.frame.reshape import crosstab, get_dummies
 from dpnb.frame.series import Series, cut
 
-__all__ = ["Frame", "GroupBy", "Series", "cut"]
+__all__ = ["Frame", "GroupBy", "Series", "crosstab", "cut", "get_dummies"]

@@ -9,6 +9,7 @@ from typing import Literal as TypingLiteral
 
 import msgspec
 
+from dpnb._core.query import Query
 from dpnb._plan.constants import constant, listed, number
 from dpnb._plan.expressions.dtypes import OPEN_END, Boolean
 from dpnb._plan.expressions.nodes import AsNumber, Cut, Expression, Literal
@@ -33,7 +34,9 @@ from dpnb._plan.measurements import (
     WeightedAggregation,
 )
 from dpnb._plan.schema import Key, Schema, plain, whole_number
+from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
+from dpnb.results.table import Estimates
 
 EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
 OF_MOMENTS = ("var", "std")
@@ -131,16 +134,20 @@ def quantile_levels(q: object) -> tuple[float, ...]:
 
 # --- the columns of agg ----------------------------------------------------------------------------------------------
 
-Spec = tuple[str, Expression | None, str]
-"""A name, the expression (None for rows), and the verb."""
+Spec = tuple[str, Expression | None, str | float]
+"""A name, the expression (None for rows), and the verb; a number is the level of a quantile."""
 
 
-def joint_aggregation(specs: Sequence[Spec], weights: Mapping[str, float]) -> tuple[JointAggregation, ColumnsView]:
+def joint_aggregation(
+    specs: Sequence[Spec], weights: Mapping[str, float], *, ddof: object = 1
+) -> tuple[JointAggregation, ColumnsView]:
     """Several aggregations as one query: what two of them have in common is measured once, with both weights.
 
     A count or mean of an expression whose moments are measured is read from those, and a count from its mean.
     """
-    single: dict[str, tuple[Joinable, SingleView]] = {name: aggregation_for(verb, node) for name, node, verb in specs}
+    single: dict[str, tuple[Joinable, SingleView]] = {
+        name: aggregation_for(verb, node, ddof=ddof) for name, node, verb in specs
+    }
     known = {aggregation for aggregation, _ in single.values()}
     totals: dict[Joinable, float] = {}
     outputs: list[tuple[str, Joinable, SingleView]] = []
@@ -161,7 +168,7 @@ def joint_aggregation(specs: Sequence[Spec], weights: Mapping[str, float]) -> tu
     )
 
 
-def aggregation_for(verb: str, node: Expression | None, *, ddof: object = 1) -> tuple[Joinable, SingleView]:
+def aggregation_for(verb: str | float, node: Expression | None, *, ddof: object = 1) -> tuple[Joinable, SingleView]:
     """The aggregation that a verb measures, and the view that reads its output.
 
     Raises
@@ -182,16 +189,46 @@ def aggregation_for(verb: str, node: Expression | None, *, ddof: object = 1) -> 
         return Mean(node), PlainView()
     elif verb in OF_MOMENTS:
         return Moments((node,)), MomentsView(verb, ddof=checked_ddof(ddof))
+    elif isinstance(verb, float):
+        return QuantileTree(node), QuantilesView((verb,), single=True)
     elif verb in EXTREMES:
         return QuantileTree(node), QuantilesView((EXTREMES[verb],), single=True)
     known = ["count", "sum", "mean", *OF_MOMENTS, *EXTREMES]
     of = "rows" if node is None else words(node)
     raise PlanError(
-        f"agg: {verb!r} of {of} is not offered; write n='count' or n='units' for rows, or x=('column', verb) with one "
-        f"of {', '.join(map(repr, known))}"
+        f"agg: {verb!r} of {of} is not offered{did_you_mean(verb, known)}; write n='count' or n='units' for rows, or "
+        f"x=('column', verb) with one of {', '.join(map(repr, known))}"
+    )
+
+
+def description_of(node: Expression) -> tuple[JointAggregation, ColumnsView]:
+    """Count, mean, `std` and quartiles of a number: half of the charge for the moments, half for the quantiles."""
+    columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean")]
+    columns.append(NamedColumn("std", 0, MomentsView("std", ddof=1)))
+    columns.append(NamedColumn("min", 1, QuantilesView((EXTREMES["min"],), single=True)))
+    columns += [NamedColumn(f"{round(100 * q)}%", 1, QuantilesView((q,), single=True)) for q in (0.25, 0.5, 0.75)]
+    columns.append(NamedColumn("max", 1, QuantilesView((EXTREMES["max"],), single=True)))
+    return (
+        JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node)))),
+        ColumnsView(tuple(columns), f"description of {words(node)}"),
     )
 
 
 def literal(value: object, where: str) -> Literal:
-    """A constant as a node."""
+    """A constant as a node; a released answer is the constant that it estimates.
+
+    Raises
+    ------
+    PlanError
+        The value is no constant, for example a query that is not released.
+    """
+    if isinstance(value, Query):
+        raise PlanError(
+            f"{where}: {value.description} is a query, not a number; .release(...) answers it, and the answer can be "
+            "used here"
+        )
+    if isinstance(value, Estimates):
+        if not value.is_scalar:
+            raise PlanError(f"{where}: {value.description} has several numbers; select one of them with [key]")
+        value = float(value)
     return Literal(constant(value, where))

@@ -4,47 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, Never, Required, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpnb._core.query import Query
+from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import Count, Discovery, Family, PlainView
+from dpnb._plan.measurements import AnyView, Discovery, Measured, PlainView
 from dpnb._plan.privacy_unit import bounds_from
-from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys, node_of
-from dpnb.frame.formula import model_of, regression_of
-from dpnb.frame.groupby import Aggregated, GroupBy, aggregated
+from dpnb.frame.columnwise import ColumnwiseAggregations
+from dpnb.frame.groupby import Aggregated, AggregationSpec, GroupBy, aggregation_query
+from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.lookup import looked_up
+from dpnb.frame.numpy_functions import NumpyFunctions
+from dpnb.frame.options import GROUPING, GroupOptions, check_options
+from dpnb.frame.periods import period_of, with_periods
+from dpnb.frame.query_text import parsed
+from dpnb.frame.regressions import Regressions
+from dpnb.frame.selection import Loc
 from dpnb.frame.series import Series
-from dpnb.frame.unsupported import UnsupportedOperations
-from dpnb.frame.view import TableView
-from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.results.explanation import Explanation
+from dpnb.frame.unit_column import UnitColumn
 
 
-class FitOptions(TypedDict, total=False):
-    """The keyword arguments of `Frame.fit`, for its overloads."""
-
-    on: Required[Any]
-    family: Required[Family]
-    mu: Required[Number]
-    steps: Required[int]
-    name: str | None
-    clip_norm: Number
-    learning_rate: Number | None
-    chains: int
-    public_size: int | None
-    check_every: int | None
-    check_mu: Number | None
-    patience: int
-    start: Any
-
-
-class Frame(UnsupportedOperations):
+class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
     """A view of the private table, used like a pandas DataFrame.  Every verb returns a new view or a query.
+
+    A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.
 
     Parameters
     ----------
@@ -65,18 +53,21 @@ class Frame(UnsupportedOperations):
     'count of rows where age >= 65'
     """
 
-    __slots__ = ("_view",)
+    __slots__ = ()
 
-    def __init__(self, view: TableView) -> None:
-        self._view = view
+    if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
 
-    def _with(self, **changes: Any) -> Frame:
-        return Frame(replace(self._view, **changes))
+        def __getattr__(self, name: str) -> Series: ...
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of the view's columns."""
-        return list(self._view.columns)
+    def _column_named(self, name: str) -> Series | UnitColumn | None:
+        known = name in self._view.columns or (name == self._view.unit and self._view.unit is not None)
+        return self[name] if known else None
+
+    def _group_nodes(self) -> tuple[Expression, ...]:
+        return ()
+
+    def _ask(self, aggregation: Measured, view: AnyView) -> Query:
+        return self._view.query(aggregation, view)
 
     @overload
     def __getitem__(self, key: str) -> Series: ...
@@ -88,7 +79,40 @@ class Frame(UnsupportedOperations):
             return Frame(filtered(self._view, key))
         if isinstance(key, list):
             return self._with(assigned={name: self._view.column(name) for name in key})
+        if isinstance(key, tuple) and all(isinstance(name, str) for name in key):
+            raise PlanError(f"df[{', '.join(map(repr, key))}]: several columns are a list; write df[{list(key)!r}]")
+        if isinstance(key, slice | int | tuple) and not isinstance(key, bool):
+            raise PlanError(
+                f"df[{key!r}]: rows have no positions and are never shown; select rows by a condition, as in "
+                f"{self._example('df[{number} > 1]')}, and columns by name"
+            )
+        if key == self._view.unit and isinstance(key, str) and key not in self._view.columns:
+            return UnitColumn(self._view, key)  # type: ignore[return-value]  # only .nunique() of it is offered
         return Series(self._view, self._view.column(key))
+
+    @property
+    def loc(self) -> Loc:
+        """Rows by a condition and columns by name: ``loc[condition]``, ``loc[condition, "x"]``, ``loc[:, ["x"]]``."""
+        return Loc(self)
+
+    def query(self, expr: str, **options: object) -> Frame:
+        """The rows for which a condition is true, written as text; the same view as ``df[condition]``.
+
+        The text is parsed and translated, never evaluated: names are columns (in backticks if they are no
+        identifiers), joined with constants by comparisons, arithmetic, ``and``, ``or``, ``not`` and ``in [...]``.
+
+        Raises
+        ------
+        PlanError
+            The text is not such a condition, or names a variable by ``@``.
+        """
+        check_options("query", options, self._examples(), "inplace", "engine")
+        return Frame(filtered(self._view, parsed(expr, self._view, "query")))
+
+    def eval(self, expr: str) -> Series:
+        """An expression of columns, written as text as for `query`."""
+        column = parsed(expr, self._view, "eval")
+        return Series(column._view, column._node)
 
     def assign(self, **columns: Any) -> Frame:
         """Add columns: expressions of columns, constants, or functions of the view that return one, as in pandas.
@@ -100,7 +124,7 @@ class Frame(UnsupportedOperations):
         """
         view = self
         for name, argument in columns.items():
-            value = argument(view) if callable(argument) and not isinstance(argument, ColumnExpr) else argument
+            value: object = argument(view) if callable(argument) and not isinstance(argument, ColumnExpr) else argument
             is_column = isinstance(value, ColumnExpr)
             node = node_of(self._view, value, "assign") if is_column else literal(value, f"assign: {name}")
             view = view._with(assigned={**view._view.columns, name: node})
@@ -170,7 +194,7 @@ class Frame(UnsupportedOperations):
 
     # --- groups ------------------------------------------------------------------------------------------------
 
-    def groupby(self, by: Any, keys: object = None) -> GroupBy:
+    def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupBy:
         """Split the view into groups, to aggregate each; groups without rows are included.
 
         Parameters
@@ -181,14 +205,63 @@ class Frame(UnsupportedOperations):
         keys : list, data frame or answer, optional
             The public groups; by default every combination of the public values.  A list of keys (tuples for several
             columns), a table with the columns of `by`, or the answer of `discover`.
+        **options
+            Arguments of pandas, with the values that change nothing here.
 
         Raises
         ------
         PlanError
             There is no such column, or its values are not public.
         """
-        groups = groups_of(self._view, by)
+        check_options("groupby", options, self._examples(), *GROUPING)
+        if by is None or (callable(by) and not isinstance(by, ColumnExpr)):
+            raise PlanError(
+                f"groupby: takes columns with public values, as in df.groupby({self._examples()['category_name']}); "
+                f"got {getattr(by, '__name__', by)!r}"
+            )
+        groups = groups_of(self._view, with_periods(self._view, list(by) if isinstance(by, tuple) else by))
         return GroupBy(self._view, groups, listed_keys(self._view, groups, keys))
+
+    def resample(self, rule: object, *, on: str | None = None, **options: object) -> GroupBy:
+        """Split the view into calendar periods of a column of dates; periods without rows are included.
+
+        Parameters
+        ----------
+        rule : str
+            ``"h"``, ``"D"``, ``"W"``, ``"M"``, ``"Q"`` or ``"Y"``, or an equivalent frequency of pandas.
+        on : str, optional
+            The column of dates; may be left out if there is only one.
+
+        Raises
+        ------
+        PlanError
+            There is no such column of dates, or no such period.
+        """
+        check_options("resample", options, self._examples())
+        return self.groupby(period_of(self._view, on, rule))
+
+    def pivot_table(
+        self,
+        values: str | list[str] | None = None,
+        index: Any = None,
+        columns: Any = None,
+        aggfunc: AggregationSpec = "mean",
+        **options: object,
+    ) -> Query:
+        """Aggregate columns for each combination of public values; ``.estimate.unstack()`` of the answer is the table.
+
+        Raises
+        ------
+        PlanError
+            There is neither an index nor columns, or they have no public values.
+        """
+        known = ("fill_value", "margins", "observed", "dropna", "sort")
+        check_options("pivot_table", options, self._examples(), *known)
+        by = [level for levels in (index, columns) for level in (levels if isinstance(levels, list) else [levels])]
+        groups = self.groupby([level for level in by if level is not None])
+        if isinstance(values, str):
+            return groups[values].agg(aggfunc)
+        return (groups if values is None else groups[values]).agg(aggfunc)
 
     def discover(self, by: Any, *, discovery_delta: object = None) -> Query:
         """Find the groups that contain enough privacy units: their keys, and the number of units in each.
@@ -221,11 +294,16 @@ class Frame(UnsupportedOperations):
         """Number of privacy units with at least one row."""
         return self._view.query(*aggregation_for("units", None))
 
-    def agg(self, *others: Never, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Query:
+    def agg(
+        self, func: AggregationSpec | None = None, *, weights: Mapping[str, float] | None = None, **columns: Aggregated
+    ) -> Query:
         """Several aggregations in one charge.
 
         Parameters
         ----------
+        func : dict, list or str, optional
+            As in pandas: ``{"mdvis": "mean"}`` or ``{"mdvis": ["mean", "std"]}``, whose numbers are named ``mdvis`` or
+            ``mdvis_mean`` and ``mdvis_std``; or aggregations of all numeric columns.
         weights : mapping of str to float, optional
             How the charge (mu squared) is divided; 1 each by default.  What two columns have in common (a mean and a
             count of one column) is measured once, with both weights.
@@ -238,122 +316,22 @@ class Frame(UnsupportedOperations):
         PlanError
             A column or weight does not have this form.
         """
-        return self._view.query(*aggregated(self._view, others, columns, weights))
+        return aggregation_query(self, func, columns, weights)
 
-    def regress(self, outcome: Any, *, on: Any) -> Query:
-        """Least squares of one column on others, from noisy second moments.
+    aggregate = agg
 
-        Parameters
-        ----------
-        outcome : str or column
-        on : str, column, or list of them
-            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
-            the first.
+    def hist(self, column: str | None = None, bins: object = 10, **drawing: object) -> Query:
+        """`Series.histogram` of one column.
 
         Raises
         ------
         PlanError
-            A column cannot be used as a number, or is named twice.
+            No column is named, or its values are no numbers.
         """
-        columns = [outcome, *(on if isinstance(on, list) else [on])]
-        nodes = [node_of(self._view, column, "regress") for column in columns]
-        return self._view.query(*regression_of(nodes, self._view))
-
-    @overload
-    def fit(
-        self, outcome: Any, *, dry_run: Literal[False] = False, **options: Unpack[FitOptions]
-    ) -> GradientDescent: ...
-    @overload
-    def fit(self, outcome: Any, *, dry_run: Literal[True], **options: Unpack[FitOptions]) -> Explanation: ...
-    def fit(
-        self,
-        outcome: Any,
-        *,
-        on: Any,
-        family: Family,
-        mu: Number,
-        steps: int,
-        name: str | None = None,
-        clip_norm: Number = 1.0,
-        learning_rate: Number | None = None,
-        chains: int = 8,
-        public_size: int | None = None,
-        check_every: int | None = None,
-        check_mu: Number | None = None,
-        patience: int = 2,
-        start: Any = None,
-        dry_run: bool = False,
-    ) -> GradientDescent | Explanation:
-        """Launch a regression fitted by noisy gradient descent (Feldman and Zrnic 2021, Algorithms 6 and 7).
-
-        The launch itself is free; ``.step()`` and ``.run()`` of the returned object are charged step by step.
-
-        A step releases the sum of all units' gradients, each clipped to `clip_norm`, with noise added once to the sum,
-        and divides it by a public number of units.  Columns are scaled internally to [-1, 1] by the schema's bounds;
-        coefficients are reported in the columns' original units.  The same name and arguments return the same fit in
-        any kernel, and repeating its steps is free.
-
-        Parameters
-        ----------
-        outcome : str or column
-            A number; for ``"logistic"`` a condition or a column with two categories (the second is predicted); for
-            ``"poisson"`` a number of at least 0; for ``"multinomial"`` a categorical column.
-        on : str, column, or list of them
-            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
-            the first.  Rows with a missing value in any of the columns are ignored.
-        family : str
-            ``"linear"``, ``"logistic"``, ``"poisson"`` or ``"multinomial"``.
-        mu : Number
-            Loss of ONE step, > 0; all `steps` together cost mu times the square root of `steps`.
-        steps : int
-            Maximum number of steps.
-        name : str, optional
-            Name of the launch; by default a description of the regression.
-        clip_norm : Number
-            The norm to which a unit's gradient, summed over its rows, is clipped, in the scaled columns' units.
-        learning_rate : Number, optional
-            By default a rate that cannot overshoot, whatever the rows are.  It is slow if most values are far from
-            their bounds, above all for ``"poisson"``: choose a larger one then.
-        chains : int
-            Number of independent descents, for intervals that cover the noise.  The cost does not depend on it.
-        public_size : int, optional
-            A public number of units, by which the sum is divided; by default the session's `public_size`.
-        check_every : int, optional
-            Release the prediction error after every `check_every` steps, and stop when it no longer improves.
-        check_mu : Number, optional
-            Loss of one check; by default `mu`.
-        patience : int
-            Stop after this many consecutive checks that do not improve on the best by more than their noise.
-        start : mapping or coefficients, optional
-            Coefficients by term in the columns' original units, or the ``.coefficients`` of another fit; by default 0.
-        dry_run : bool
-            Return the cost of a step, how many steps the budget covers and the size of the noise, and launch nothing.
-
-        Returns
-        -------
-        GradientDescent, or Explanation if `dry_run`
-
-        Raises
-        ------
-        PlanError
-            A column does not fit the family, or is named twice.
-        RequestError
-            No public number of units is known, or the name is already used for something else.
-        InvalidValueError
-            A number is out of range.
-        """
-        nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
-        model, terms = model_of(nodes[0], nodes[1:], family, self._view)
-        rows = self._view.plan(Count())
-        options = {
-            "clip_norm": clip_norm,
-            "learning_rate": learning_rate,
-            "chains": chains,
-            "public_size": public_size,
-            "start": start,
-        }
-        checks = {"check_every": check_every, "check_mu": check_mu, "patience": patience}
-        return self._view.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **options, **checks)
+        del drawing
+        if not isinstance(column, str):
+            raise PlanError(f"hist: takes one column, as in {self._example('{number}.hist(bins=20)')}; got {column!r}")
+        return self[column].histogram(bins)
 
     def _description(self) -> str:
         return "private table"

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Never, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import number
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.measurements import AnyView, Measured, PlainView
-from dpnb._plan.plan import GroupLevel
+from dpnb._plan.measurements import AnyView, Count, Measured
+from dpnb._plan.plan import GroupLevel, group_keys
 from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import Spec, aggregation_for, as_number, joint_aggregation
+from dpnb.frame.coerce import Spec, aggregation_for, joint_aggregation
 from dpnb.frame.column_expr import ColumnExpr, node_of
-from dpnb.frame.series import Series
+from dpnb.frame.columnwise import ColumnwiseAggregations, HasColumns, each_column, numeric_columns
+from dpnb.frame.examples import examples
+from dpnb.frame.series import GroupedSeries, Series
 from dpnb.frame.unsupported import UnsupportedOperations
+from dpnb.frame.verbs import verb_name, verb_names
 from dpnb.frame.view import TableView
 
 Verb = Literal["count", "sum", "mean", "var", "std", "min", "median", "max"]
 Aggregated = Literal["count", "units"] | tuple[str | ColumnExpr, Verb]
 """One column of `Frame.agg`."""
 
+AggregationSpec = Verb | list[Verb] | Mapping[str, Verb | list[Verb]]
+"""The forms of pandas that `Frame.agg` takes."""
 
-class GroupBy(UnsupportedOperations):
+
+class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
     """A view split by the public values of one or more columns; groups without rows are included.
+
+    Columns are selected by ``groups["x"]``, ``groups.x`` or ``groups[["x", "y"]]``; an aggregation such as
+    ``groups.mean()`` is of all numeric columns in one charge.
 
     Examples
     --------
@@ -46,33 +56,67 @@ class GroupBy(UnsupportedOperations):
         self._by = by
         self._keys = keys
 
-    def __getitem__(self, name: str) -> GroupedSeries:
+    @overload
+    def __getitem__(self, name: str) -> GroupedSeries: ...
+    @overload
+    def __getitem__(self, name: list[str]) -> GroupBy: ...
+    def __getitem__(self, name: object) -> GroupedSeries | GroupBy:
+        """Select a column by its name, or several to aggregate together."""
+        if isinstance(name, list) and name:
+            chosen = {one: self._view.column(one) for one in name}
+            return GroupBy(replace(self._view, assigned=chosen), self._by, self._keys)
         if not isinstance(name, str):
             raise PlanError(
-                f"groups[{name!r}]: takes one column name; use .agg(...) for several, and filter before grouping"
+                f"groups[{name!r}]: takes a column name or a list of them, as in "
+                f"df.groupby(...)[{self._examples()['number_name']}]; filter before grouping"
             )
-        return GroupedSeries(self, self._view.column(name))
+        return GroupedSeries(self._view, self._view.column(name), self._by, self._keys)
+
+    if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
+
+        def __getattr__(self, name: str) -> GroupedSeries: ...
+
+    def _column_named(self, name: str) -> GroupedSeries | None:
+        return self[name] if name in self._view.columns else None
+
+    def _column_names(self) -> list[str]:
+        return list(self._view.columns)
+
+    def _group_nodes(self) -> tuple[Expression, ...]:
+        return tuple(group.expression for group in self._by)
+
+    def _examples(self) -> dict[str, str]:
+        return examples(self._view)
+
+    @property
+    def ngroups(self) -> int:
+        """Number of groups, with and without rows: public."""
+        return len(group_keys(self._view.plan(Count(), self._by, self._keys), self._view.schema))
 
     def count(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `size`.
 
         pandas gives the non-null values of each column here: ``groupby(...)["x"].count()`` gives those of one column.
         """
-        return self._question(*aggregation_for("count", None))
+        return self._ask(*aggregation_for("count", None))
 
     def size(self) -> Query:
         """Number of rows in each group, nulls included, as in pandas."""
-        return self._question(*aggregation_for("count", None))
+        return self._ask(*aggregation_for("count", None))
 
     def count_units(self) -> Query:
         """Number of privacy units with at least one row in each group."""
-        return self._question(*aggregation_for("units", None))
+        return self._ask(*aggregation_for("units", None))
 
-    def agg(self, *others: Never, weights: Mapping[str, float] | None = None, **columns: Aggregated) -> Query:
+    def agg(
+        self, func: AggregationSpec | None = None, *, weights: Mapping[str, float] | None = None, **columns: Aggregated
+    ) -> Query:
         """Several aggregations of each group in one charge; see `Frame.agg`."""
-        return self._question(*aggregated(self._view, others, columns, weights))
+        return aggregation_query(self, func, columns, weights)
 
-    def _question(self, aggregation: Measured, view: AnyView) -> Query:
+    aggregate = agg
+
+    def _ask(self, aggregation: Measured, view: AnyView) -> Query:
         return self._view.query(aggregation, view, self._by, self._keys)
 
     def _description(self) -> str:
@@ -83,62 +127,43 @@ class GroupBy(UnsupportedOperations):
         return f"<private table by {', '.join(group.name for group in self._by)}>"
 
 
-class GroupedSeries(Series):
-    """One column of a grouped view: the aggregations of a series, for each group."""
+def aggregation_query(of: HasColumns, func: object, columns: Mapping[str, Any], weights: object) -> Query:
+    """The query of ``agg``: named columns, a dict of columns, or aggregations of all numeric columns.
 
-    __slots__ = ("_grouped",)
-
-    def __init__(self, grouped: GroupBy, node: Expression) -> None:
-        super().__init__(grouped._view, node)
-        self._grouped = grouped
-
-    def _query(
-        self,
-        aggregation: Measured,
-        view: AnyView | None = None,
-        by: tuple[GroupLevel, ...] = (),
-        keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Query:
-        del by, keys
-        return self._grouped._question(aggregation, view or PlainView())
-
-    def _new(self, node: Expression) -> Any:
-        raise PlanError(
-            f"{self._description()}: a grouped column can only be aggregated; compute it before "
-            "grouping, with .assign()"
-        )
-
-    def __getitem__(self, key: object) -> NoReturn:
-        raise PlanError(
-            f"{self._description()}[...]: filter before grouping, as in df[df['x'] > 1].groupby(...); got {key!r}"
-        )
-
-    def value_counts(self, normalize: bool = False, keys: object = None) -> Query:
-        """Not offered for groups: group by both columns instead."""
-        del normalize, keys
-        raise PlanError(
-            f"{self._description()}: value_counts is not offered for groups; use groupby([..., column]).count()"
-        )
-
-    def histogram(self, bins: object = 10) -> Query:
-        """Not offered for groups: group by the bins too."""
-        del bins
-        raise PlanError(
-            f"{self._description()}: histogram is not offered for groups; use "
-            "groupby([..., dpnb.cut(column, bins)]).count()"
-        )
-
-    def _description(self) -> str:
-        return f"private column by {', '.join(group.name for group in self._grouped._by)}"
-
-    @safe_repr
-    def __repr__(self) -> str:
-        return f"<{self._description()}>"
+    Raises
+    ------
+    PlanError
+        A column, aggregation or weight does not have one of these forms.
+    """
+    if func is None:
+        return of._ask(*aggregated(of._view, columns, weights))
+    if columns:
+        raise PlanError("agg: takes a dict or list of aggregations, or named columns; got both")
+    if isinstance(func, Mapping):
+        return of._ask(*aggregated(of._view, _named(func), weights))
+    if isinstance(func, list | tuple):
+        numbers = numeric_columns(of, "agg")
+        return of._ask(*aggregated(of._view, _named(dict.fromkeys(numbers, verb_names(func, "agg"))), weights))
+    verb = verb_name(func)
+    if verb == "count":
+        return of._ask(*aggregation_for("count", None))
+    if weights is not None:
+        raise PlanError("weights: are for several aggregations, as in agg(n='count', weights={'n': 2}); leave them out")
+    return each_column(of, verb, {})
 
 
-def aggregated(
-    view: TableView, others: tuple[object, ...], columns: Mapping[str, Any], weights: object
-) -> tuple[Measured, AnyView]:
+def _named(by_column: Mapping[Any, Any]) -> dict[str, tuple[str | ColumnExpr, str]]:
+    """The named columns of a dict from columns to aggregations: ``wage``, or ``wage_mean`` for a list of them."""
+    named: dict[str, tuple[str | ColumnExpr, str]] = {}
+    for name, verbs in by_column.items():
+        if isinstance(verbs, list | tuple):
+            named |= {f"{name}_{verb}": (name, verb) for verb in verb_names(verbs, f"agg: {name!r}")}
+        else:
+            named[str(name)] = (name, verb_name(verbs))
+    return named
+
+
+def aggregated(view: TableView, columns: Mapping[str, Any], weights: object) -> tuple[Measured, AnyView]:
     """The joint query of the named columns.
 
     Raises
@@ -146,17 +171,20 @@ def aggregated(
     PlanError
         A column is not written as name="count", name="units" or name=("column", "verb"), or a weight names no column.
     """
-    if others or not columns:
-        raise PlanError("agg: name at least one column, as in agg(n='count', visits=('mdvis', 'mean'))")
+    if not columns:
+        shown = examples(view)["number_name"]
+        raise PlanError(
+            f"agg: name at least one column, as in agg(n='count', m=({shown}, 'mean')) or agg({{{shown}: 'mean'}})"
+        )
     specs: list[Spec] = []
     for name, spec in columns.items():
         if isinstance(spec, str):
             specs.append((name, None, spec))
             continue
-        if not isinstance(spec, tuple) or len(spec) != 2 or not isinstance(spec[1], str):
+        if not isinstance(spec, tuple) or len(spec) != 2 or not (isinstance(spec[1], str) or callable(spec[1])):
             raise PlanError(f"agg: {name} must be 'count', 'units' or a pair (column, verb); got {spec!r}")
-        node = node_of(view, spec[0], "agg")
-        specs.append((name, node if spec[1] == "count" else as_number(node, view.schema), spec[1]))
+        node, verb = node_of(view, spec[0], "agg"), verb_name(spec[1])
+        specs.append((name, node if verb == "count" else Series(view, node)._number(), verb))
     if weights is not None and not isinstance(weights, Mapping):
         raise PlanError(f"weights: must map columns of agg to numbers; got {weights!r}")
     checked = {name: number(weight, f"weights[{name!r}]") for name, weight in (weights or {}).items()}

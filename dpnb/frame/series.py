@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeVar, Unpack
 
 import numpy as np
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
-from dpnb._plan.expressions.dtypes import Timestamp
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
+from dpnb._plan.expressions.nodes import AsNumber, Expression
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
-    ColumnsView,
     Count,
-    JointAggregation,
     Measured,
     Moments,
     MomentsView,
-    NamedColumn,
     PlainView,
     Proportions,
     QuantilesView,
     QuantileTree,
     Ratio,
-    WeightedAggregation,
+    Sum,
 )
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
+from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, bins, checked_ddof, quantile_levels
+from dpnb.frame.coerce import (
+    Ddof,
+    aggregation_for,
+    as_number,
+    bins,
+    checked_ddof,
+    description_of,
+    joint_aggregation,
+    quantile_levels,
+)
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
+from dpnb.frame.column_methods import ColumnMethods
 from dpnb.frame.date_bins import date_bins
+from dpnb.frame.examples import examples, own_words
+from dpnb.frame.named_operators import NamedOperators
+from dpnb.frame.numpy_functions import NumpyFunctions
+from dpnb.frame.options import AGGREGATION, GROUPING, GroupOptions, PandasOptions, check_options
+from dpnb.frame.verbs import verb_name, verb_names
+from dpnb.frame.view import TableView
 
 C = TypeVar("C", bound=ColumnExpr)
 
 
-class Series(ColumnExpr):
+class Series(NamedOperators, NumpyFunctions, ColumnMethods):
     """One column of a view, or an expression of its columns.
 
     Examples
@@ -59,7 +74,13 @@ class Series(ColumnExpr):
         """Select the rows for which a condition is true."""
         if isinstance(key, ColumnExpr):
             return Series(filtered(self._view, key), self._node)
-        raise PlanError(f"{words(self._node)}[...]: takes a condition; got {key!r}; single rows are never shown")
+        raise PlanError(
+            f"{words(self._node)}[...]: takes a condition, as in {self._example('{self}[{number} > 1]')}; got {key!r}; "
+            "single rows are never shown"
+        )
+
+    def _examples(self) -> dict[str, str]:
+        return examples(self._view, self._node)
 
     # --- aggregations ------------------------------------------------------------------------------------------
 
@@ -73,7 +94,25 @@ class Series(ColumnExpr):
         return self._view.query(aggregation, view or PlainView(), by, keys)
 
     def _number(self) -> Expression:
+        """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
+        kind = dtype_of(self._node, self._view.schema)
+        if isinstance(kind, Categorical):
+            if kind.numeric:
+                return AsNumber(self._node)
+            raise PlanError(
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
+                + self._example("{self}.value_counts(), or one of them with {condition}.mean()")
+            )
+        if isinstance(kind, Timestamp):
+            raise PlanError(
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; use a part of it, as in "
+                + self._example("{self}.dt.month, or count rows by period, as in df.groupby({self}.dt.year).count()")
+            )
         return as_number(self._node, self._view.schema)
+
+    def _checked(self, verb: str, options: PandasOptions, axis: object = 0) -> None:
+        if options or axis != 0:
+            check_options(verb, {"axis": axis, **options}, self._examples(), *AGGREGATION)
 
     def count(self) -> Query:
         """Number of rows with a value in the column, as in pandas.
@@ -83,15 +122,17 @@ class Series(ColumnExpr):
         """
         return self._query(*aggregation_for("count", self._node))
 
-    def sum(self) -> Query:
+    def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Sum of a bounded column; of a condition, the number of rows for which it is true."""
+        self._checked("sum", options, axis)
         return self._query(*aggregation_for("sum", self._number()))
 
-    def mean(self) -> Query:
+    def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
+        self._checked("mean", options, axis)
         return self._query(*aggregation_for("mean", self._number()))
 
-    def var(self, ddof: Ddof = 1) -> Query:
+    def var(self, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
         """Variance: count, sum and sum of squares, measured jointly.
 
         Parameters
@@ -106,30 +147,37 @@ class Series(ColumnExpr):
         PlanError
             The column is no number, or `ddof` is neither 0 nor 1.
         """
+        self._checked("var", options)
         return self._query(*aggregation_for("var", self._number(), ddof=ddof))
 
-    def std(self, ddof: Ddof = 1) -> Query:
+    def std(self, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
         """Standard deviation: the square root of `var`."""
+        self._checked("std", options)
         return self._query(*aggregation_for("std", self._number(), ddof=ddof))
 
-    def min(self) -> Query:
+    def min(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
+        self._checked("min", options, axis)
         return self._query(*aggregation_for("min", self._number()))
 
-    def max(self) -> Query:
+    def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
+        self._checked("max", options, axis)
         return self._query(*aggregation_for("max", self._number()))
 
-    def median(self) -> Query:
+    def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
         """The median; any other quantile is free afterwards."""
+        self._checked("median", options, axis)
         return self._query(*aggregation_for("median", self._number()))
 
-    def quantile(self, q: object = 0.5) -> Query:
+    def quantile(self, q: object = 0.5, **options: Unpack[PandasOptions]) -> Query:
         """One quantile or a list of them, in one charge: all are read from one noisy tree."""
+        self._checked("quantile", options)
         return self._query(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
 
-    def corr(self, other: Series) -> Query:
+    def corr(self, other: Series, **options: Unpack[PandasOptions]) -> Query:
         """Pearson's correlation with another column."""
+        self._checked("corr", options)
         return self._pair("corr", other)
 
     def cov(self, other: Series, *, ddof: Ddof = 1) -> Query:
@@ -143,14 +191,42 @@ class Series(ColumnExpr):
             raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
         return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
 
+    def dot(self, other: Series) -> Query:
+        """Sum of the products with another column; also ``column @ other``."""
+        return self._query(Sum((self * Series(self._view, self._column(other, "dot")))._node))
+
+    __matmul__ = dot
+
     def ratio(self, denominator: Series) -> Query:
         """Sum of this column divided by the sum of another, over the rows that have a value in both."""
         other = as_number(self._column(denominator, "ratio"), self._view.schema)
         return self._query(Ratio(self._number(), other))
 
-    def value_counts(self, normalize: bool = False, keys: object = None) -> Query:
-        """Rows of each public value; with `normalize` as shares.  `keys` gives the public values of a string column."""
-        by = groups_of(self._view, self)
+    def value_counts(
+        self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
+    ) -> Query:
+        """Rows of each public value, in the order in which the values are declared.
+
+        Parameters
+        ----------
+        normalize : bool
+            Shares of the rows instead of counts.
+        keys : list, data frame or answer, optional
+            The public values of a text column.
+        bins : int or list of float, optional
+            Count numbers in bins of `dpnb.cut`.
+        **options
+            ``sort``, ``ascending`` and ``dropna`` of pandas, with the values that change nothing here: the answer is
+            sorted by the noisy counts afterwards, and missing values are not counted.
+
+        Raises
+        ------
+        PlanError
+            The values are not public, or an argument is not offered.
+        """
+        check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
+        column = self if bins is None else cut(self, bins)
+        by = groups_of(self._view, column)
         listed = listed_keys(self._view, by, keys)
         return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
@@ -159,18 +235,123 @@ class Series(ColumnExpr):
         edges = cut(self, bins, right=False)
         return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
-    def describe(self) -> Query:
+    def hist(self, bins: object = 10, **drawing: object) -> Query:
+        """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect."""
+        del drawing
+        return self.histogram(bins)
+
+    def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles."""
-        node = self._number()
-        columns = [NamedColumn(name, 0, MomentsView(name)) for name in ("count", "mean")]
-        columns.append(NamedColumn("std", 0, MomentsView("std", ddof=1)))
-        columns.append(NamedColumn("min", 1, QuantilesView((EXTREMES["min"],), single=True)))
-        columns += [NamedColumn(f"{round(100 * q)}%", 1, QuantilesView((q,), single=True)) for q in (0.25, 0.5, 0.75)]
-        columns.append(NamedColumn("max", 1, QuantilesView((EXTREMES["max"],), single=True)))
-        return self._query(
-            JointAggregation((WeightedAggregation(Moments((node,))), WeightedAggregation(QuantileTree(node)))),
-            ColumnsView(tuple(columns), f"description of {words(node)}"),
+        check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
+        return self._query(*description_of(self._number()))
+
+    def agg(self, func: object, **options: Unpack[PandasOptions]) -> Query:
+        """One aggregation by name, or a list of them in one charge, as in ``agg(["mean", "std"])``.
+
+        Raises
+        ------
+        PlanError
+            There is no such aggregation.
+        """
+        self._checked("agg", options)
+        if isinstance(func, str) or not isinstance(func, Iterable):
+            return self._query(*aggregation_for(verb_name(func), self._agg_node(func)))
+        names = verb_names(func, "agg")
+        return self._query(*joint_aggregation([(name, self._agg_node(name), name) for name in names], {}))
+
+    aggregate = agg
+
+    def _agg_node(self, verb: object) -> Expression:
+        """The column as the argument of an aggregation: only a count takes any column."""
+        return self._node if verb == "count" else self._number()
+
+    def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
+        """Split the column into groups; see `Frame.groupby`."""
+        check_options("groupby", options, self._examples(), *GROUPING)
+        groups = groups_of(self._view, by)
+        return GroupedSeries(self._view, self._node, groups, listed_keys(self._view, groups, keys))
+
+
+class GroupedSeries(Series):
+    """One column of a grouped view: the aggregations of a series, for each group."""
+
+    __slots__ = ("_by", "_keys")
+
+    def __init__(
+        self, view: TableView, node: Expression, by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...] | None
+    ) -> None:
+        super().__init__(view, node)
+        self._by, self._keys = by, keys
+
+    def _query(
+        self,
+        aggregation: Measured,
+        view: AnyView | None = None,
+        by: tuple[GroupLevel, ...] = (),
+        keys: tuple[tuple[Key, ...], ...] | None = None,
+    ) -> Query:
+        del by, keys
+        return self._view.query(aggregation, view or PlainView(), self._by, self._keys)
+
+    def _new(self, node: Expression) -> Any:
+        raise PlanError(
+            f"{self._description()}: a grouped column can only be aggregated; compute it before "
+            "grouping, with .assign()"
         )
+
+    def _of_rows(self, view: TableView) -> NoReturn:
+        del view
+        raise PlanError(
+            f"{self._description()}: filter before grouping, as in {self._example('df[{self}.notna()].groupby(...)')}"
+        )
+
+    def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> NoReturn:
+        """Not offered for groups: group by several columns at once."""
+        raise PlanError(f"{self._description()}: is grouped already; group by several columns at once, as a list")
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise PlanError(
+            f"{self._description()}[...]: filter before grouping, as in "
+            f"{self._example('df[{number} > 1].groupby(...)')}; got {key!r}"
+        )
+
+    def value_counts(
+        self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
+    ) -> Query:
+        """Rows of each public value in each group: grouping by both columns."""
+        check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
+        if flag(normalize, "normalize"):
+            raise PlanError(
+                f"{self._description()}: shares within groups are not offered together; the share of one value is "
+                + self._example("{condition}.groupby(...).mean()")
+            )
+        if keys is not None or self._keys is not None:
+            raise PlanError(
+                f"{self._description()}: with keys=, list the pairs, as in "
+                f"df.groupby([..., {own_words(self._node, self._view)}], keys=[...]).count()"
+            )
+        column = Series(self._view, self._node) if bins is None else cut(Series(self._view, self._node), bins)
+        by = (*self._by, *groups_of(self._view, column))
+        listed_keys(self._view, by, None)
+        return self._view.query(*aggregation_for("count", None), by)
+
+    def size(self) -> Query:
+        """Number of rows in each group, nulls included; the same query as `GroupBy.size`."""
+        return self._query(Count())
+
+    def histogram(self, bins: object = 10) -> Query:
+        """Not offered for groups: group by the bins too."""
+        raise PlanError(
+            f"{self._description()}: histogram is not offered for groups; use df.groupby([..., "
+            f"dpnb.cut({own_words(self._node, self._view)}, {bins!r})]).count()"
+        )
+
+    def _description(self) -> str:
+        return f"private column by {', '.join(group.name for group in self._by)}"
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<{self._description()}>"
 
 
 def cut(x: C, bins_: object, *, labels: object = None, right: bool = True) -> C:

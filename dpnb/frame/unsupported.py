@@ -4,35 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dpnb._plan.suggestions import closest
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, UnsupportedError
-
-SHOWS_ROWS = "would show rows, which are never shown; release .count(), .mean(), .quantile(), ... instead"
-RUNS_CODE = "would run Python on private rows; write it with arithmetic, comparisons, .where(), .clip() or dpnb.cut()"
-REMEDIES: dict[str, str] = {
-    **dict.fromkeys(
-        ["values", "to_numpy", "array", "head", "tail", "sample", "iloc", "loc", "iat", "at", "items", "iterrows",
-         "itertuples", "to_list", "tolist", "to_dict", "to_csv", "to_pandas", "to_parquet", "to_json", "to_string",
-         "nlargest", "nsmallest", "sort_values", "item", "get", "pop", "index", "T", "plot", "hist", "unique", "mode"],
-        SHOWS_ROWS,
-    ),
-    **dict.fromkeys(["apply", "applymap", "pipe", "transform", "query", "eval"], RUNS_CODE),
-    **dict.fromkeys(
-        ["shape", "size", "empty", "info", "memory_usage", "nbytes", "ndim"],
-        "would show the number of rows, which is private; release .count() or .count_units() instead",
-    ),
-    **dict.fromkeys(
-        ["dtype", "dtypes"], "is what the curator declared; see the session's schema and .columns"
-    ),
-    **dict.fromkeys(["nunique"], "is not offered; use .value_counts() of declared categories, or dpnb's .discover()"),
-    **dict.fromkeys(["drop_duplicates", "duplicated"], "compares rows; .count_units() counts distinct privacy units"),
-    **dict.fromkeys(["shift", "diff", "cumsum", "cumprod", "rank", "rolling", "expanding", "pct_change"],
-                    "depends on other rows, so one unit could change the values of others; use aggregates instead"),
-    **dict.fromkeys(["join", "concat", "append"], "is not offered; join tables of a session with .merge()"),
-    **dict.fromkeys(["skew", "kurt", "kurtosis", "sem", "prod", "product"],
-                    "is not offered; .var(), .std() and .quantile() are"),
-    **dict.fromkeys(["dropna"], "is not needed: missing values never count; select rows with df[df['x'].notna()]"),
-}  # fmt: skip
+from dpnb.frame.callers import refusal_for_caller, refuse_request_for_rows
+from dpnb.frame.examples import examples
+from dpnb.frame.remedies import REMEDIES, SHOWS_ROWS
 
 
 class UnsupportedOperations(NotCopyable):
@@ -44,48 +21,116 @@ class UnsupportedOperations(NotCopyable):
         """Name of the object in error messages; by default that of its class."""
         return f"<private {type(self).__name__}>"
 
+    def _examples(self) -> dict[str, str]:
+        """The columns that error messages use in examples."""
+        return examples(None)
+
+    def _example(self, template: str) -> str:
+        """A text with the analyst's columns in place of ``{number}``, ``{category}``, ..."""
+        return template.format_map(self._examples())
+
+    def _column_named(self, name: str) -> Any:
+        """The column that attribute access returns; None if the object has no columns, or none of that name."""
+        del name
+        return None
+
+    def _column_names(self) -> list[str]:
+        """The columns that attribute access can return."""
+        return []
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *(name for name in self._column_names() if name.isidentifier())})
+
     if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
 
         def __getattr__(self, name: str) -> Any:
-            remedy = REMEDIES.get(name)
-            if remedy is not None:
-                raise UnsupportedError(f".{name} of {self._description()}: {remedy}")
+            refuse_request_for_rows(name, self._examples)
             if name.startswith("_"):
                 raise AttributeError(name)
-            if hasattr(type(self), "columns") and name in self.columns:
-                raise UnsupportedError(
-                    f".{name} of {self._description()}: write df[{name!r}]; columns are not attributes"
-                )
+            column = self._column_named(name)
+            remedy = REMEDIES.get(name)
+            if remedy is not None:
+                also = f"; the column of this name is df[{name!r}]" if column is not None else ""
+                text = self._example(remedy)
+                raise UnsupportedError(f".{name} of {self._description()}: {text}{also}")
+            if column is not None:
+                return column
             verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
+            columns = self._column_names()
+            meant = closest(name, [*columns, *verbs])
+            if meant is not None:
+                written = f"df[{meant!r}]" if meant in columns else f".{meant}"
+                raise UnsupportedError(f".{name} of {self._description()}: is not offered; did you mean {written}?")
             raise UnsupportedError(f".{name} of {self._description()}: is not offered; it offers: {', '.join(verbs)}")
 
     def __iter__(self) -> NoReturn:
+        refusal_for_caller(self._examples())
         raise PlanError(
-            f"{self._description()}: cannot be iterated: its rows are never shown; use .count(), .mean(), ..."
+            f"{self._description()}: cannot be iterated, since its rows are never shown; release a summary such as "
+            + self._example("{number}.mean() or {category}.value_counts()")
         )
 
     def __len__(self) -> NoReturn:
-        raise PlanError(f"{self._description()}: has no len(): the number of rows is private; release .count() instead")
+        refusal_for_caller(self._examples())
+        raise PlanError(
+            f"{self._description()}: has no len(), since the number of rows is private; release .count() instead"
+        )
 
     def __bool__(self) -> NoReturn:
         raise PlanError(f"{self._description()}: its truth value is ambiguous; release an aggregate of it instead")
 
     def __float__(self) -> NoReturn:
-        raise PlanError(f"{self._description()}: is not a number; release an aggregate of it instead")
+        raise PlanError(
+            f"{self._description()}: is not a number; release an aggregate of it instead, such as "
+            + self._example("{number}.mean()")
+        )
 
     __int__ = __float__
     __index__ = __float__
+    __complex__ = __float__
+
+    def __round__(self, decimals: int = 0) -> Any:
+        del decimals
+        self.__float__()
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise UnsupportedError(f"{self._description()}: is not an array; it {SHOWS_ROWS}")
+        refusal_for_caller(self._examples())
+        raise UnsupportedError(f"{self._description()}: is not an array; it {self._example(SHOWS_ROWS)}")
+
+    def __narwhals_dataframe__(self) -> NoReturn:  # noqa: D102  (a protocol)
+        self.__array__()
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name.startswith("_"):
+                object.__setattr__(self, name, value)
+            elif name == "columns":
+                raise PlanError(
+                    f"{self._description()}: is immutable; df = df.rename(columns={{...}}) is a view with other names, "
+                    f"as in df = df.rename(columns={{{self._examples()['number_name']}: 'new'}})"
+                )
+            else:
+                self.__setitem__(name, value)
+
+        def __call__(self, *_: object, **__: object) -> NoReturn:
+            raise PlanError(
+                f"{self._description()}: is not a function; write it without parentheses, as in "
+                + self._example("{number}.mean()")
+            )
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
+        name = key if isinstance(key, str) and key.isidentifier() else "new"
         raise PlanError(
-            f"{self._description()}: is immutable; .assign(name=expression) returns a view with another column"
+            f"{self._description()}: is immutable; df = df.assign({name}=...) is a view with the column, as in "
+            f"df = df.assign({name}={self._examples()['number']} * 2)"
         )
+
+    def __delitem__(self, key: object) -> NoReturn:
+        raise PlanError(f"{self._description()}: is immutable; df = df.drop(columns=[{key!r}]) is a view without it")
 
     def __contains__(self, item: object) -> bool:
         raise PlanError(
-            f"in: whether rows of {self._description()} have a value is private; compare with == and release .count(); "
-            ".columns lists the columns"
+            f"in: whether rows of {self._description()} have a value is private; compare with == and release .sum(), "
+            "as in " + self._example("{condition}.sum(); df.columns lists the columns")
         )

@@ -20,6 +20,9 @@ from dpnb.results.display import to_html, to_text
 from dpnb.results.fit import COVERS, NO_INTERVAL, NOISY, FitResult
 from dpnb.results.table import Estimates
 
+WIDE = ("statistic", "corr", "cov")
+"""Names of the numbers that are shown side by side, with one row for each group."""
+
 
 @to_text.register
 def estimates_text(estimates: Estimates) -> str:
@@ -100,7 +103,7 @@ def _footer_html(estimates: Estimates) -> str:
 
 def _wide(estimates: Estimates) -> bool:
     """Whether several statistics are shown side by side, with one row for each group."""
-    return bool(estimates.names and estimates.outputs and estimates.outputs[0] == "statistic")
+    return bool(estimates.names and estimates.outputs and estimates.outputs[0] in WIDE)
 
 
 def _head(estimates: Estimates) -> list[str]:

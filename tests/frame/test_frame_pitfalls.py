@@ -11,7 +11,7 @@ import dpnb
 from dpnb._plan.expressions.nodes import AsNumber, Column, Literal
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
-from dpnb.errors import DpnbError, PlanError
+from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
 
@@ -65,9 +65,10 @@ def test_a_condition_on_grouped_columns_does_not_lose_the_groups(f: Frame) -> No
     assert plan.by == (GroupLevel("g", Column("g")),)
 
 
-def test_a_list_of_grouped_columns_is_refused_with_a_remedy(f: Frame) -> None:
-    with pytest.raises(DpnbError, match="agg"):
-        f.groupby("g")[["x", "y"]]  # type: ignore[index]
+def test_a_list_of_grouped_columns_keeps_the_groups(f: Frame) -> None:
+    plan, view = f.groupby("g")[["x", "y"]].mean()
+    assert plan.group_by == (GroupLevel("g", Column("g")),)
+    assert [column.name for column in view.columns] == ["x", "y"]
 
 
 @pytest.mark.parametrize("edges", [[0, 1_000_000, 1_000_001, 1_000_002], 1000])

@@ -18,7 +18,7 @@ from dpnb.mechanisms.partition_selection import least_named
 from dpnb.render.numbers import describe_error
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
-from dpnb.results.estimates.outputs import outputs_of
+from dpnb.results.estimates.outputs import Table, outputs_of, table_of
 from dpnb.results.observations import CombinedObservations, Floats
 
 
@@ -50,6 +50,11 @@ class EstimateReader:
     def outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         """The names of the numbers of each cell; None if there is one number."""
         return outputs_of(self.request.view)
+
+    @property
+    def table(self) -> Table | None:
+        """The table that the numbers form; None for an answer with groups, or whose numbers form none."""
+        return table_of(self.request.view) if not self.query.plan.group_by else None
 
     @property
     def condition(self) -> str | None:

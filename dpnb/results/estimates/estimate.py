@@ -30,6 +30,7 @@ from dpnb._plan.measurements import (
 from dpnb._plan.schema import Schema
 from dpnb.results.estimates.moments import MomentSums
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features
+from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.results.estimates.ratios import quotient
 
@@ -170,6 +171,10 @@ def _from_moments(
             return sums.cov(*view.columns, ddof=view.ddof)
         case "corr":
             return sums.corr(*view.columns)
+        case "corr matrix":
+            return IntervalArrays.side_by_side([sums.corr(i, j) for i, j in pairs_of(view)])
+        case "cov matrix":
+            return IntervalArrays.side_by_side([sums.cov(i, j, ddof=view.ddof) for i, j in pairs_of(view)])
     return sums.regression(*view.columns)
 
 

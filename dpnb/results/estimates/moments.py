@@ -12,7 +12,7 @@ tests/statistical.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -58,6 +58,7 @@ class MomentSums:
         )
         self._columns, self._sizes, self._z = len(middle), sizes, z
         self._starts = [int(start) for start in self._columns + np.cumsum([0, *sizes])]
+        self._kept: list[tuple[Matrix, Matrix]] | None = None
 
     @property
     def _clear(self) -> NDArray[np.bool_]:
@@ -102,16 +103,30 @@ class MomentSums:
                     matrices[np.ix_(range(len(sums)), right, left)] = table.transpose(0, 2, 1)
         return matrices
 
+    def _shifted(self) -> Iterable[tuple[Matrix, Matrix]]:
+        """The matrices with each sum shifted by its noise scale, up and down.
+
+        Without groups they are kept: a matrix of correlations needs them for each pair of columns.
+        """
+        if len(self._sums) > 1:
+            return self._shifts()
+        if self._kept is None:
+            self._kept = list(self._shifts())
+        return self._kept
+
+    def _shifts(self) -> Iterator[tuple[Matrix, Matrix]]:
+        for slot in range(self._sums.shape[1]):
+            step = np.zeros_like(self._sums)
+            step[:, slot] = self._scales[:, slot]
+            yield self._matrices(self._sums + step), self._matrices(self._sums - step)
+
     def _quotient(self, a: Statistic, b: Statistic, bounds: tuple[float, float]) -> IntervalArrays:
         """The quotient of two functions of the matrices, each of shape (cells,)."""
         with np.errstate(all="ignore"):
             matrices = self._matrices(self._sums)
             top, bottom = a(matrices), b(matrices)
             va, vb, covariance = np.zeros_like(top), np.zeros_like(top), np.zeros_like(top)
-            for slot in range(self._sums.shape[1]):
-                step = np.zeros_like(self._sums)
-                step[:, slot] = self._scales[:, slot]
-                up, down = self._matrices(self._sums + step), self._matrices(self._sums - step)
+            for up, down in self._shifted():
                 da, db = (a(up) - a(down)) / 2, (b(up) - b(down)) / 2
                 va, vb, covariance = va + da**2, vb + db**2, covariance + da * db
         known = self._clear & np.isfinite(top + bottom + va + vb)

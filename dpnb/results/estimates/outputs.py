@@ -1,9 +1,16 @@
-"""The names of the numbers of an answer."""
+"""The names of the numbers of an answer, and the table that they form."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from dpnb._plan.measurements import AnyView, CoefficientsView, ColumnsView, MomentsView, QuantilesView
 from dpnb._plan.schema import Key
+from dpnb.results.estimates.noisy import IntervalArrays
+
+MATRICES = ("corr matrix", "cov matrix")
 
 
 def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
@@ -15,9 +22,68 @@ def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
             return "quantile", at
         case MomentsView("regression"):
             return "term", ("intercept", *view.labels[1:])
+        case MomentsView(statistic) if statistic in MATRICES:
+            return "pair", tuple(f"{view.labels[i]}, {view.labels[j]}" for i, j in _places(view))
         case CoefficientsView(terms, classes, chains):
             one = [f"{key}: {term}" for key in classes for term in terms] if classes else list(terms)
             return "term", tuple(
                 f"chain {n}: {name}" if chains > 1 else name for n in range(1, chains + 1) for name in one
             )
+    return None
+
+
+def pairs_of(view: MomentsView) -> list[tuple[int, int]]:
+    """Indices of the measured columns of each number of a matrix: each pair once, for covariances also each column."""
+    return [(view.columns[i], view.columns[j]) for i, j in _places(view)]
+
+
+def _places(view: MomentsView) -> list[tuple[int, int]]:
+    """Row and column of each number of a matrix, which is symmetric; a correlation of a column with itself is 1."""
+    size, above = len(view.columns), int(view.statistic == "corr matrix")
+    return [(i, j) for i in range(size) for j in range(i + above, size)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of an ungrouped answer as a table.
+
+    Parameters
+    ----------
+    name : str
+        Name of the rows.
+    rows : tuple of str
+        Labels of the rows.
+    outputs : (str, tuple)
+        Name and labels of the columns.
+    places : int array, shape (rows, columns)
+        Index of the number in each place; -1 for a number that is 1 by definition.
+    """
+
+    name: str
+    rows: tuple[str, ...]
+    outputs: tuple[str, tuple[str, ...]]
+    places: np.ndarray
+
+    def arranged(self, arrays: IntervalArrays) -> IntervalArrays:
+        """Estimates of shape (1, numbers) as a table of shape (rows, columns)."""
+
+        def placed(array: np.ndarray, constant: float) -> np.ndarray:
+            return np.asarray(np.append(array[0], constant)[self.places])  # the last element has the index -1
+
+        value, low, high = (placed(array, 1.0) for array in (arrays.value, arrays.low, arrays.high))
+        first, second, third = (placed(array, 1.0) for array in arrays.unclipped)
+        return IntervalArrays(value, low, high, placed(arrays.noise_scale, 0.0), (first, second, third))
+
+
+def table_of(view: AnyView) -> Table | None:
+    """The table that the numbers of an ungrouped answer form; None if they form none."""
+    match view:
+        case ColumnsView(columns, _, rows, statistics) if rows and len(columns) == len(rows) * len(statistics):
+            places = np.arange(len(columns)).reshape(len(rows), len(statistics))
+            return Table("column", rows, ("statistic", statistics), places)
+        case MomentsView(statistic) if statistic in MATRICES:
+            places = np.full((len(view.labels),) * 2, -1)
+            for index, (i, j) in enumerate(_places(view)):
+                places[i, j] = places[j, i] = index
+            return Table("column", view.labels, (statistic.removesuffix(" matrix"), view.labels), places)
     return None

@@ -1,0 +1,79 @@
+"""Methods of a column that select rows, or that have no effect on a query, and its public properties."""
+
+from __future__ import annotations
+
+from typing import NoReturn, Self
+
+from dpnb._plan.expressions.nodes import Compare, IsNull, Not
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import words
+from dpnb.errors import PlanError
+from dpnb.frame.column_expr import ColumnExpr
+from dpnb.frame.declared_types import type_words
+from dpnb.frame.examples import own_words
+from dpnb.frame.options import check_options
+from dpnb.frame.view import TableView
+
+
+class ColumnMethods(ColumnExpr):
+    """A column with the methods of pandas that are neither row-wise functions nor aggregations."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the column in its view; an expression in words."""
+        return self._view.name_of(self._node)
+
+    @property
+    def dtype(self) -> str:
+        """The declared type, with bounds or categories: public."""
+        return type_words(dtype_of(self._node, self._view.schema))
+
+    def __bool__(self) -> NoReturn:
+        shown = words(self._node)
+        if isinstance(self._node, Compare):
+            column = own_words(self._node.left, self._view)
+            raise PlanError(
+                f"{shown}: the truth value of a private column is ambiguous; select rows with "
+                f"df[{column} {self._node.operator} {words(self._node.right)}], combine conditions with &, | and ~ in "
+                f"parentheses instead of and, or and not, and write a chain such as 1 < a < 2 as {column}.between(1, 2)"
+            )
+        raise PlanError(
+            f"{shown}: the truth value of a private column is ambiguous; combine conditions with &, | and ~ in "
+            "parentheses, as in " + self._example("({number} > 1) & {condition}") + ", not with and, or, not"
+        )
+
+    def dropna(self, **options: object) -> Self:
+        """Only the rows with a value in the column; aggregations never count missing values, so they do not need it."""
+        check_options("dropna", options, self._examples(), "axis", "inplace", "ignore_index")
+        return self._of_rows(self._view.filtered(Not(IsNull(self._node))))
+
+    def copy(self, deep: bool = True) -> Self:
+        """The same column: columns are immutable."""
+        del deep
+        return self
+
+    def isnull(self) -> Self:
+        """The same as `isna`."""
+        return self.isna()
+
+    def notnull(self) -> Self:
+        """The same as `notna`."""
+        return self.notna()
+
+    def reset_index(self, **options: object) -> Self:
+        """The same column: rows have no index."""
+        check_options("reset_index", options, self._examples(), "drop", "level", "inplace")
+        return self
+
+    def sort_values(self, **options: object) -> Self:
+        """The same column: no query depends on the order of rows."""
+        del options
+        return self
+
+    sort_index = sort_values
+
+    def _of_rows(self, view: TableView) -> Self:
+        """The same column of other rows."""
+        return type(self)(view, self._node)

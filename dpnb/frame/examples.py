@@ -1,0 +1,102 @@
+"""Examples in error messages, written with the columns of the analyst's own view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp
+from dpnb._plan.expressions.nodes import Column, Expression
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import words
+from dpnb.errors import PlanError
+
+if TYPE_CHECKING:
+    from dpnb.frame.view import TableView
+
+_KINDS: dict[type[Dtype], str] = {
+    Numeric: "number",
+    Categorical: "category",
+    Boolean: "condition",
+    Timestamp: "date",
+    String: "text",
+}
+
+
+def examples(view: TableView | None, node: Expression | None = None) -> dict[str, str]:
+    """Columns of a view as an analyst writes them, by kind, from the schema alone.
+
+    Parameters
+    ----------
+    view : TableView or None
+        The view; without one, placeholders.
+    node : expression, optional
+        The column that an error is about: it is the example of its kind.
+
+    Returns
+    -------
+    dict
+        ``number``, ``category``, ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``,
+        other columns of these kinds; ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``, for
+        example ``(df['union'] == 'yes')``; ``self``, the column that the error is about; ``common_texts`` and
+        ``periods``, remedies for texts and dates, which are empty if there are none.
+    """
+    found = {} if view is None else _found(view, node)
+    number = found.setdefault("number", "df['x']")
+    # A view without categories has groups by bins.
+    category = found.setdefault("category", f"dpnb.cut({number}, 5)" if view is not None else "df['g']")
+    comparison = f"({category} == {found['value']})" if "value" in found else f"({number} > 1)"
+    found.setdefault("condition", comparison)
+    for kind in ("number", "category"):
+        found.setdefault(f"{kind}2", found[kind] if kind == "number" else f"dpnb.cut({number}, 5)")
+    found["common_texts"] = f", df.discover({_name(found['text'])}) for common texts" if "text" in found else ""
+    found["periods"] = (
+        f", or into periods, as in df.resample('M', on={_name(found['date'])})" if "date" in found else ""
+    )
+    for kind in ("date", "text"):
+        found.setdefault(kind, f"df[{kind[0]!r}]")
+    names = {f"{kind}_name": _name(found[kind]) for kind in ("number", "number2", "category", "date", "text")}
+    own = number if view is None or node is None else own_words(node, view)
+    return {**found, **names, "self": own}
+
+
+def own_words(node: Expression, view: TableView) -> str:
+    """A column as ``df['wage']``; any other expression in words, in parentheses."""
+    for name, own in view.columns.items():
+        if own == node:
+            return f"df[{name!r}]"
+    return f"df[{node.name!r}]" if isinstance(node, Column) else f"({words(node)})"
+
+
+def _found(view: TableView, node: Expression | None) -> dict[str, str]:
+    """The first two columns of each kind, and a value of the first category."""
+    found: dict[str, str] = {}
+    columns = sorted(view.columns.values(), key=lambda own: _is_whole(own, view))
+    for own in columns if node is None else [node, *columns]:
+        dtype = _dtype(own, view)
+        kind = _KINDS.get(type(dtype)) if dtype is not None else None
+        if kind is None:
+            continue
+        written = own_words(own, view)
+        if isinstance(dtype, Categorical) and kind not in found:
+            found["value"] = repr(dtype.values[0])
+        if found.setdefault(kind, written) != written:
+            found.setdefault(f"{kind}2", written)
+    return found
+
+
+def _name(written: str) -> str:
+    """The name in ``df['wage']``; groups that are an expression stand for themselves."""
+    return written[3:-1] if written.startswith("df[") and written.endswith("]") else written
+
+
+def _dtype(node: Expression, view: TableView) -> Dtype | None:
+    try:
+        return dtype_of(node, view.schema)
+    except PlanError:  # an error message must not fail
+        return None
+
+
+def _is_whole(node: Expression, view: TableView) -> bool:
+    """Whether a column holds whole numbers, which are often codes: numbers with fractions are better examples."""
+    kind = _dtype(node, view)
+    return isinstance(kind, Numeric) and kind.whole

@@ -1,0 +1,248 @@
+"""Methods of a frame that choose, rename and convert columns: free, since they only change which columns are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Self
+
+from dpnb._plan.constants import constant
+from dpnb._plan.expressions.nodes import And, Expression, FillNull, IsNull, Not, Or
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb.errors import PlanError
+from dpnb.frame.callers import refusal_for_caller
+from dpnb.frame.declared_types import type_words, types_selected
+from dpnb.frame.examples import examples
+from dpnb.frame.options import check_options
+from dpnb.frame.unsupported import UnsupportedOperations
+from dpnb.frame.view import TableView
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ColumnLayout(UnsupportedOperations):
+    """The columns of a view: their names and declared types are public."""
+
+    __slots__ = ("_view",)
+
+    def __init__(self, view: TableView) -> None:
+        self._view = view
+
+    def _with(self, **changes: Any) -> Self:
+        return type(self)(replace(self._view, **changes))
+
+    def _examples(self) -> dict[str, str]:
+        return examples(self._view)
+
+    def _column_names(self) -> list[str]:
+        return list(self._view.columns)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._view.columns)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the view's columns."""
+        return list(self._view.columns)
+
+    def keys(self) -> list[str]:
+        """Names of the view's columns, as in pandas."""
+        return list(self._view.columns)
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # names are public
+        refusal_for_caller(self._examples())
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._view.columns
+
+    @property
+    def dtypes(self) -> pd.Series[str]:
+        """The declared type of each column with its bounds or categories, in words: public."""
+        import pandas as pd  # imported when first used
+
+        schema = self._view.schema
+        kinds = {name: type_words(dtype_of(node, schema)) for name, node in self._view.columns.items()}
+        return pd.Series(kinds, dtype=object)
+
+    def copy(self, deep: bool = True) -> Self:
+        """The same view: views are immutable."""
+        del deep
+        return self._with()
+
+    def rename(
+        self,
+        mapper: Mapping[str, str] | Callable[[str], str] | None = None,
+        *,
+        columns: Mapping[str, str] | Callable[[str], str] | None = None,
+        **options: object,
+    ) -> Self:
+        """Rename columns, by a dict or a function of their public names.
+
+        Raises
+        ------
+        PlanError
+            There is no such column, or two columns would have one name.
+        """
+        axis = options.pop("axis", None)
+        check_options("rename", options, self._examples(), "inplace", "errors")
+        if axis not in (None, 1, "columns") or (axis is None and mapper is not None):
+            raise PlanError(
+                f"rename: rows have no names; use rename(columns={{{self._examples()['number_name']}: 'new'}})"
+            )
+        names = columns if columns is not None else mapper
+        own = self._view.columns
+        if isinstance(names, Mapping):
+            for name in names:
+                self._view.column(name)
+            new: list[Any] = [names.get(name, name) for name in own]
+        elif callable(names):
+            new = [names(name) for name in own]
+        else:
+            raise PlanError(
+                f"rename: takes a dict of names, as in columns={{{self._examples()['number_name']}: 'new'}}"
+            )
+        if not all(isinstance(name, str) and name != "" for name in new) or len(set(new)) < len(new):
+            raise PlanError(f"rename: the columns must have different non-empty names; got {new!r}")
+        return self._with(assigned=dict(zip(new, own.values(), strict=True)))
+
+    def drop(self, labels: object = None, *, columns: object = None, **options: object) -> Self:
+        """A view without some columns.
+
+        Raises
+        ------
+        PlanError
+            There is no such column, or rows would be dropped by their index.
+        """
+        axis = options.pop("axis", None)
+        check_options("drop", options, self._examples(), "inplace", "errors", "level")
+        if columns is None and (labels is None or axis not in (1, "columns")):
+            raise PlanError(
+                f"drop: rows have no index; use drop(columns=[{self._examples()['number_name']}]), and select rows by "
+                f"{self._example('df[{number} > 1]')}"
+            )
+        chosen = columns if columns is not None else labels
+        names = list(chosen) if isinstance(chosen, list | tuple | set) else [chosen]
+        if options.get("errors") != "ignore":
+            for name in names:
+                self._view.column(name)
+        return self._with(assigned={name: node for name, node in self._view.columns.items() if name not in names})
+
+    def filter(self, items: object = None, like: str | None = None, **options: object) -> Self:
+        """The columns with given names, or whose names contain a text.  Rows are selected by ``df[condition]``.
+
+        Raises
+        ------
+        PlanError
+            Not exactly one of `items` and `like` is given.
+        """
+        axis = options.pop("axis", None)
+        check_options("filter", options, self._examples())
+        if (items is None) == (like is None) or axis in (0, "index"):
+            raise PlanError(
+                f"filter: takes items=[{self._examples()['number_name']}] or like='a part of names'; select rows by "
+                f"{self._example('df[{number} > 1]')}"
+            )
+        names = list(items) if isinstance(items, list | tuple) else [items]
+        kept = [name for name in self._view.columns if (like in name if like is not None else name in names)]
+        return self._with(assigned={name: self._view.columns[name] for name in kept})
+
+    def select_dtypes(self, include: object = None, exclude: object = None) -> Self:
+        """The columns of some declared types: ``"number"``, ``"category"``, ``"bool"`` or ``"datetime"``.
+
+        Raises
+        ------
+        PlanError
+            A name of a type is unknown.
+        """
+        wanted, unwanted = (types_selected(names, "select_dtypes") for names in (include, exclude))
+        if not wanted and not unwanted:
+            raise PlanError("select_dtypes: give include= or exclude=, as in select_dtypes('number')")
+        kinds = {name: type(dtype_of(node, self._view.schema)) for name, node in self._view.columns.items()}
+        kept = [name for name, kind in kinds.items() if (not wanted or kind in wanted) and kind not in unwanted]
+        return self._with(assigned={name: self._view.columns[name] for name in kept})
+
+    def isna(self) -> Self:
+        """A view of conditions: for each column whether its value is missing, as in ``df.isna().mean()``."""
+        return self._with(assigned={name: IsNull(node) for name, node in self._view.columns.items()})
+
+    def notna(self) -> Self:
+        """A view of conditions: for each column whether its value is not missing."""
+        return self._with(assigned={name: Not(IsNull(node)) for name, node in self._view.columns.items()})
+
+    isnull, notnull = isna, notna
+
+    def dropna(self, *, subset: object = None, how: str = "any", **options: object) -> Self:
+        """The rows without missing values, in all columns or in a subset of them.
+
+        Aggregations never count missing values of their column, so they do not need it.
+
+        Raises
+        ------
+        PlanError
+            There is no such column, or `how` is neither ``"any"`` nor ``"all"``.
+        """
+        check_options("dropna", options, self._examples(), "axis", "inplace", "ignore_index", "thresh")
+        if how not in ("any", "all"):
+            raise PlanError(f"dropna: how must be 'any' or 'all'; got {how!r}")
+        names = list(self._view.columns) if subset is None else subset if isinstance(subset, list) else [subset]
+        present: list[Expression] = [Not(IsNull(self._view.column(name))) for name in names]
+        if not present:
+            raise PlanError("dropna: subset= must name at least one column")
+        return type(self)(self._view.filtered(_balanced(And if how == "any" else Or, present)))
+
+    def fillna(self, value: object, **options: object) -> Self:
+        """Replace missing values by a constant for each column, given as a dict.
+
+        Raises
+        ------
+        PlanError
+            There is no such column, or the constant does not fit its type.
+        """
+        check_options("fillna", options, self._examples(), "axis", "inplace")
+        if not isinstance(value, Mapping):
+            raise PlanError(
+                f"fillna: columns have different types, so it takes a dict, as in "
+                f"fillna({{{self._examples()['number_name']}: {value!r}}})"
+            )
+        columns = dict(self._view.columns)
+        for name, own in value.items():
+            columns[name] = FillNull(self._view.column(name), constant(own, f"fillna: {name}"))
+            dtype_of(columns[name], self._view.schema)
+        return self._with(assigned=columns)
+
+    def reset_index(self, **options: object) -> Self:
+        """The same view: rows have no index."""
+        check_options("reset_index", options, self._examples(), "drop", "level", "inplace")
+        return self._with()
+
+    def sort_index(self, **options: object) -> Self:
+        """The same view: no query depends on the order of rows."""
+        options.pop("ascending", None)
+        check_options("sort_index", options, self._examples(), "axis", "inplace", "kind", "na_position", "ignore_index")
+        return self._with()
+
+    def sort_values(self, by: object, **options: object) -> Self:
+        """The same view: no query depends on the order of rows, and rows are never shown.
+
+        Raises
+        ------
+        PlanError
+            There is no such column.
+        """
+        options.pop("ascending", None)
+        known = ("axis", "inplace", "kind", "na_position", "ignore_index", "key")
+        check_options("sort_values", options, self._examples(), *known)
+        for name in by if isinstance(by, list) else [by]:
+            self._view.column(name)
+        return self._with()
+
+
+def _balanced(operator: type[And | Or], conditions: list[Expression]) -> Expression:
+    """Many conditions as one, in a tree of small depth."""
+    while len(conditions) > 1:
+        pairs = [conditions[start : start + 2] for start in range(0, len(conditions), 2)]
+        conditions = [reduce(operator, pair) for pair in pairs]
+    return conditions[0]

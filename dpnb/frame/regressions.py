@@ -1,0 +1,164 @@
+"""Regressions of a frame: least squares from noisy moments, and models fitted by noisy gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Required, TypedDict, Unpack, overload
+
+from dpnb._core.query import Query
+from dpnb._plan.measurements import Count, Family
+from dpnb.accounting.exact import Number
+from dpnb.errors import PlanError
+from dpnb.frame.column_expr import node_of
+from dpnb.frame.formula import model_of, regression_of, regression_of_formula
+from dpnb.frame.formula_text import is_formula
+from dpnb.frame.layout import ColumnLayout
+from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.results.explanation import Explanation
+
+
+class FitOptions(TypedDict, total=False):
+    """The keyword arguments of `Frame.fit`, for its overloads."""
+
+    on: Required[Any]
+    family: Required[Family]
+    mu: Required[Number]
+    steps: Required[int]
+    name: str | None
+    clip_norm: Number
+    learning_rate: Number | None
+    chains: int
+    public_size: int | None
+    check_every: int | None
+    check_mu: Number | None
+    patience: int
+    start: Any
+
+
+class Regressions(ColumnLayout):
+    """The regressions of a frame."""
+
+    __slots__ = ()
+
+    def regress(self, formula: Any, *, on: Any = None) -> Query:
+        """Least squares of one column on others, from noisy second moments.
+
+        Parameters
+        ----------
+        formula : str or column
+            The outcome; or without `on` a formula such as ``"wage ~ school + C(union) + school:exper"``, with names of
+            columns, ``+``, ``:``, ``*`` and ``C()``.  It is parsed, never evaluated, and always has an intercept.
+        on : str, column, or list of them
+            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
+            the first.
+
+        Raises
+        ------
+        PlanError
+            A column cannot be used as a number, or is named twice; or the text is not a formula.
+        """
+        if is_formula(formula) and on is None:
+            return self._view.query(*regression_of_formula(formula, self._view))
+        if on is None:
+            raise PlanError(
+                "regress: on= must name the columns that explain the outcome, as in "
+                + self._example("df.regress({number_name}, on=[{number2_name}])")
+            )
+        columns = [formula, *(on if isinstance(on, list) else [on])]
+        nodes = [node_of(self._view, column, "regress") for column in columns]
+        return self._view.query(*regression_of(nodes, self._view))
+
+    @overload
+    def fit(
+        self, outcome: Any, *, dry_run: Literal[False] = False, **options: Unpack[FitOptions]
+    ) -> GradientDescent: ...
+    @overload
+    def fit(self, outcome: Any, *, dry_run: Literal[True], **options: Unpack[FitOptions]) -> Explanation: ...
+    def fit(
+        self,
+        outcome: Any,
+        *,
+        on: Any,
+        family: Family,
+        mu: Number,
+        steps: int,
+        name: str | None = None,
+        clip_norm: Number = 1.0,
+        learning_rate: Number | None = None,
+        chains: int = 8,
+        public_size: int | None = None,
+        check_every: int | None = None,
+        check_mu: Number | None = None,
+        patience: int = 2,
+        start: Any = None,
+        dry_run: bool = False,
+    ) -> GradientDescent | Explanation:
+        """Launch a regression fitted by noisy gradient descent (Feldman and Zrnic 2021, Algorithms 6 and 7).
+
+        The launch itself is free; ``.step()`` and ``.run()`` of the returned object are charged step by step.
+
+        A step releases the sum of all units' gradients, each clipped to `clip_norm`, with noise added once to the sum,
+        and divides it by a public number of units.  Columns are scaled internally to [-1, 1] by the schema's bounds;
+        coefficients are reported in the columns' original units.  The same name and arguments return the same fit in
+        any kernel, and repeating its steps is free.
+
+        Parameters
+        ----------
+        outcome : str or column
+            A number; for ``"logistic"`` a condition or a column with two categories (the second is predicted); for
+            ``"poisson"`` a number of at least 0; for ``"multinomial"`` a categorical column.
+        on : str, column, or list of them
+            Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
+            the first.  Rows with a missing value in any of the columns are ignored.
+        family : str
+            ``"linear"``, ``"logistic"``, ``"poisson"`` or ``"multinomial"``.
+        mu : Number
+            Loss of ONE step, > 0; all `steps` together cost mu times the square root of `steps`.
+        steps : int
+            Maximum number of steps.
+        name : str, optional
+            Name of the launch; by default a description of the regression.
+        clip_norm : Number
+            The norm to which a unit's gradient, summed over its rows, is clipped, in the scaled columns' units.
+        learning_rate : Number, optional
+            By default a rate that cannot overshoot, whatever the rows are.  It is slow if most values are far from
+            their bounds, above all for ``"poisson"``: choose a larger one then.
+        chains : int
+            Number of independent descents, for intervals that cover the noise.  The cost does not depend on it.
+        public_size : int, optional
+            A public number of units, by which the sum is divided; by default the session's `public_size`.
+        check_every : int, optional
+            Release the prediction error after every `check_every` steps, and stop when it no longer improves.
+        check_mu : Number, optional
+            Loss of one check; by default `mu`.
+        patience : int
+            Stop after this many consecutive checks that do not improve on the best by more than their noise.
+        start : mapping or coefficients, optional
+            Coefficients by term in the columns' original units, or the ``.coefficients`` of another fit; by default 0.
+        dry_run : bool
+            Return the cost of a step, how many steps the budget covers and the size of the noise, and launch nothing.
+
+        Returns
+        -------
+        GradientDescent, or Explanation if `dry_run`
+
+        Raises
+        ------
+        PlanError
+            A column does not fit the family, or is named twice.
+        RequestError
+            No public number of units is known, or the name is already used for something else.
+        InvalidValueError
+            A number is out of range.
+        """
+        nodes = [node_of(self._view, one, "fit") for one in (outcome, *(on if isinstance(on, list) else [on]))]
+        model, terms = model_of(nodes[0], nodes[1:], family, self._view)
+        rows = self._view.plan(Count())
+        options = {
+            "clip_norm": clip_norm,
+            "learning_rate": learning_rate,
+            "chains": chains,
+            "public_size": public_size,
+            "start": start,
+        }
+        checks = {"check_every": check_every, "check_mu": check_mu, "patience": patience}
+        return self._view.fit(rows, model, terms, name=name, mu=mu, steps=steps, dry_run=dry_run, **options, **checks)

@@ -1,0 +1,147 @@
+"""Two-way tables and indicators: ``dpnb.crosstab``, ``dpnb.get_dummies``, and ``Frame.pivot_table``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dpnb._core.query import Query
+from dpnb._plan.constants import flag
+from dpnb._plan.expressions.dtypes import Boolean
+from dpnb._plan.expressions.nodes import Compare, Expression, Literal, Not
+from dpnb._plan.expressions.rules import dtype_of, public_keys_of
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import PlainView, Proportions
+from dpnb.errors import PlanError
+from dpnb.frame.coerce import aggregation_for
+from dpnb.frame.column_expr import ColumnExpr, groups_of, listed_keys
+from dpnb.frame.examples import examples
+from dpnb.frame.frame import Frame
+from dpnb.frame.series import Series
+
+MAX_INDICATORS = 1_000
+"""Largest number of columns of `get_dummies`."""
+
+
+def crosstab(
+    index: Series | list[Series],
+    columns: Series | list[Series],
+    *,
+    values: Series | None = None,
+    aggfunc: str | None = None,
+    normalize: bool | str = False,
+) -> Query:
+    """Number of rows for each pair of public values of two columns, like `pandas.crosstab`.
+
+    The query is that of ``df.groupby([index, columns]).count()``; ``.estimate.unstack()`` of its answer is the two-way
+    table.
+
+    Parameters
+    ----------
+    index, columns : column, or list of columns
+        Columns of one view, with public values.
+    values : column, optional
+        A column to aggregate for each pair, instead of the number of rows.
+    aggfunc : str, optional
+        How `values` are aggregated, for example ``"mean"``.
+    normalize : bool or "all"
+        Shares of all rows instead of counts.
+
+    Raises
+    ------
+    PlanError
+        The columns have different rows or no public values, or `normalize` is another value.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"sex": dpnb.Categories(["f", "m"]), "town": dpnb.Categories(["a", "b"])},
+    ... )
+    >>> dpnb.crosstab(session.frame["sex"], session.frame["town"]).description
+    'count of rows by sex, town'
+    """
+    levels = [*_listed(index, "index"), *_listed(columns, "columns")]
+    view = levels[0]._view
+    groups = groups_of(view, levels)
+    listed_keys(view, groups, None)
+    if normalize in ("index", "columns", 0, 1) and not isinstance(normalize, bool):
+        condition = examples(view, levels[0]._node)["condition"]
+        raise PlanError(
+            f"crosstab: normalize={normalize!r} is not offered; the share of one value in each group is, as in "
+            f"{condition}.groupby(...).mean()"
+        )
+    if (values is None) != (aggfunc is None):
+        raise PlanError("crosstab: values= and aggfunc= belong together, as in values=df['x'], aggfunc='mean'")
+    share = normalize == "all" or flag(normalize, "normalize")
+    if values is None:
+        aggregation, _ = aggregation_for("count", None)
+        return view.query(aggregation, Proportions() if share else PlainView(), groups)
+    if share or not isinstance(values, Series):
+        raise PlanError(f"crosstab: values must be a column, without normalize=; got {values!r}")
+    view.refuse_other_rows(values._view, values, "crosstab")
+    return values.groupby(levels).agg(aggfunc)
+
+
+def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = False) -> Frame:
+    """A view with one condition for each public value of a column, like `pandas.get_dummies`.
+
+    Parameters
+    ----------
+    data : column
+        A column with public values.
+    prefix : str, optional
+        The names are ``prefix_value``; by default the values.
+    drop_first : bool
+        Leave out the first value.
+
+    Raises
+    ------
+    PlanError
+        The values are not public, or there are too many.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"town": dpnb.Categories(["a", "b"])},
+    ... )
+    >>> dpnb.get_dummies(session.frame["town"]).mean().description
+    "share of rows with town == 'a', share of rows with town == 'b'"
+    """
+    if not isinstance(data, ColumnExpr):
+        raise PlanError(
+            f"get_dummies: takes a column of a private table; got {type(data).__name__}; df.regress(..., on=[...]) "
+            "makes the indicators of categories itself"
+        )
+    view, node = data._view, data._node
+    values = public_keys_of(node, view.schema)
+    if values is None:
+        raise PlanError(
+            f"get_dummies: the values of {words(node)} are texts, and the set of texts is private; compare with known "
+            f"ones, as in df.assign(new={data._examples()['self']} == 'a')"
+        )
+    if len(values) > MAX_INDICATORS:
+        raise PlanError(
+            f"get_dummies: {words(node)} has {len(values):,} values; at most {MAX_INDICATORS:,} are possible; "
+            "use dpnb.cut first"
+        )
+    condition = isinstance(dtype_of(node, view.schema), Boolean)
+    assigned: dict[str, Expression] = {}
+    for value in values[1:] if flag(drop_first, "drop_first") else values:
+        name = str(value) if prefix is None else f"{prefix}_{value}"
+        if name in assigned:
+            raise PlanError(f"get_dummies: two values of {words(node)} are written as {name!r}; rename the categories")
+        assigned[name] = (node if value else Not(node)) if condition else Compare("==", node, Literal(value))
+    return Frame(replace(view, assigned=assigned))
+
+
+def _listed(columns: Any, name: str) -> list[Series]:
+    listed = columns if isinstance(columns, list) else [columns]
+    if not listed or not all(isinstance(column, Series) for column in listed):
+        raise PlanError(f"crosstab: {name} must be a column of a private table, such as df['x']; got {columns!r}")
+    return listed

@@ -1,0 +1,53 @@
+"""Names of aggregations as pandas' ``agg`` takes them: strings, and some functions that stand for them."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpnb.errors import PlanError
+
+_FUNCTIONS: dict[object, str] = {
+    **{getattr(np, name): name for name in ("mean", "sum", "std", "var", "median", "min", "max")},
+    **{getattr(builtins, name): name for name in ("sum", "min", "max")},
+    len: "count",
+}
+_ALIASES = {"average": "mean", "size": "count", "len": "count"}
+
+
+def verb_name(verb: object) -> str:
+    """The name of an aggregation; functions are recognised, never called.
+
+    Raises
+    ------
+    PlanError
+        Neither a name nor a function with a name here.
+    """
+    if isinstance(verb, str):
+        return _ALIASES.get(verb, verb)
+    try:
+        known = _FUNCTIONS.get(verb)
+    except TypeError:  # not hashable
+        known = None
+    if known is None:
+        raise PlanError(
+            f"agg: takes names such as 'mean' or ['mean', 'std']; got {getattr(verb, '__name__', verb)!r}; functions would run "
+            "Python on private rows"
+        )
+    return known
+
+
+def verb_names(verbs: Iterable[object], where: str) -> list[str]:
+    """The names of several aggregations.
+
+    Raises
+    ------
+    PlanError
+        None, or one twice.
+    """
+    names = [verb_name(verb) for verb in verbs]
+    if not names or len(set(names)) != len(names):
+        raise PlanError(f"{where}: needs at least one aggregation, each once; got {names!r}")
+    return names
