@@ -10,6 +10,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.target import KINDS, StoredRequest
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
@@ -81,8 +82,11 @@ class PreviewTargets(PreviewOptions, total=False):
     within: Sequence[Number | Mapping[Any, Number]]
 
 
-class Query(NotCopyable):
+class Query(Unreleased, NotCopyable):
     """A query of a session.  Free until it is released.
+
+    A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
+    `NotReleasedError`, which shows the release.
 
     Parameters
     ----------
@@ -108,6 +112,8 @@ class Query(NotCopyable):
 
     __slots__ = ("plan", "runner", "view")
 
+    _released_type = Answer
+
     def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner) -> None:
         self.plan = plan
         self.view = view
@@ -117,6 +123,9 @@ class Query(NotCopyable):
     def description(self) -> str:
         """The query in words."""
         return describe_plan(self.plan, self.view)
+
+    def _query_words(self) -> str:
+        return self.description
 
     @overload
     def preview(self, **options: Unpack[PreviewOptions]) -> Previews: ...

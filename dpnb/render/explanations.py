@@ -43,6 +43,12 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "The error of this answer depends on a private quantity that has not been released, such as the number of "
         "rows: release it first, ask the curator for a public number of rows, or specify the budget instead.",
     ),
+    errors.NotReleasedError: ErrorExplanation(
+        "not-released",
+        "Query without an answer",
+        "Building a query costs nothing and reads no row; only its release computes an answer, with noise, and charges "
+        "the budget, so it is always written out: .preview() shows the cost and the expected error beforehand.",
+    ),
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",

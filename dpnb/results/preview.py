@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpnb._plan.schema import Key
+from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.losses import GDP
+from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Preview(Displayed):
+class Preview(Unreleased, Displayed):
     """Cost and expected error of one target.
 
     Parameters
@@ -99,6 +102,12 @@ class Preview(Displayed):
     notice: str | None
     participation: str | None = None
 
+    _kind = "a preview"
+    _released_type = Answer
+
+    def _query_words(self) -> str:
+        return self.description
+
     @property
     def narrows_interval(self) -> bool:
         """Whether any interval is expected to become narrower than it is now.
@@ -133,7 +142,7 @@ class Preview(Displayed):
 
 
 @dataclass(frozen=True, repr=False)
-class Previews(Displayed):
+class Previews(Unreleased, Displayed):
     """Cost and expected error of several targets side by side.
 
     Parameters
@@ -143,6 +152,18 @@ class Previews(Displayed):
     """
 
     previews: tuple[Preview, ...]
+
+    _kind = "a preview"
+    _released_type = Answer
+
+    def _query_words(self) -> str:
+        return self.previews[0].description
+
+    def __iter__(self) -> Iterator[Preview]:
+        return iter(self.previews)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __len__(self) -> int:
         return len(self.previews)
