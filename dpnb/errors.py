@@ -60,6 +60,10 @@ class NotReleasedError(RequestError, AttributeError):
     """
 
 
+class AnswerAttributeError(RequestError, AttributeError):
+    """An attribute that an answer does not have; the message names what to use instead."""
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, Protocol, TypedDict, Unpack, overload
 
@@ -96,6 +97,8 @@ class Query(Unreleased, NotCopyable):
         The statistics that are computed from the measurement.
     runner : QueryRunner
         The core of the session.
+    is_two_way : bool
+        Whether answers are displayed with the last level of the groups as columns.
 
     Examples
     --------
@@ -110,11 +113,12 @@ class Query(Unreleased, NotCopyable):
     True
     """
 
-    __slots__ = ("plan", "runner", "view")
+    __slots__ = ("is_two_way", "plan", "runner", "view")
 
     _released_type = Answer
 
-    def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner) -> None:
+    def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner, *, is_two_way: bool = False) -> None:
+        self.is_two_way = is_two_way
         self.plan = plan
         self.view = view
         self.runner = runner
@@ -232,7 +236,7 @@ class Query(Unreleased, NotCopyable):
         ExecutionError
             If the query failed after the charge; the charge stands, and the same request resumes it.
         """
-        return self.runner.release(
+        answer = self.runner.release(
             self.plan,
             self.view,
             mu=mu,
@@ -245,6 +249,7 @@ class Query(Unreleased, NotCopyable):
             final=final,
             groups=groups,
         )
+        return replace(answer, is_two_way=self.is_two_way)
 
     @property
     def best(self) -> Answer | None:
@@ -252,7 +257,8 @@ class Query(Unreleased, NotCopyable):
 
         Unlike a repeated `release`, this changes with each new observation.
         """
-        return self.runner.best(self.plan, self.view)
+        answer = self.runner.best(self.plan, self.view)
+        return None if answer is None else replace(answer, is_two_way=self.is_two_way)
 
     @property
     def unanswered(self) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@
 ``labels``       the numbers of an answer with their labels
 ``answers``      answers and estimates computed from them
 ``history``      the answers after each observation of a query
+``comparisons``  comparisons of answers with numbers
 ``previews``     cost and expected error of a release
 ``thresholds``   results of above-threshold mechanisms
 ``facts``        explanations
@@ -13,6 +14,6 @@
 ``sessions``     a session's state
 """
 
-from dpnb.render import answers, facts, history, previews, thresholds
+from dpnb.render import answers, comparisons, facts, history, previews, thresholds
 
-__all__ = ["answers", "facts", "history", "previews", "thresholds"]
+__all__ = ["answers", "comparisons", "facts", "history", "previews", "thresholds"]

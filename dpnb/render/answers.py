@@ -12,13 +12,15 @@ import numpy as np
 from dpnb.errors import DpnbError
 from dpnb.render.history import fan_html
 from dpnb.render.labels import interval_name, rows_of
-from dpnb.render.numbers import format_cost, format_time, percent
+from dpnb.render.numbers import format_cost, format_time, label_text, percent
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, explanation_link, title_html, with_notice
-from dpnb.render.tables import table_html, table_text
+from dpnb.render.tables import table_html, table_markdown, table_text
 from dpnb.results.answer import Answer
-from dpnb.results.display import to_html, to_text
+from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import COVERS, NO_INTERVAL, NOISY, FitResult
 from dpnb.results.table import Estimates
+
+DERIVED = "computed from an answer, at no further cost"
 
 
 @to_text.register
@@ -41,8 +43,10 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     """Estimates for a notebook, with optional HTML between the table and the footer."""
     body = _body(estimates)
     charts = []
-    # Statistics in different units have no common scale.
-    if not estimates.is_scalar and (not estimates.outputs or estimates.outputs[0] == "quantile"):
+    # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
+    if not (estimates.is_scalar or estimates.is_two_way) and (
+        not estimates.outputs or estimates.outputs[0] == "quantile"
+    ):
         interval_bars = _IntervalBars(estimates)
         charts = [interval_bars.bar(index) for index in range(len(body))]
     table = table_html(_head(estimates), [[*map(escape, row)] for row in body], charts)
@@ -68,6 +72,11 @@ def footer(estimates: Estimates) -> list[str]:
         if estimates.is_scalar
         else ["all intervals at once" if estimates.simultaneous else "each interval separately"]
     )
+    if estimates.source is not None:
+        notes = (
+            footer(estimates.source)[: len(estimates.source.notes)] if isinstance(estimates.source, FitResult) else []
+        )
+        parts = [DERIVED, *notes, *parts]
     return [*parts, *(text for _, text in estimates.warnings)]
 
 
@@ -98,12 +107,22 @@ def _footer_html(estimates: Estimates) -> str:
     )
 
 
+@to_markdown.register
+def estimates_markdown(estimates: Estimates) -> str:
+    """The table of estimates as Markdown; a single number as a table with one row."""
+    return table_markdown(_head(estimates), _body(estimates), left=len(estimates.names))
+
+
 def _wide(estimates: Estimates) -> bool:
     """Whether several statistics are shown side by side, with one row for each group."""
     return bool(estimates.names and estimates.outputs and estimates.outputs[0] == "statistic")
 
 
 def _head(estimates: Estimates) -> list[str]:
+    if estimates.is_two_way:
+        *outer, inner = estimates.names
+        columns = dict.fromkeys(key[-1] for key in estimates.keys)
+        return [*outer, *(f"{inner} {label_text(label)} ({percent(estimates.confidence)})" for label in columns)]
     if _wide(estimates) and estimates.outputs:
         return [*estimates.names, *(f"{label} ({percent(estimates.confidence)})" for label in estimates.outputs[1])]
     return [
@@ -117,11 +136,23 @@ def _head(estimates: Estimates) -> list[str]:
 def _body(estimates: Estimates) -> list[list[str]]:
     """The rows of the table below its header."""
     rows = rows_of(estimates)
+    if estimates.is_two_way:
+        return _two_way(estimates, rows)
     if not _wide(estimates) or not estimates.outputs:
         return [[*key, value, interval] for key, value, interval in rows]
     many, levels = len(estimates.outputs[1]), len(estimates.names)
     groups = [rows[start : start + many] for start in range(0, len(rows), many)]
     return [[*group[0][0][:levels], *(f"{value} ({interval})" for _, value, interval in group)] for group in groups]
+
+
+def _two_way(estimates: Estimates, rows: list[tuple[list[str], str, str]]) -> list[list[str]]:
+    """A row for each key of the outer levels, with an empty cell where a group is missing."""
+    columns = list(dict.fromkeys(key[-1] for key in estimates.keys))
+    table: dict[tuple[object, ...], list[str]] = {}
+    for key, (label, value, interval) in zip(estimates.keys, rows, strict=True):
+        row = table.setdefault(key[:-1], [*label[:-1], *("" for _ in columns)])
+        row[len(key) - 1 + columns.index(key[-1])] = f"{value} ({interval})"
+    return list(table.values())
 
 
 class _IntervalBars:

@@ -137,6 +137,19 @@ _WARNINGS = [
         "the possible values, and the estimate is not, so that averages of many estimates stay unbiased.",
     ),
     ErrorExplanation(
+        "collapsed",
+        "Interval of one value",
+        "The noise moved the whole interval outside the possible values, for example below 0 for a count; it is "
+        "displayed as the nearest possible value; the private value is probably close to it, but this is one of the "
+        "few intervals that noise has moved too far, so the value itself is not certain.",
+    ),
+    ErrorExplanation(
+        "one-value",
+        "Interval of one value",
+        "The noise is small compared with the distance between the possible values, so at this confidence no other "
+        "value is left.",
+    ),
+    ErrorExplanation(
         "interval",
         "Interval",
         "The interval covers the noise with the stated confidence; it does not cover sampling, the clamping of values "

@@ -36,6 +36,13 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
     return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-digits), rounding, EXACT):,f}"
 
 
+def format_decimals(value: float, decimals: int, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A number with a fixed number of decimals."""
+    if not math.isfinite(value):
+        return format_number(value, math.nan)
+    return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-max(decimals, 0)), rounding, EXACT):,f}"
+
+
 def number_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
     """An estimate and its interval, rounded to two significant digits of the half-width."""
     error = (float(high) - float(low)) / 2  # Python floats: infinite beyond their range, without a numpy warning

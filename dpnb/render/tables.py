@@ -26,6 +26,18 @@ def table_text(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), ind
     return lines
 
 
+def table_markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+    """A table in GitHub's Markdown: the first `left` columns to the left, the others to the right."""
+    escaped = [[_markdown(cell) for cell in row] for row in (head, *rows)]
+    rule = [":---" if index < left else "---:" for index in range(len(head))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (escaped[0], rule, *escaped[1:]))
+
+
+def _markdown(cell: str) -> str:
+    """A cell as plain text: without line breaks, and with the characters escaped that Markdown or HTML interprets."""
+    return "".join(f"\\{char}" if char in "\\|`*_<>[]" else " " if char in "\r\n" else char for char in cell)
+
+
 def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = ()) -> str:
     """A table of numbers.
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
 import numpy as np
 
+from dpnb._plan.expressions.nodes import Cut, ExtractDatePart
 from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import Plan
+from dpnb._plan.schema import Key
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -112,7 +114,7 @@ class Answer(Estimates):
         """
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
-        return self.origin.refine(
+        answer = self.origin.refine(
             self,
             mu=mu,
             rho=rho,
@@ -124,6 +126,7 @@ class Answer(Estimates):
             final=final,
             groups=groups,
         )
+        return replace(answer, is_two_way=self.is_two_way)
 
     def proportions(self) -> Answer:
         """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.
@@ -140,7 +143,7 @@ class Answer(Estimates):
                 f"proportions: needs counts or sums by group; got the {self.plan.words}; group the query first, "
                 "for example with .groupby(...).size()"
             )
-        return self.origin.shares(self)
+        return replace(self.origin.shares(self), is_two_way=self.is_two_way)
 
     @property
     def history(self) -> History:
@@ -154,6 +157,13 @@ class Answer(Estimates):
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"history: {NOT_COMBINABLE}; each discovery is a separate query")
         return History(self.origin.past(self))
+
+    def _ranks(self, level: int) -> dict[Key, int]:
+        """As in the released answer for ranges of `dpnb.cut` and parts of dates, whose keys are not in their order."""
+        groups = self.plan.group_by  # empty for a discovery
+        if level < len(groups) and isinstance(groups[level].expression, Cut | ExtractDatePart):
+            return {key: rank for rank, key in enumerate(dict.fromkeys(key[level] for key in self.keys))}
+        return super()._ranks(level)
 
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), self.plan, self.cost, self.total_loss, self.time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells
+from dpnb.results.index import pandas_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,12 +133,7 @@ class Preview(Unreleased, Displayed):
 
         if self.half_widths is None:
             return None
-        labels = [(label,) for label in self.outputs[1]] if self.outputs else [()]
-        rows = [(*key, *label) for key in self.keys for label in labels]
-        names = [*self.names, *([self.outputs[0]] if self.outputs else [])]
-        index: Any = pd.MultiIndex.from_tuples(rows, names=names) if names else pd.RangeIndex(1)
-        if len(names) == 1:
-            index = pd.Index([row[0] for row in rows], name=names[0])
+        index = pandas_index(self.names, self.keys, self.outputs)
         return pd.Series(self.half_widths.ravel().copy(), index=index, name="expected error")
 
 
