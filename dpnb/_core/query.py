@@ -14,9 +14,10 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.copying import NotCopyable, safe_repr
-from dpnb.errors import DpnbError, RequestError
+from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
+from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.explanation import Explanation
 from dpnb.results.preview import Preview, Previews
 
@@ -250,6 +251,33 @@ class Query(Unreleased, NotCopyable):
             groups=groups,
         )
         return replace(answer, is_two_way=self.is_two_way)
+
+    def unstack(self) -> Query:
+        """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.
+
+        Raises
+        ------
+        PlanError
+            The query does not have groups of several levels with one number each.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"plan": dpnb.Categories(["free", "paid"]), "side": dpnb.Categories(["north", "south"])},
+        ... )
+        >>> query = session.frame.groupby(["plan", "side"]).size().unstack()
+        >>> query.release(mu=0.1).estimate.shape
+        (2, 2)
+        """
+        if len(self.plan.group_by) < 2 or outputs_of(self.view) is not None:
+            raise PlanError(
+                f"unstack: needs groups of several levels, with one number each; got {self.description}; group by two "
+                "columns, as in df.groupby(['a', 'b']).size().unstack()"
+            )
+        return Query(self.plan, self.view, self.runner, is_two_way=True)
 
     @property
     def best(self) -> Answer | None:

@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 
 from dpnb.errors import DpnbError
+from dpnb.render.histograms import histogram_html, is_histogram
 from dpnb.render.history import fan_html
 from dpnb.render.labels import interval_name, rows_of
 from dpnb.render.numbers import format_cost, format_time, label_text, percent
@@ -41,17 +42,19 @@ def estimates_text(estimates: Estimates) -> str:
 @to_html.register
 def estimates_html(estimates: Estimates, between: str = "") -> str:
     """Estimates for a notebook, with optional HTML between the table and the footer."""
-    body = _body(estimates)
-    charts = []
+    body, charts = _body(estimates), []
+    picture = histogram_html(estimates) if is_histogram(estimates) else ""
     # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
-    if not (estimates.is_scalar or estimates.is_two_way) and (
-        not estimates.outputs or estimates.outputs[0] == "quantile"
-    ):
-        interval_bars = _IntervalBars(estimates)
-        charts = [interval_bars.bar(index) for index in range(len(body))]
-    table = table_html(_head(estimates), [[*map(escape, row)] for row in body], charts)
+    has_scale = estimates.outputs is None or estimates.outputs[0] == "quantile"
+    if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):
+        bars = _IntervalBars(estimates)
+        charts = [bars.bar(index) for index in range(len(body))]
+    labels = len(estimates.names) - estimates.is_two_way
+    if not (_wide(estimates) or estimates.is_two_way):
+        labels += estimates.outputs is not None
+    table = table_html(_head(estimates), [[*map(escape, row)] for row in body], charts, left=labels)
     below = f'<div style="{FAINT}">{_footer_html(estimates)}</div>'
-    return box_html(estimates.notice, title_html(estimates.description), table, between, below)
+    return box_html(estimates.notice, title_html(estimates.description), picture, table, between, below)
 
 
 @to_html.register
@@ -162,7 +165,7 @@ class _IntervalBars:
         self._value, self._lower, self._upper = (
             array.ravel().tolist() for array in (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
         )
-        ends = [x for x in (*self._lower, *self._upper) if math.isfinite(x)]
+        ends = [x for x in (*self._value, *self._lower, *self._upper) if math.isfinite(x)]
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
 
@@ -170,10 +173,11 @@ class _IntervalBars:
         low, high = self._at(self._lower[index]), self._at(self._upper[index])
         value = self._value[index]
         dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
-        return (
-            f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true"><line x1="{low:.1f}" x2="{high:.1f}" y1="8" '
-            f'y2="8" stroke="{ACCENT}" stroke-width="2"/>{dot}</svg>'
-        )
+        zero, axis = f"{self._at(0.0):.1f}", ""
+        if self._low < 0 < self._high:
+            axis = f'<line x1="{zero}" x2="{zero}" y1="0" y2="16" stroke="currentColor" stroke-opacity=".35"/>'
+        line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" stroke="{ACCENT}" stroke-width="2"/>'
+        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{axis}{line}{dot}</svg>'
 
     def _at(self, value: float) -> float:
         width = self._high - self._low or 1.0

@@ -49,6 +49,12 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "Building a query costs nothing and reads no row; only its release computes an answer, with noise, and charges "
         "the budget, so it is always written out: .preview() shows the cost and the expected error beforehand.",
     ),
+    errors.AnswerAttributeError: ErrorExplanation(
+        "answer-attribute",
+        "Not offered by an answer",
+        "An answer offers the operations whose intervals are known or unchanged; .to_pandas() returns the released "
+        "estimates and limits as an ordinary table, with which any program may compute at no cost.",
+    ),
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",

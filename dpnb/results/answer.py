@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 NOT_COMBINABLE = "each observation of a discovery has its own groups, so the observations cannot be combined"
 
+ORDERED = (Cut, ExtractDatePart)
+"""Expressions whose values have an order that is not that of their labels."""
+
 
 class Origin(Protocol):
     """The part of its session that an answer uses; the answer has no other reference to the session."""
@@ -158,10 +161,13 @@ class Answer(Estimates):
             raise RequestError(f"history: {NOT_COMBINABLE}; each discovery is a separate query")
         return History(self.origin.past(self))
 
-    def _ranks(self, level: int) -> dict[Key, int]:
-        """As in the released answer for ranges of `dpnb.cut` and parts of dates, whose keys are not in their order."""
+    def has_ordered_keys(self, level: int) -> bool:
+        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
         groups = self.plan.group_by  # empty for a discovery
-        if level < len(groups) and isinstance(groups[level].expression, Cut | ExtractDatePart):
+        return level < len(groups) and isinstance(groups[level].expression, ORDERED)
+
+    def _ranks(self, level: int) -> dict[Key, int]:
+        if self.has_ordered_keys(level):
             return {key: rank for rank, key in enumerate(dict.fromkeys(key[level] for key in self.keys))}
         return super()._ranks(level)
 
