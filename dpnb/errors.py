@@ -53,6 +53,17 @@ class RequestError(DpnbError, ValueError):
     """A preview or release whose arguments are missing, contradictory or impossible."""
 
 
+class NotReleasedError(RequestError, AttributeError):
+    """A query or a preview is used as a number or a table; the message shows the release.
+
+    Also an `AttributeError`, so that ``hasattr`` and tab completion work as usual.
+    """
+
+
+class AnswerAttributeError(RequestError, AttributeError):
+    """An attribute that an answer does not have; the message names what to use instead."""
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged."""
 

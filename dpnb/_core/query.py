@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, Protocol, TypedDict, Unpack, overload
 
@@ -10,11 +11,13 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.target import KINDS, StoredRequest
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number, exact, from_text
 from dpnb.copying import NotCopyable, safe_repr
-from dpnb.errors import DpnbError, RequestError
+from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
+from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.explanation import Explanation
 from dpnb.results.preview import Preview, Previews
 
@@ -81,8 +84,11 @@ class PreviewTargets(PreviewOptions, total=False):
     within: Sequence[Number | Mapping[Any, Number]]
 
 
-class Query(NotCopyable):
+class Query(Unreleased, NotCopyable):
     """A query of a session.  Free until it is released.
+
+    A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
+    `NotReleasedError`, which shows the release.
 
     Parameters
     ----------
@@ -92,6 +98,8 @@ class Query(NotCopyable):
         The statistics that are computed from the measurement.
     runner : QueryRunner
         The core of the session.
+    is_two_way : bool
+        Whether answers are displayed with the last level of the groups as columns.
 
     Examples
     --------
@@ -106,9 +114,12 @@ class Query(NotCopyable):
     True
     """
 
-    __slots__ = ("plan", "runner", "view")
+    __slots__ = ("is_two_way", "plan", "runner", "view")
 
-    def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner) -> None:
+    _released_type = Answer
+
+    def __init__(self, plan: Plan, view: AnyView, runner: QueryRunner, *, is_two_way: bool = False) -> None:
+        self.is_two_way = is_two_way
         self.plan = plan
         self.view = view
         self.runner = runner
@@ -117,6 +128,9 @@ class Query(NotCopyable):
     def description(self) -> str:
         """The query in words."""
         return describe_plan(self.plan, self.view)
+
+    def _query_words(self) -> str:
+        return self.description
 
     @overload
     def preview(self, **options: Unpack[PreviewOptions]) -> Previews: ...
@@ -223,7 +237,7 @@ class Query(NotCopyable):
         ExecutionError
             If the query failed after the charge; the charge stands, and the same request resumes it.
         """
-        return self.runner.release(
+        answer = self.runner.release(
             self.plan,
             self.view,
             mu=mu,
@@ -236,6 +250,34 @@ class Query(NotCopyable):
             final=final,
             groups=groups,
         )
+        return replace(answer, is_two_way=self.is_two_way)
+
+    def unstack(self) -> Query:
+        """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.
+
+        Raises
+        ------
+        PlanError
+            The query does not have groups of several levels with one number each.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"plan": dpnb.Categories(["free", "paid"]), "side": dpnb.Categories(["north", "south"])},
+        ... )
+        >>> query = session.frame.groupby(["plan", "side"]).size().unstack()
+        >>> query.release(mu=0.1).estimate.shape
+        (2, 2)
+        """
+        if len(self.plan.group_by) < 2 or outputs_of(self.view) is not None:
+            raise PlanError(
+                f"unstack: needs groups of several levels, with one number each; got {self.description}; group by two "
+                "columns, as in df.groupby(['a', 'b']).size().unstack()"
+            )
+        return Query(self.plan, self.view, self.runner, is_two_way=True)
 
     @property
     def best(self) -> Answer | None:
@@ -243,7 +285,8 @@ class Query(NotCopyable):
 
         Unlike a repeated `release`, this changes with each new observation.
         """
-        return self.runner.best(self.plan, self.view)
+        answer = self.runner.best(self.plan, self.view)
+        return None if answer is None else replace(answer, is_two_way=self.is_two_way)
 
     @property
     def unanswered(self) -> list[dict[str, Any]]:

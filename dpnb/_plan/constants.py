@@ -17,6 +17,7 @@ from dpnb._plan.expressions.text import MAX_LISTED
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key, Schema, encodable, iso_time, plain, text_of
 from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import Unreleased
 from dpnb.errors import PlanError, SchemaError
 
 
@@ -27,7 +28,11 @@ def constant(value: object, where: str) -> Key:
     ------
     PlanError
         The value is none of these.
+    NotReleasedError
+        The value is a query.
     """
+    if isinstance(value, Unreleased):
+        value.refuse()
     value = value if isinstance(value, np.datetime64) else plain(value)
     if isinstance(value, date | np.datetime64):
         try:

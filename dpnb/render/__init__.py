@@ -5,7 +5,11 @@
 ``page``         styles, notices, links and timestamps of all HTML output
 ``labels``       the numbers of an answer with their labels
 ``answers``      answers and estimates computed from them
+``histograms``   counts of ordered groups as static bars
+``quantities``   what the numbers of an answer are, for all pictures
+``scale``        ticks of an axis
 ``history``      the answers after each observation of a query
+``comparisons``  comparisons of answers with numbers
 ``previews``     cost and expected error of a release
 ``thresholds``   results of above-threshold mechanisms
 ``facts``        explanations
@@ -13,6 +17,6 @@
 ``sessions``     a session's state
 """
 
-from dpnb.render import answers, facts, history, previews, thresholds
+from dpnb.render import answers, comparisons, facts, history, previews, thresholds
 
-__all__ = ["answers", "facts", "history", "previews", "thresholds"]
+__all__ = ["answers", "comparisons", "facts", "history", "previews", "thresholds"]

@@ -10,18 +10,21 @@ from html import escape
 import numpy as np
 
 from dpnb.errors import DpnbError
+from dpnb.render.histograms import histogram_html, is_histogram
 from dpnb.render.history import fan_html
 from dpnb.render.labels import interval_name, rows_of
-from dpnb.render.numbers import format_cost, format_time, percent
+from dpnb.render.numbers import format_cost, format_time, label_text, percent
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, explanation_link, title_html, with_notice
-from dpnb.render.tables import table_html, table_text
+from dpnb.render.tables import table_html, table_markdown, table_text
 from dpnb.results.answer import Answer
-from dpnb.results.display import to_html, to_text
+from dpnb.results.display import to_html, to_markdown, to_text
 from dpnb.results.fit import COVERS, NO_INTERVAL, NOISY, FitResult
 from dpnb.results.table import Estimates
 
 WIDE = ("statistic", "corr", "cov")
 """Names of the numbers that are shown side by side, with one row for each group."""
+
+DERIVED = "computed from an answer, at no further cost"
 
 
 @to_text.register
@@ -42,15 +45,19 @@ def estimates_text(estimates: Estimates) -> str:
 @to_html.register
 def estimates_html(estimates: Estimates, between: str = "") -> str:
     """Estimates for a notebook, with optional HTML between the table and the footer."""
-    body = _body(estimates)
-    charts = []
-    # Statistics in different units have no common scale.
-    if not estimates.is_scalar and (not estimates.outputs or estimates.outputs[0] == "quantile"):
-        interval_bars = _IntervalBars(estimates)
-        charts = [interval_bars.bar(index) for index in range(len(body))]
-    table = table_html(_head(estimates), [[*map(escape, row)] for row in body], charts)
+    body, charts = _body(estimates), []
+    picture = histogram_html(estimates) if is_histogram(estimates) else ""
+    # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
+    has_scale = estimates.outputs is None or estimates.outputs[0] == "quantile"
+    if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):
+        bars = _IntervalBars(estimates)
+        charts = [bars.bar(index) for index in range(len(body))]
+    labels = len(estimates.names) - estimates.is_two_way
+    if not (_wide(estimates) or estimates.is_two_way):
+        labels += estimates.outputs is not None
+    table = table_html(_head(estimates), [[*map(escape, row)] for row in body], charts, left=labels)
     below = f'<div style="{FAINT}">{_footer_html(estimates)}</div>'
-    return box_html(estimates.notice, title_html(estimates.description), table, between, below)
+    return box_html(estimates.notice, title_html(estimates.description), picture, table, between, below)
 
 
 @to_html.register
@@ -71,6 +78,11 @@ def footer(estimates: Estimates) -> list[str]:
         if estimates.is_scalar
         else ["all intervals at once" if estimates.simultaneous else "each interval separately"]
     )
+    if estimates.source is not None:
+        notes = (
+            footer(estimates.source)[: len(estimates.source.notes)] if isinstance(estimates.source, FitResult) else []
+        )
+        parts = [DERIVED, *notes, *parts]
     return [*parts, *(text for _, text in estimates.warnings)]
 
 
@@ -101,12 +113,22 @@ def _footer_html(estimates: Estimates) -> str:
     )
 
 
+@to_markdown.register
+def estimates_markdown(estimates: Estimates) -> str:
+    """The table of estimates as Markdown; a single number as a table with one row."""
+    return table_markdown(_head(estimates), _body(estimates), left=len(estimates.names))
+
+
 def _wide(estimates: Estimates) -> bool:
     """Whether several statistics are shown side by side, with one row for each group."""
     return bool(estimates.names and estimates.outputs and estimates.outputs[0] in WIDE)
 
 
 def _head(estimates: Estimates) -> list[str]:
+    if estimates.is_two_way:
+        *outer, inner = estimates.names
+        columns = dict.fromkeys(key[-1] for key in estimates.keys)
+        return [*outer, *(f"{inner} {label_text(label)} ({percent(estimates.confidence)})" for label in columns)]
     if _wide(estimates) and estimates.outputs:
         return [*estimates.names, *(f"{label} ({percent(estimates.confidence)})" for label in estimates.outputs[1])]
     return [
@@ -120,11 +142,23 @@ def _head(estimates: Estimates) -> list[str]:
 def _body(estimates: Estimates) -> list[list[str]]:
     """The rows of the table below its header."""
     rows = rows_of(estimates)
+    if estimates.is_two_way:
+        return _two_way(estimates, rows)
     if not _wide(estimates) or not estimates.outputs:
         return [[*key, value, interval] for key, value, interval in rows]
     many, levels = len(estimates.outputs[1]), len(estimates.names)
     groups = [rows[start : start + many] for start in range(0, len(rows), many)]
     return [[*group[0][0][:levels], *(f"{value} ({interval})" for _, value, interval in group)] for group in groups]
+
+
+def _two_way(estimates: Estimates, rows: list[tuple[list[str], str, str]]) -> list[list[str]]:
+    """A row for each key of the outer levels, with an empty cell where a group is missing."""
+    columns = list(dict.fromkeys(key[-1] for key in estimates.keys))
+    table: dict[tuple[object, ...], list[str]] = {}
+    for key, (label, value, interval) in zip(estimates.keys, rows, strict=True):
+        row = table.setdefault(key[:-1], [*label[:-1], *("" for _ in columns)])
+        row[len(key) - 1 + columns.index(key[-1])] = f"{value} ({interval})"
+    return list(table.values())
 
 
 class _IntervalBars:
@@ -134,7 +168,7 @@ class _IntervalBars:
         self._value, self._lower, self._upper = (
             array.ravel().tolist() for array in (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
         )
-        ends = [x for x in (*self._lower, *self._upper) if math.isfinite(x)]
+        ends = [x for x in (*self._value, *self._lower, *self._upper) if math.isfinite(x)]
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
 
@@ -142,10 +176,11 @@ class _IntervalBars:
         low, high = self._at(self._lower[index]), self._at(self._upper[index])
         value = self._value[index]
         dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
-        return (
-            f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true"><line x1="{low:.1f}" x2="{high:.1f}" y1="8" '
-            f'y2="8" stroke="{ACCENT}" stroke-width="2"/>{dot}</svg>'
-        )
+        zero, axis = f"{self._at(0.0):.1f}", ""
+        if self._low < 0 < self._high:
+            axis = f'<line x1="{zero}" x2="{zero}" y1="0" y2="16" stroke="currentColor" stroke-opacity=".35"/>'
+        line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" stroke="{ACCENT}" stroke-width="2"/>'
+        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{axis}{line}{dot}</svg>'
 
     def _at(self, value: float) -> float:
         width = self._high - self._low or 1.0

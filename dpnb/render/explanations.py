@@ -43,6 +43,18 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "The error of this answer depends on a private quantity that has not been released, such as the number of "
         "rows: release it first, ask the curator for a public number of rows, or specify the budget instead.",
     ),
+    errors.NotReleasedError: ErrorExplanation(
+        "not-released",
+        "Query without an answer",
+        "Building a query costs nothing and reads no row; only its release computes an answer, with noise, and charges "
+        "the budget, so it is always written out: .preview() shows the cost and the expected error beforehand.",
+    ),
+    errors.AnswerAttributeError: ErrorExplanation(
+        "answer-attribute",
+        "Not offered by an answer",
+        "An answer offers the operations whose intervals are known or unchanged; .to_pandas() returns the released "
+        "estimates and limits as an ordinary table, with which any program may compute at no cost.",
+    ),
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",
@@ -129,6 +141,19 @@ _WARNINGS = [
         "Estimate outside its interval",
         "Noise can move an estimate to an impossible value, for example a count below 0; the interval is clipped to "
         "the possible values, and the estimate is not, so that averages of many estimates stay unbiased.",
+    ),
+    ErrorExplanation(
+        "collapsed",
+        "Interval of one value",
+        "The noise moved the whole interval outside the possible values, for example below 0 for a count; it is "
+        "displayed as the nearest possible value; the private value is probably close to it, but this is one of the "
+        "few intervals that noise has moved too far, so the value itself is not certain.",
+    ),
+    ErrorExplanation(
+        "one-value",
+        "Interval of one value",
+        "The noise is small compared with the distance between the possible values, so at this confidence no other "
+        "value is left.",
     ),
     ErrorExplanation(
         "interval",

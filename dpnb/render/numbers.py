@@ -33,7 +33,16 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
     if not math.isfinite(error) or error <= 0:
         return f"{value:,.6g}"
     digits = max(0, min(12, 1 - math.floor(math.log10(error))))
-    return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-digits), rounding, EXACT):,f}"
+    return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-digits), rounding, EXACT):z,f}"
+
+
+def format_decimals(value: float, decimals: int, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A number with a fixed number of decimals."""
+    if not math.isfinite(value):
+        return format_number(value, math.nan)
+    return (
+        f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-max(decimals, 0)), rounding, EXACT):z,f}"
+    )
 
 
 def number_with_interval(value: float, low: float, high: float) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from dpnb.render.page import FAINT
 
 NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
 LEFT = "text-align:left"
+PADDING = "padding:2px 12px 2px 0"
 
 
 def table_text(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), indent: str = "") -> list[str]:
@@ -26,7 +27,19 @@ def table_text(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), ind
     return lines
 
 
-def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = ()) -> str:
+def table_markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+    """A table in GitHub's Markdown: the first `left` columns to the left, the others to the right."""
+    escaped = [[_markdown(cell) for cell in row] for row in (head, *rows)]
+    rule = [":---" if index < left else "---:" for index in range(len(head))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (escaped[0], rule, *escaped[1:]))
+
+
+def _markdown(cell: str) -> str:
+    """A cell as plain text: without line breaks, and with the characters escaped that Markdown or HTML interprets."""
+    return "".join(f"\\{char}" if char in "\\|`*_<>[]" else " " if char in "\r\n" else char for char in cell)
+
+
+def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = (), *, left: int = 0) -> str:
     """A table of numbers.
 
     Parameters
@@ -36,11 +49,15 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Seque
         HTML of each cell.
     charts : sequence of str, optional
         HTML of one additional cell for each row.
+    left : int
+        Number of columns of labels, which are aligned to the left.
     """
-    heads = "".join(f'<th style="{NUMBER}">{escape(text)}</th>' for text in head) + ("<th></th>" if charts else "")
+    styles = [f"{LEFT if index < left else NUMBER};{PADDING}" for index in range(len(head))]
+    heads = "".join(f'<th style="{style}">{escape(text)}</th>' for style, text in zip(styles, head, strict=True))
+    heads += "<th></th>" if charts else ""
     body = ""
     for index, row in enumerate(rows):
-        body += "<tr>" + "".join(f'<td style="{NUMBER}">{cell}</td>' for cell in row)
+        body += "<tr>" + "".join(f'<td style="{style}">{cell}</td>' for style, cell in zip(styles, row, strict=True))
         body += (f"<td>{charts[index]}</td>" if charts else "") + "</tr>"
     return f'<table style="margin:4px 0"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
 

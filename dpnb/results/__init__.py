@@ -2,7 +2,11 @@
 
 ``estimates/``   noisy sums -> estimates and intervals (post-processing)
 ``observations`` the observations of one linear query, and their combination
-``table``        numbers with intervals by group, and arithmetic between them
+``table``        numbers with intervals by group
+``operators``    arithmetic between them, and their comparison with numbers
+``comparison``   the result of a comparison: yes, no, or too close to say
+``pandas_methods``  sorting, rounding, selecting rows, iterating; ``unknown_names`` refuses all others
+``exports``      CSV, JSON, dict and Markdown
 ``answer``       a released answer: estimates and what they cost; its history
 ``fit``          the coefficients of a regression fitted by gradient descent
 ``threshold``    the result of one query to an above-threshold mechanism

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
 import numpy as np
 
+from dpnb._plan.expressions.nodes import Cut, ExtractDatePart
 from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import Plan
+from dpnb._plan.schema import Key
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_COMBINABLE = "each observation of a discovery has its own groups, so the observations cannot be combined"
+
+ORDERED = (Cut, ExtractDatePart)
+"""Expressions whose values have an order that is not that of their labels."""
 
 
 class Origin(Protocol):
@@ -112,7 +117,7 @@ class Answer(Estimates):
         """
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
-        return self.origin.refine(
+        answer = self.origin.refine(
             self,
             mu=mu,
             rho=rho,
@@ -124,6 +129,7 @@ class Answer(Estimates):
             final=final,
             groups=groups,
         )
+        return replace(answer, is_two_way=self.is_two_way)
 
     def proportions(self) -> Answer:
         """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.
@@ -140,7 +146,7 @@ class Answer(Estimates):
                 f"proportions: needs counts or sums by group; got the {self.plan.words}; group the query first, "
                 "for example with .groupby(...).size()"
             )
-        return self.origin.shares(self)
+        return replace(self.origin.shares(self), is_two_way=self.is_two_way)
 
     @property
     def history(self) -> History:
@@ -154,6 +160,16 @@ class Answer(Estimates):
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"history: {NOT_COMBINABLE}; each discovery is a separate query")
         return History(self.origin.past(self))
+
+    def has_ordered_keys(self, level: int) -> bool:
+        """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
+        groups = self.plan.group_by  # empty for a discovery
+        return level < len(groups) and isinstance(groups[level].expression, ORDERED)
+
+    def _ranks(self, level: int) -> dict[Key, int]:
+        if self.has_ordered_keys(level):
+            return {key: rank for rank, key in enumerate(dict.fromkeys(key[level] for key in self.keys))}
+        return super()._ranks(level)
 
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), self.plan, self.cost, self.total_loss, self.time

@@ -29,6 +29,12 @@ def to_html(value: object) -> str:
 
 
 @singledispatch
+def to_markdown(value: object) -> str:
+    """The table of a value as Markdown."""
+    return to_text(value)
+
+
+@singledispatch
 def to_picture(value: object, history: bool) -> Any:
     """The plotly figure of an answer, or of its history.
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpnb._plan.schema import Key
+from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.losses import GDP
+from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells
+from dpnb.results.index import pandas_index
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, repr=False)
-class Preview(Displayed):
+class Preview(Unreleased, Displayed):
     """Cost and expected error of one target.
 
     Parameters
@@ -99,6 +103,12 @@ class Preview(Displayed):
     notice: str | None
     participation: str | None = None
 
+    _kind = "a preview"
+    _released_type = Answer
+
+    def _query_words(self) -> str:
+        return self.description
+
     @property
     def narrows_interval(self) -> bool:
         """Whether any interval is expected to become narrower than it is now.
@@ -123,17 +133,12 @@ class Preview(Displayed):
 
         if self.half_widths is None:
             return None
-        labels = [(label,) for label in self.outputs[1]] if self.outputs else [()]
-        rows = [(*key, *label) for key in self.keys for label in labels]
-        names = [*self.names, *([self.outputs[0]] if self.outputs else [])]
-        index: Any = pd.MultiIndex.from_tuples(rows, names=names) if names else pd.RangeIndex(1)
-        if len(names) == 1:
-            index = pd.Index([row[0] for row in rows], name=names[0])
+        index = pandas_index(self.names, self.keys, self.outputs)
         return pd.Series(self.half_widths.ravel().copy(), index=index, name="expected error")
 
 
 @dataclass(frozen=True, repr=False)
-class Previews(Displayed):
+class Previews(Unreleased, Displayed):
     """Cost and expected error of several targets side by side.
 
     Parameters
@@ -143,6 +148,18 @@ class Previews(Displayed):
     """
 
     previews: tuple[Preview, ...]
+
+    _kind = "a preview"
+    _released_type = Answer
+
+    def _query_words(self) -> str:
+        return self.previews[0].description
+
+    def __iter__(self) -> Iterator[Preview]:
+        return iter(self.previews)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __len__(self) -> int:
         return len(self.previews)

@@ -1,22 +1,26 @@
-"""Numbers with intervals, by group: the content of an answer, and the result of arithmetic between answers.
-
-Arithmetic between answers is post-processing and free; see `dpnb.results.arithmetic` for its intervals.
-"""
+"""Numbers with intervals, by group: the content of an answer, and the result of arithmetic between answers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import numbers
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
-from dpnb.results.arithmetic import difference, negative, ratio, scaled
+from dpnb.results.comparison import Comparison
 from dpnb.results.display import Displayed, to_picture
 from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.exports import Exports
+from dpnb.results.index import COLUMNS, pandas_index
+from dpnb.results.operators import Operators
+from dpnb.results.pandas_methods import PandasMethods
+from dpnb.results.unknown_names import UnknownNames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +30,11 @@ MeasurementIds = tuple[frozenset[tuple[int, int]], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Estimates(Displayed):
+class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, UnknownNames, Displayed):
     """Estimates with intervals.
+
+    They behave like a number, or like a pandas Series or DataFrame of the shape of `estimate`.  Everything computed
+    from them is post-processing and free, and has intervals too; `to_pandas` gives access to all of pandas.
 
     Parameters
     ----------
@@ -56,6 +63,13 @@ class Estimates(Displayed):
         Like `arrays`, with intervals that hold for all observations at once; None if `arrays` has such intervals.
     is_refined : bool
         Whether any number combines more than one observation.
+    source : Estimates or None
+        The estimates that these are a rearrangement of, for example after `sort_values`; their history is that of the
+        source.
+    decimals : tuple of int or None
+        The decimals of each output that are displayed, after `round`.
+    is_two_way : bool
+        Whether the last level of the groups is shown as columns.
     """
 
     description: str
@@ -71,8 +85,9 @@ class Estimates(Displayed):
     measurement_ids: MeasurementIds = field(default=(), repr=False)
     anytime_arrays: IntervalArrays | None = field(default=None, repr=False)
     is_refined: bool = False
-
-    __array_ufunc__ = None  # so that numpy arrays defer arithmetic to this class
+    source: Estimates | None = field(default=None, repr=False)
+    decimals: tuple[int, ...] | None = None
+    is_two_way: bool = False
 
     # --- values ------------------------------------------------------------------------------------------------
 
@@ -83,7 +98,7 @@ class Estimates(Displayed):
 
     @property
     def estimate(self) -> float | pd.Series | pd.DataFrame:
-        """A float, a pandas Series, or for several statistics of groups a DataFrame with one column each."""
+        """A float, a pandas Series, or a DataFrame: of several statistics by group, and of a two-way table."""
         return self._shaped("estimate")  # type: ignore[no-any-return]
 
     @property
@@ -108,24 +123,22 @@ class Estimates(Displayed):
             "high": self.arrays.high,
             "noise_scale": self.arrays.noise_scale,
         }
-        labels = [(*key, *output) for key in self.keys for output in self._labels]
-        names = [*self.names, *([self.outputs[0]] if self.outputs else [])]
-        index: Any = pd.RangeIndex(1)
-        if len(names) == 1:
-            index = pd.Index([label[0] for label in labels], name=names[0])
-        elif names:
-            index = pd.MultiIndex.from_tuples(labels, names=names)
+        index = pandas_index(self.names, self.keys, self.outputs)
         return pd.DataFrame({name: values.ravel().copy() for name, values in columns.items()}, index=index)
-
-    @property
-    def _labels(self) -> list[tuple[Key, ...]]:
-        return [()] if self.outputs is None else [(label,) for label in self.outputs[1]]
 
     def _shaped(self, column: str) -> Any:
         if self.is_scalar:
-            return float(getattr(self.arrays, {"estimate": "value"}.get(column, column))[0, 0])
+            return float(getattr(self.arrays, COLUMNS[column])[0, 0])
         series = self.to_pandas()[column]
+        if self.is_two_way:  # a pair of keys may be missing
+            table = series.unstack()
+            rows = list(dict.fromkeys(key[:-1] if len(key) > 2 else key[0] for key in self.keys))
+            return table.loc[rows, self._columns]
         return series.unstack(sort=False) if self.names and self.outputs else series
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The estimates without their intervals."""
+        return np.array(self.estimate, dtype=dtype)
 
     def __float__(self) -> float:
         if not self.is_scalar:
@@ -134,8 +147,21 @@ class Estimates(Displayed):
             )
         return float(self.arrays.value[0, 0])
 
-    def __round__(self, digits: int = 0) -> Any:
-        return round(float(self), digits) if self.is_scalar else self.estimate.round(digits)  # type: ignore[union-attr]
+    def __int__(self) -> int:
+        number = float(self)
+        if not math.isfinite(number):
+            raise RequestError(f"{self.description}: is unknown, so it has no whole number; use .interval")
+        return int(number)
+
+    def __bool__(self) -> NoReturn:
+        raise RequestError(
+            f"{self.description}: its truth value is ambiguous; compare it with a number, as in answer > 0, or test "
+            "answer is not None"
+        )
+
+    def __format__(self, spec: str) -> str:
+        """The estimate in this format; with its interval if the format is empty."""
+        return format(float(self), spec) if spec else str(self)
 
     def __getitem__(self, key: Any) -> Estimates:
         """One statistic by its name, or one group by its key (a tuple for several levels)."""
@@ -148,6 +174,10 @@ class Estimates(Displayed):
         if self.outputs is not None and not isinstance(wanted, tuple) and wanted in self.outputs[1]:
             index = self.outputs[1].index(wanted)
             return self._part(f"{wanted} of {self.description}", slice(None), slice(index, index + 1), outputs=None)
+        if self.is_two_way and not isinstance(wanted, tuple) and wanted in self._columns:
+            rows = [index for index, group in enumerate(self.keys) if group[-1] == wanted]
+            column = self._taken(rows, [0], f"{self.names[-1]} {wanted}", is_two_way=False)
+            return replace(column, names=self.names[:-1], keys=tuple(self.keys[row][:-1] for row in rows), source=None)
         group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
         if self.names and group in self.keys:
             index = self.keys.index(group)
@@ -161,111 +191,45 @@ class Estimates(Displayed):
         raise RequestError(f"[{key!r}]: is not in this answer; it has {', '.join(map(repr, known)) or 'one number'}")
 
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
-        labels = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
-        return Estimates(
-            description=words,
-            arrays=self.arrays.select(rows, columns),
-            anytime_arrays=None if self.anytime_arrays is None else self.anytime_arrays.select(rows, columns),
-            is_refined=self.is_refined,
-            measurement_ids=self.measurement_ids[rows],
-            confidence=self.confidence,
-            simultaneous=self.simultaneous,
-            notice=self.notice,
-            population=self.population,
-            condition=self.condition,
-            **{**labels, **changes},
+        arrays, anytime = self.arrays.select(rows, columns), self.anytime_arrays
+        fields = {"measurement_ids": self.measurement_ids[rows], "decimals": self.decimals and self.decimals[columns]}
+        return self._with(words, arrays, anytime and anytime.select(rows, columns), **{**fields, **changes})
+
+    def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> Estimates:
+        name, labels = self.outputs or ("", ())
+        decimals = self.decimals and tuple(self.decimals[column] for column in columns)
+        return self._derived(
+            words,
+            lambda arrays: arrays.take(rows, columns),
+            keys=changes.pop("keys", tuple(self.keys[row] for row in rows)),
+            outputs=self.outputs and (name, tuple(labels[column] for column in columns)),
+            measurement_ids=tuple(self.measurement_ids[row] for row in rows) if self.measurement_ids else (),
+            **{"decimals": decimals, "is_two_way": self.is_two_way, **changes},
         )
 
-    # --- arithmetic --------------------------------------------------------------------------------------------
-
-    def __sub__(self, other: object) -> Estimates:
-        return self._combine("-", other, difference)
-
-    def __rsub__(self, other: object) -> Estimates:
-        return self._negative() + other
-
-    def __add__(self, other: object) -> Estimates:
-        return self._combine("+", other, lambda a, b: difference(a, negative(b)))
-
-    __radd__ = __add__
-
-    def __truediv__(self, other: object) -> Estimates:
-        return self._combine("/", other, ratio)
-
-    def __rtruediv__(self, other: object) -> Estimates:
-        return self._combine("divided into", other, lambda a, b: ratio(b, a))
-
-    def __mul__(self, other: object) -> Estimates:
-        if isinstance(other, Estimates):
-            raise RequestError(
-                "*: an answer can be multiplied by a number only; got another answer; query the product of the "
-                "columns instead"
-            )
-        return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> Estimates:
-        return self._negative()
-
-    def _negative(self) -> Estimates:
-        return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
-
-    def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Self:
-        with np.errstate(all="ignore"):  # a number beyond the range of doubles is infinite or unknown
-            anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
-            return replace(self, arrays=function(self.arrays), anytime_arrays=anytime)
-
-    def _combine(
-        self, operator: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
-    ) -> Estimates:
-        if not isinstance(other, Estimates):
-            number = plain(other)
-            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-                raise RequestError(f"{operator}: the other operand must be an answer or a finite number; got {other!r}")
-            if operator == "/" and not number:
-                raise RequestError("/: the divisor must not be 0")
-            exact = np.full((1, 1), float(number))
-            words = f"[{self.description}] {operator} {number:g}"
-            constant = IntervalArrays(exact, exact, exact, np.zeros((1, 1)))
-            whole = self._part(words, slice(None), slice(None))
-            if operator in "+-":  # only shifted: clipped limits stay clipped
-                shift = float(number) if operator == "+" else -float(number)
-                return whole._mapped(lambda cells: cells.rescaled(shift=shift))
-            if operator == "/":
-                return whole._mapped(lambda cells: scaled(cells, 1 / number))
-            return whole._mapped(lambda cells: combine(cells, constant))
-        if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
-            raise RequestError(
-                f"{operator}: both answers must have the same groups, or one of them must be a single number; got "
-                f"{self.description} and {other.description}; select one group with [key]"
-            )
-        if other.confidence != self.confidence:
-            raise RequestError(
-                f"{operator}: both answers must have the same confidence; got {self.confidence:g} and "
-                f"{other.confidence:g}; release both with the same confidence="
-            )
-        other_ids = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
-        id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))
-        if any(mine & others for mine, others in id_pairs):
-            raise RequestError(
-                f"{operator}: {self.description} and {other.description} use the same noise, so their errors are not "
-                "independent; query the result directly, for example with .proportions() of an answer or .ratio() of "
-                "columns"
-            )
-        whole = self._part(f"[{self.description}] {operator} [{other.description}]", slice(None), slice(None))
-        anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
-        refined = self.is_refined or other.is_refined
-        return replace(
-            whole,
-            arrays=anytime if refined else combine(self.arrays, other.arrays),
-            anytime_arrays=anytime,
-            is_refined=refined,
-            measurement_ids=tuple(mine | others for mine, others in id_pairs),
-            notice=self.notice or other.notice,
-            population=self.population or other.population,
-            condition=self.condition or other.condition,
+    def _rounded(self, decimals: Sequence[int], words: str) -> Estimates:
+        return self._derived(
+            words, lambda arrays: arrays.rounded(decimals), decimals=tuple(decimals), is_two_way=self.is_two_way
         )
+
+    def _derived(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
+        """A rearrangement of these estimates."""
+        description = f"{self.description}, {words}" if words else self.description
+        anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
+        return self._with(
+            description, function(self.arrays), anytime, source=self if self.source is None else self.source, **changes
+        )
+
+    def _with(self, words: str, arrays: IntervalArrays, anytime: IntervalArrays | None, **changes: Any) -> Estimates:
+        same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous", "notice")
+        fields = {name: getattr(self, name) for name in (*same, "population", "condition")}
+        return Estimates(**{**fields, "description": words, "arrays": arrays, "anytime_arrays": anytime, **changes})
+
+    def _ranks(self, level: int) -> dict[Key, int]:
+        own = self.names[level]
+        if self.source is not None and own in self.source.names:
+            return self.source._ranks(self.source.names.index(own))
+        return super()._ranks(level)
 
     # --- display -----------------------------------------------------------------------------------------------
 
@@ -288,20 +252,29 @@ class Estimates(Displayed):
 
     @property
     def history(self) -> Any:
-        """The answers after each observation; only a released answer has a history.
+        """The answers after each observation; only a released answer has a history, also after a rearrangement.
 
         Raises
         ------
         RequestError
             These estimates are not a released answer.
         """
+        if self.source is not None:
+            return self.source.history
         raise RequestError(
             f"history: belongs to a released answer, but {self.description} was computed from answers or is part "
             "of one; use the .history of those answers"
         )
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> bool | Comparison:  # type: ignore[override]
+        """Whether another answer is the same; with a number, what the interval says."""
+        if isinstance(other, numbers.Real) and not isinstance(other, bool | Estimates):
+            return self._compare("==", other)
         return type(other) is type(self) and self._content() == other._content()
+
+    def __ne__(self, other: object) -> bool | Comparison:  # type: ignore[override]
+        same = self == other
+        return ~same if isinstance(same, Comparison) else not same
 
     def __hash__(self) -> int:
         return hash(self._content())
@@ -320,10 +293,32 @@ class Estimates(Displayed):
             outside = (self.arrays.value < self.arrays.low) | (self.arrays.value > self.arrays.high)
         if outside.any():
             warnings.append(("outside", "an estimate outside its interval is due to noise: it is not a possible value"))
+        warnings += self._point_warnings()
         if self.condition is not None:
             warnings.append(("named", f"intervals {self.condition}"))
         if self.population is not None:
             warnings.append(("excluded-units", self.population))
+        return warnings
+
+    def _point_warnings(self) -> list[tuple[str, str]]:
+        """Explanations of intervals with a single value, such as "0 to 0"."""
+        points = (self.arrays.low == self.arrays.high) & (self.arrays.noise_scale > 0)
+        collapsed = points & self.arrays.is_collapsed
+        warnings = []
+        if collapsed.any():
+            end = float(self.arrays.low[collapsed][0])
+            warnings.append(
+                (
+                    "collapsed",
+                    f"{end:g} to {end:g}: the noise put the whole interval outside the possible values, of "
+                    f"which {end:g} is the nearest; the private value may differ from it",
+                )
+            )
+        if (points & ~collapsed).any():
+            end = float(self.arrays.low[points & ~collapsed][0])
+            warnings.append(
+                ("one-value", f"{end:g} to {end:g}: the noise is too small to leave any other value likely")
+            )
         return warnings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -197,7 +198,8 @@ def test_nothing_global_changes(frame: Any) -> None:
 
 
 def title(figure: go.Figure) -> str:
-    return str(figure.layout.title.text)
+    """The text of the title, without the breaks of its lines."""
+    return re.sub(r"</?span[^>]*>", "", re.sub(r"</(span|b)><br><\1[^>]*>", " ", str(figure.layout.title.text)))
 
 
 def test_a_picture_says_what_was_asked_how_sure_it_is_and_what_it_cost(frame: Any) -> None:

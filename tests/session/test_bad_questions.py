@@ -54,7 +54,7 @@ GROUPS: dict[str, Case] = {
     "keys a number": (lambda f: f.groupby("street", keys=3), "a list of keys"),
     "no keys": (lambda f: f.groupby("street", keys=[]), "at least one key"),
     "keys in no order": (lambda f: f.groupby("street", keys={"elm", "oak"}), "a list of keys"),
-    "keys of another question": (lambda f: f.groupby("street", keys=f.count()), "a list of keys"),
+    "keys of another question": (lambda f: f.groupby("street", keys=f.count()), "this is a query, not a number"),
     "what only looks like a table of keys": (
         lambda f: f.groupby("town", keys=SimpleNamespace(columns=["town"])),
         "keys",

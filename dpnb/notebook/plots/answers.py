@@ -17,17 +17,6 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpnb._plan.expressions.nodes import Cut, ExtractDatePart
-from dpnb._plan.measurements import (
-    ColumnsView,
-    Count,
-    CountUnits,
-    Discovery,
-    JointAggregation,
-    MeanCountView,
-    MomentsView,
-    Sum,
-)
 from dpnb._plan.schema import Key
 from dpnb.notebook.plots.history import fan
 from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, is_incomplete
@@ -39,11 +28,12 @@ from dpnb.notebook.plots.style import (
     PlotLayout,
     describe_value,
     framed,
+    legend_title,
     notes_of,
     short,
     text,
 )
-from dpnb.results.answer import Answer
+from dpnb.render.quantities import adds_up, bin_edges, is_ordered
 from dpnb.results.table import Estimates
 
 MAX_GROUPS = 1000
@@ -54,6 +44,9 @@ MAX_PANELS = 48
 
 MAX_MARKS = 48
 """Largest number of marks of several hues on one axis."""
+
+AXIS_CHARACTERS = 60
+"""Characters that fit below the panels of a figure in a narrow cell."""
 
 MAX_HORIZONTAL_NAMES = 30
 """Largest number of names on a horizontal axis; more names are put on a vertical axis, where each is readable."""
@@ -124,7 +117,7 @@ class Arrangement:
 
 def _groups(estimates: Estimates) -> Arrangement:
     """Groups by one level, or by several: the last level as hues if it has few enough values, else as panels."""
-    bars = _adds_up(estimates)[0]
+    bars = adds_up(estimates)[0]
     *outer, inner = estimates.names
     rows, positions, last = range(len(estimates.keys)), _labels(estimates, outer), _labels(estimates, [inner])
     if not outer:
@@ -157,7 +150,7 @@ def _statistics(estimates: Estimates) -> Arrangement:
     *outer, inner = estimates.names or ("",)
     hues = bool(outer) and len(set(_labels(estimates, [inner]))) <= len(HUES)
     panels = []
-    for at, (label, adds) in enumerate(zip(labels, _adds_up(estimates), strict=True)):
+    for at, (label, adds) in enumerate(zip(labels, adds_up(estimates), strict=True)):
         rows, bars = list(range(at, len(estimates.keys) * len(labels), len(labels))), adds and bool(estimates.names)
         if hues:
             series = _in_hues(_labels(estimates, outer), _labels(estimates, [inner]), rows, bars)
@@ -209,22 +202,6 @@ def _split(by: Sequence[str], rows: Sequence[int]) -> list[tuple[str, list[int]]
     return list(rows_by_name.items())
 
 
-def _adds_up(estimates: Estimates) -> list[bool]:
-    """For each output whether it is a count or a sum, which is drawn as a bar from 0."""
-    if not isinstance(estimates, Answer):
-        return [False] * estimates.arrays.value.shape[1]
-    plan, view = estimates.plan.aggregation, estimates.view
-    shown = [(column.part, column.view) for column in view.columns] if isinstance(view, ColumnsView) else [(0, view)]
-    parts = [part.aggregation for part in plan.parts] if isinstance(plan, JointAggregation) else [plan]
-    adds = [
-        isinstance(parts[part], Count | CountUnits | Sum | Discovery)
-        or isinstance(one, MeanCountView)
-        or (isinstance(one, MomentsView) and one.statistic == "count")
-        for part, one in shown
-    ]
-    return adds if len(adds) == estimates.arrays.value.shape[1] else adds * estimates.arrays.value.shape[1]
-
-
 # --- layout of the panels -----------------------------------------------------------------------------------------
 
 
@@ -237,7 +214,8 @@ def _strips(estimates: Estimates, numbers: PlotValues, panels: list[PlotPanel]) 
         own = numbers.select(series.rows)
         span, incomplete = AxisRange.around([own], zero=False), is_incomplete([own])
         add_series(figure, (row, 1), series, own, span, upright=False, legend=False, incomplete=incomplete)
-        figure.update_xaxes(range=[span.low, span.high], showgrid=True, showticklabels=span.known, row=row)
+        ticks = span.ticks(5)
+        figure.update_xaxes(range=[span.low, span.high], showgrid=True, showticklabels=span.known, **ticks, row=row)
     figure.update_yaxes(type="category", showgrid=False, tickfont={"size": 13}, ticklabelstandoff=8)
     figure.update_xaxes(title=describe_value(estimates) if estimates.is_scalar else None, row=layout.rows)
     return framed(figure, estimates, notes_of(estimates), layout)
@@ -266,6 +244,7 @@ def _grid(estimates: Estimates, numbers: PlotValues, arrangement: Arrangement, g
         AxisRange.around([own for each in every for own in each], zero=_from_zero(panels)),
         is_incomplete([numbers]),
     )
+    most = 6 if len(panels) == 1 else 4
     for at, (panel, each) in enumerate(zip(panels, every, strict=True)):
         span = AxisRange.around(each, zero=_from_zero([panel])) if apart else common
         for series, own in zip(panel.series, each, strict=True):
@@ -276,7 +255,7 @@ def _grid(estimates: Estimates, numbers: PlotValues, arrangement: Arrangement, g
         row, col = layout.cell(at)
         values = figure.update_yaxes if upright else figure.update_xaxes
         ticks = span.known and (apart or not upright or col == 1)
-        values(range=[span.low, span.high], showticklabels=ticks, row=row, col=col)
+        values(range=[span.low, span.high], showticklabels=ticks, **span.ticks(most), row=row, col=col)
     _name_axes(figure, estimates, arrangement, positions, layout, upright)
     omitted = len(arrangement.panels) - len(panels)
     more = [f"the first {MAX_PANELS} of {len(arrangement.panels)} panels"] if omitted else []
@@ -315,23 +294,30 @@ def _name_axes(
         figure.update_yaxes(**scale, autorange="reversed", showgrid=False, title=along)
         figure.update_xaxes(showgrid=True, title=describe_value(estimates))
     figure.update_annotations(font={"size": SMALL + 1})
-    figure.update_layout(legend={"title": {"text": short(arrangement.by)}})
-    if (
-        isinstance(estimates, Answer)
-        and estimates.names
-        and all(isinstance(group.expression, Cut) for group in estimates.plan.group_by)
-    ):
-        figure.update_layout(bargap=0.04)
+    figure.update_layout(legend={"title": {"text": legend_title(arrangement.by)}})
+    if upright and arrangement.kind == "groups" and is_ordered(estimates):
+        _label_ranges(figure, [str(position) for position in positions], layout.cols)
+
+
+def _label_ranges(figure: go.Figure, positions: list[str], cols: int) -> None:
+    """The edges of adjacent ranges between the marks, as on the axis of a histogram; as many as there is room for."""
+    edges = bin_edges([unescape(position) for position in positions])
+    if edges is None:
+        return
+    every = math.ceil(len(edges) * (max(map(len, edges)) + 2) * cols / AXIS_CHARACTERS)
+    # plotly takes numbers that are no categories as places on the axis of categories: -0.5 is the left end.
+    ticks = [(index - 0.5, text(edge)) for index, edge in enumerate(edges) if index % every == 0]
+    places, labels = zip(*ticks, strict=True)
+    figure.update_xaxes(tickvals=places, ticktext=labels, tickangle=0, ticks="outside")
+    figure.update_layout(bargap=0.04)
 
 
 def _needs_vertical_axis(estimates: Estimates, positions: list[str | float]) -> bool:
     """Whether the names are put on a vertical axis; ordered groups keep a horizontal one, with some names omitted."""
     longest = max(map(len, map(str, positions)), default=0)
-    ordered = all(isinstance(part, int | float) for key in estimates.keys for part in key)
-    if isinstance(estimates, Answer):
-        ordered = ordered or all(
-            isinstance(group.expression, Cut | ExtractDatePart) for group in estimates.plan.group_by
-        )
+    ordered = is_ordered(estimates)
+    if ordered and bin_edges([unescape(str(position)) for position in positions]) is not None:
+        return False  # its edges are labelled, as many as there is room for
     return (
         longest > 24
         or (longest * len(positions) > 90 and longest > 10)

@@ -45,7 +45,7 @@ def fan(history: History) -> go.Figure:
         for trace in _traces(history, band, [inside[number // n_outputs] for inside in observed], span):
             figure.add_trace(trace, row, col)
         lowest = number + cols >= len(shown)
-        figure.update_yaxes(range=[span.low, span.high], showticklabels=span.known, row=row, col=col)
+        figure.update_yaxes(range=[span.low, span.high], showticklabels=span.known, **span.ticks(5), row=row, col=col)
         figure.update_xaxes(showticklabels=lowest, title=along if lowest else None, row=row, col=col)
     if not last.outputs or last.outputs[0] == "quantile":
         figure.update_yaxes(title=describe_value(last), col=1)

@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 
 from dpnb.notebook.plots.style import DASHES, HUES, PATTERNS, SYMBOLS, text
 from dpnb.render.labels import interval_name, rows_of
+from dpnb.render.scale import Ticks
 from dpnb.results.table import Estimates
 
 MARK = 9
@@ -89,6 +90,13 @@ class AxisRange:
         if not math.isfinite(padding):  # the distance of the ends exceeds the range of doubles
             padding = 0.0
         return cls(low if zero and low == 0 else low - padding, high if zero and high == 0 else high + padding)
+
+    def ticks(self, most: int) -> dict[str, Any]:
+        """The ticks of plotly's axis: with separators of thousands, and the same number of decimals."""
+        ticks = Ticks.between(self.low, self.high, most)
+        if ticks is None:
+            return {}
+        return {"tickmode": "linear", "tick0": 0, "dtick": ticks.step, "tickformat": f",.{ticks.decimals}f"}
 
     def within(self, end: float, otherwise: float) -> float:
         """An end of an interval, clipped to the range."""

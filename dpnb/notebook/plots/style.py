@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from html import unescape
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,6 +20,7 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import QuantileTree
 from dpnb.render.labels import interval_name
 from dpnb.render.numbers import format_cost, format_mu_up
+from dpnb.render.quantities import released
 from dpnb.results.answer import Answer
 from dpnb.results.table import Estimates
 
@@ -33,8 +35,8 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "6px 2px
 PATTERNS = ("", "/", "x", "-", "|", "+", ".", "\\")
 
 TITLE_SIZE, SMALL = 16, 12
-TITLE_WIDTH, NOTE_WIDTH, LABEL_WIDTH = 72, 100, 32
-"""In characters: what fits a Lab cell with both side bars open."""
+TITLE_WIDTH, NOTE_WIDTH, LABEL_WIDTH, LEGEND_WIDTH = 42, 58, 32, 14
+"""In characters: what fits a cell of 380 pixels, since the texts of a figure are not wrapped again by the page."""
 
 _AXIS = {
     "automargin": True,
@@ -86,12 +88,18 @@ def short(value: object) -> str:
     return text(label)
 
 
+def legend_title(value: str) -> str:
+    """The title of a legend, wrapped so that it is not wider than the legend's entries."""
+    return "<br>".join(map(text, textwrap.wrap(unescape(short(value)), LEGEND_WIDTH)))
+
+
 def describe_value(estimates: Estimates) -> str:
     """Label of the axis of values."""
-    if isinstance(estimates, Answer):
-        if estimates.outputs and isinstance(estimates.plan.aggregation, QuantileTree):
-            return short(words(estimates.plan.aggregation.column))  # its levels are on the other axis
-        return short(describe_aggregation(estimates.plan.aggregation, estimates.view).rstrip(","))
+    answer = released(estimates)
+    if answer is not None:
+        if answer.outputs and isinstance(answer.plan.aggregation, QuantileTree):
+            return short(words(answer.plan.aggregation.column))  # its levels are on the other axis
+        return short(describe_aggregation(answer.plan.aggregation, answer.view).rstrip(","))
     return "estimate"
 
 

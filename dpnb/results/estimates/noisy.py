@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +14,9 @@ from dpnb._compile import LinearQuery
 from dpnb._compile.features import Feature
 
 Cells = NDArray[np.float64]
+
+_EXACT = Context(prec=1000)
+"""Enough digits for every double with 300 decimals."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,36 @@ class IntervalArrays:
         first, second, third = (array[rows, columns] for array in self.unclipped)
         return IntervalArrays(value, low, high, scale, (first, second, third))
 
+    def take(self, rows: Sequence[int], columns: Sequence[int]) -> IntervalArrays:
+        """The cells and outputs with these indices, in this order."""
+        index = np.ix_(np.array(rows, np.intp), np.array(columns, np.intp))
+        return replace(self._each(lambda array, _: array[index]), noise_scale=self.noise_scale[index])
+
+    def rounded(self, decimals: Sequence[int]) -> IntervalArrays:
+        """The values to the nearest multiple and the limits outward; `decimals` for each output, noise unchanged."""
+
+        def multiple(array: Cells, rounding: str) -> Cells:
+            columns = [
+                [_to_multiple(number, digits, rounding) for number in column]
+                for column, digits in zip(array.T.tolist(), decimals, strict=True)
+            ]
+            return np.array(columns, np.float64).reshape(array.T.shape).T
+
+        return self._each(multiple)
+
+    def _each(self, function: Callable[[Cells, str], Cells]) -> IntervalArrays:
+        """A function of each array and the direction in which it may be rounded."""
+        ways = (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING)
+        value, low, high = map(function, (self.value, self.low, self.high), ways)
+        raw = None if self.raw is None else tuple(map(function, self.raw, ways))
+        return IntervalArrays(value, low, high, self.noise_scale, raw)  # type: ignore[arg-type]  # three of three
+
+    @property
+    def is_collapsed(self) -> NDArray[np.bool_]:
+        """Where the whole interval is outside the range of the quantity, so that clipping left one value."""
+        _, low, high = self.unclipped
+        return np.asarray((self.low == self.high) & (low < high))
+
     def within(self, other: IntervalArrays) -> IntervalArrays:
         """The same values, with the intervals intersected with another estimate's, but still containing the value.
 
@@ -114,6 +150,16 @@ class IntervalArrays:
         low, high = np.fmin(low, inside), np.fmax(high, inside)
         low, high = np.where(meet, low, self.low), np.where(meet, high, self.high)
         return IntervalArrays(self.value, low, high, self.noise_scale, self.raw)
+
+
+def _to_multiple(number: float, decimals: int, rounding: str) -> float:
+    """A number rounded to decimals, in its decimal meaning."""
+    if not math.isfinite(number):
+        return number
+    exact = Decimal(float.__repr__(number))
+    if -int(exact.as_tuple().exponent) <= decimals:
+        return number  # it has no more decimals, perhaps far fewer than the arithmetic would write
+    return float(exact.quantize(Decimal(1).scaleb(-decimals), rounding, _EXACT))
 
 
 def noisy_features(

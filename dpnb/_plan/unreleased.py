@@ -1,0 +1,95 @@
+"""Queries and previews that are used as a number or a table: refused with one sentence that shows the release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from dpnb.errors import NotReleasedError
+
+OPERATIONS = (
+    *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor"),
+    *("radd", "rsub", "rmul", "rmatmul", "rtruediv", "rfloordiv", "rmod", "rdivmod", "rpow", "rand", "ror", "rxor"),
+    *("lt", "le", "gt", "ge", "neg", "pos", "abs", "invert"),
+    *("bool", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil"),
+    *("len", "iter", "reversed", "contains", "getitem", "setitem", "delitem", "array", "array_ufunc"),
+)
+"""The operations of Python and numpy that need a number or a table."""
+
+
+def _refusal(operation: str) -> Callable[..., NoReturn]:
+    def method(self: Unreleased, *_: object, **__: object) -> NoReturn:
+        self.refuse()
+
+    method.__name__ = operation
+    return method
+
+
+class Unreleased:
+    """Base class of what has no value before a release: every operation of a number or a table is refused.
+
+    A subclass defines the methods that it does offer, such as the `len` of several previews.
+    """
+
+    __slots__ = ()
+
+    _kind: ClassVar[str] = "a query"
+    """What the object is, in the message."""
+
+    _released_type: ClassVar[type] = object
+    """The class of an answer, whose methods the example in the message calls."""
+
+    __pandas_priority__ = 100_000  # pandas leaves operators with its own objects to this class, which refuses them
+
+    def _query_words(self) -> str:
+        """The query in words, for the message."""
+        raise NotImplementedError
+
+    def refuse(self, method: str = "") -> NoReturn:
+        """Refuse the use as a number.
+
+        Parameters
+        ----------
+        method : str, optional
+            The method of an answer that the example calls.
+
+        Raises
+        ------
+        NotReleasedError
+            Always.
+        """
+        release = ".release(...)" if self._kind == "a query" else ".release(...) of its query"
+        raise NotReleasedError(
+            f"{self._query_words()}: this is {self._kind}, not a number; {release} answers it, for example "
+            f".release(share=0.01){method}"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return self.refuse() if spec else str(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Identity; a comparison with a number or a table is refused."""
+        return NotImplemented if other is None or isinstance(other, Unreleased) else self.refuse()
+
+    __hash__ = object.__hash__
+
+    if not TYPE_CHECKING:  # a type checker refuses the operations and all other attributes
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or name in dir(type(self)) or name in getattr(self, "__dataclass_fields__", ()):
+                raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
+            offered = getattr(self._released_type, name, None)
+            if offered is not None:
+                self.refuse(f".{name}()" if callable(offered) else f".{name}")
+            own = [verb for verb in dir(type(self)) if not verb.startswith("_")]
+            close = get_close_matches(name, own, n=1)
+            if close:
+                raise NotReleasedError(
+                    f".{name} of {self._query_words()}: is not offered by {self._kind}; did you mean .{close[0]}?"
+                )
+            self.refuse()
+
+
+for _operation in OPERATIONS:
+    setattr(Unreleased, f"__{_operation}__", _refusal(f"__{_operation}__"))

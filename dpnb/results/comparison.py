@@ -1,0 +1,149 @@
+"""Comparisons of estimates with numbers: yes, no, or too close to say at the confidence of the intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._plan.schema import Key
+from dpnb.accounting.exact import display_down, display_up
+from dpnb.errors import RequestError
+from dpnb.results.display import Displayed
+from dpnb.results.estimates.noisy import Cells, IntervalArrays
+from dpnb.results.index import pandas_index
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Booleans = NDArray[np.bool_]
+
+_CERTAIN: dict[str, Callable[[Cells, Cells, float], Booleans]] = {
+    ">": lambda low, high, number: low > number,
+    ">=": lambda low, high, number: low >= number,
+    "<": lambda low, high, number: high < number,
+    "<=": lambda low, high, number: high <= number,
+    "==": lambda low, high, number: (low == number) & (high == number),
+    "!=": lambda low, high, number: (low > number) | (high < number),
+}
+"""Whether every number between the limits satisfies the comparison; never true where a limit is NaN."""
+
+OPPOSITE = {">": "<=", "<=": ">", ">=": "<", "<": ">=", "==": "!=", "!=": "=="}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison(Displayed):
+    """Whether estimates are above or below a number, as far as their intervals show it.
+
+    It is yes where the whole interval satisfies the comparison, no where none of it does, and undecided otherwise.
+    ``if`` and ``bool`` work for a single decided comparison and raise for an undecided one.  The confidence is that of
+    the intervals.  Post-processing, and free.
+
+    Parameters
+    ----------
+    description : str
+        The compared quantity in words.
+    operator : str
+        One of ``>``, ``>=``, ``<``, ``<=``, ``==``, ``!=``.
+    number : float
+    names, keys, outputs
+        Names and labels of the numbers, as in the answer.
+    arrays : IntervalArrays
+        The compared numbers with their intervals.
+    confidence : float
+    simultaneous : bool
+        Whether all intervals hold at once with that confidence.
+    notice : str or None
+        Warning that the answer is from a rehearsal or not private.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100)},
+    ... )
+    >>> count = session.frame.count().release(mu=0.1)
+    >>> bool(count > 10), (count > 10).outcome
+    (True, True)
+    >>> (count > count.estimate).outcome is None
+    True
+    """
+
+    description: str
+    operator: str
+    number: float
+    names: tuple[str, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    outputs: tuple[str, tuple[Key, ...]] | None
+    arrays: IntervalArrays
+    confidence: float
+    simultaneous: bool = False
+    notice: str | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether a single number is compared."""
+        return not self.names and self.outputs is None
+
+    @property
+    def outcomes(self) -> list[bool | None]:
+        """True, False or None (undecided) for each number, group by group."""
+        low, high = self.arrays.low.ravel(), self.arrays.high.ravel()
+        yes = _CERTAIN[self.operator](low, high, self.number)
+        no = _CERTAIN[OPPOSITE[self.operator]](low, high, self.number)
+        # An interval that clipping reduced to one value shows that the noise missed, not that this value is certain.
+        unsure = self.arrays.is_collapsed.ravel() & (low == self.number)
+        return [
+            None if unclear else True if certain else False if excluded else None
+            for certain, excluded, unclear in zip(yes, no, unsure, strict=True)
+        ]
+
+    @property
+    def outcome(self) -> bool | pd.Series | None:
+        """True, False or None (undecided); of several numbers a pandas Series of type ``boolean``, with NA."""
+        return self.outcomes[0] if self.is_scalar else self.to_pandas()
+
+    def to_pandas(self) -> pd.Series:
+        """One row for each number: True, False or NA (undecided)."""
+        import pandas as pd  # imported when first used
+
+        index = pandas_index(self.names, self.keys, self.outputs)
+        return pd.Series(self.outcomes, index=index, dtype="boolean", name=f"{self.operator} {self.number:g}")
+
+    def __bool__(self) -> bool:
+        """Whether the comparison holds.
+
+        Raises
+        ------
+        RequestError
+            It is undecided, or several numbers are compared.
+        """
+        what = f"{self.description} {self.operator} {self.number:g}"
+        if not self.is_scalar:
+            raise RequestError(
+                f"{what}: compares several numbers, each of which may be undecided; use .to_pandas(), a Series with "
+                "NA for the undecided ones, or select one number with [key]"
+            )
+        (outcome,) = self.outcomes
+        if outcome is not None:
+            return outcome
+        low, high = float(self.arrays.low[0, 0]), float(self.arrays.high[0, 0])
+        interval = "there is no interval"
+        if not np.isnan([low, high]).any():
+            interval = f"the interval is {_end(low, display_down)} to {_end(high, display_up)}"
+        raise RequestError(
+            f"{what}: too close to say at {100 * self.confidence:g}% confidence: {interval}; release a more accurate "
+            "answer, or compare its .estimate, which ignores the noise"
+        )
+
+    def __invert__(self) -> Comparison:
+        return Comparison(**{**vars(self), "operator": OPPOSITE[self.operator]})
+
+
+def _end(end: float, display: Callable[[float], str]) -> str:
+    return display(end) if np.isfinite(end) else "∞" if end > 0 else "-∞"

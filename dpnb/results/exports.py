@@ -1,0 +1,79 @@
+"""Released estimates as files and as values of Python, for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dpnb.errors import RequestError
+from dpnb.results.display import to_markdown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Exports:
+    """pandas' export methods, over the table of `to_pandas`: estimate, low, high and noise_scale of each number."""
+
+    if TYPE_CHECKING:
+        is_scalar: Any
+        to_pandas: Callable[[], pd.DataFrame]
+
+    def to_csv(self, path_or_buf: Any = None, **options: Any) -> str | None:
+        """The table of `to_pandas` as CSV: written to a file, or returned as a str without `path_or_buf`.
+
+        Parameters
+        ----------
+        path_or_buf : str, path or file, optional
+        **options
+            As for `pandas.DataFrame.to_csv`.
+        """
+        return self.to_pandas().to_csv(path_or_buf, **{"index": not self.is_scalar, **options})  # type: ignore[no-any-return]
+
+    def to_dict(self, orient: Any = "index") -> Any:
+        """The table of `to_pandas` as a dict: for each label its estimate, low, high and noise_scale.
+
+        Parameters
+        ----------
+        orient : str
+            As for `pandas.DataFrame.to_dict`.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"plan": dpnb.Categories(["free", "paid"])},
+        ... )
+        >>> counts = session.frame.groupby("plan").size().release(mu=0.1)
+        >>> sorted(counts.to_dict()["free"])
+        ['estimate', 'high', 'low', 'noise_scale']
+        """
+        table: Any = self.to_pandas()
+        if self.is_scalar and orient == "index":
+            return table.iloc[0].to_dict()
+        return table.to_dict(orient)
+
+    def to_json(self, path_or_buf: Any = None, **options: Any) -> str | None:
+        """The table of `to_pandas` as JSON: one record for each number; written to a file, or returned as a str.
+
+        Parameters
+        ----------
+        path_or_buf : str, path or file, optional
+        **options
+            As for `pandas.DataFrame.to_json`; an interval without an end and an unknown number are null.
+        """
+        table: Any = self.to_pandas()
+        if not self.is_scalar:
+            same = [name for name in table.index.names if name in table.columns]
+            if same and "orient" not in options:
+                raise RequestError(
+                    f"to_json: the group level {same[0]!r} has the name of a column of the table; give orient='index'"
+                )
+            table = table if same else table.reset_index()
+        return table.to_json(path_or_buf, **{"orient": "records", **options})  # type: ignore[no-any-return]
+
+    def to_markdown(self) -> str:
+        """The displayed table as Markdown, with the digits that the noise leaves significant."""
+        return to_markdown(self)

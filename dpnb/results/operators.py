@@ -1,0 +1,235 @@
+"""Operators of estimates: arithmetic and comparisons with numbers and with other estimates.
+
+Post-processing, and free; see `dpnb.results.arithmetic` for the intervals, and `dpnb.results.comparison` for what a
+comparison can decide.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+import numpy as np
+
+from dpnb._plan.schema import plain
+from dpnb._plan.unreleased import Unreleased
+from dpnb.copying import NotCopyable
+from dpnb.errors import RequestError
+from dpnb.results.arithmetic import difference, negative, ratio, scaled
+from dpnb.results.comparison import Comparison
+from dpnb.results.estimates.noisy import IntervalArrays
+
+UFUNCS = {
+    **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv"},
+    **{"negative": "neg", "positive": "pos", "equal": "eq", "not_equal": "ne"},
+    **{"less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"},
+}
+"""numpy functions that are operators of answers."""
+
+REFLECTED = {
+    **{"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "truediv": "__rtruediv__", "eq": "__eq__"},
+    **{"ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"},
+}
+
+E = TypeVar("E")
+R = TypeVar("R")
+
+
+def _leaves_private_objects(method: Callable[[Any, object], R]) -> Callable[[Any, object], R]:
+    """Leave the operator to a column, for which a number is a constant, and to a query, which refuses it."""
+
+    @wraps(method)
+    def operate(self: Any, other: object) -> R:
+        return NotImplemented if isinstance(other, NotCopyable | Unreleased) else method(self, other)
+
+    return operate
+
+
+def _shown(other: object) -> str:
+    """An operand in a message; a table or an array by its type."""
+    is_table = hasattr(other, "__array__") and not isinstance(other, Operators)
+    return f"a {type(other).__name__}" if is_table else repr(other)
+
+
+class Operators(Generic[E]):
+    """The operators; a subclass has the fields of `dpnb.results.table.Estimates`."""
+
+    __pandas_priority__ = 100_000  # pandas leaves operators with its own objects to this class
+
+    if TYPE_CHECKING:
+        description: Any
+        names: Any
+        keys: Any
+        outputs: Any
+        arrays: Any
+        anytime_arrays: Any
+        is_refined: Any
+        measurement_ids: Any
+        confidence: Any
+        notice: Any
+        population: Any
+        condition: Any
+        is_scalar: Any
+
+    def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
+        """Some of the numbers."""
+        raise NotImplementedError
+
+    @_leaves_private_objects
+    def __sub__(self, other: object) -> E:
+        return self._combine("-", other, difference)
+
+    def __rsub__(self, other: object) -> E:
+        return self._negative() + other
+
+    @_leaves_private_objects
+    def __add__(self, other: object) -> E:
+        return self._combine("+", other, lambda a, b: difference(a, negative(b)))
+
+    __radd__ = __add__
+
+    @_leaves_private_objects
+    def __truediv__(self, other: object) -> E:
+        return self._combine("/", other, ratio)
+
+    def __rtruediv__(self, other: object) -> E:
+        return self._combine("divided into", other, lambda a, b: ratio(b, a))
+
+    @_leaves_private_objects
+    def __mul__(self, other: object) -> E:
+        if isinstance(other, Operators):
+            raise RequestError(
+                "*: an answer can be multiplied by a number only; got another answer; query the product of the "
+                "columns instead"
+            )
+        return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
+
+    __rmul__ = __mul__
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """The operators of numpy's numbers and arrays, as those of Python."""
+        name = UFUNCS.get(ufunc.__name__)
+        if name is None or method != "__call__" or options:
+            raise RequestError(
+                f"np.{ufunc.__name__} of {self.description}: is not offered, since its interval is not known; use it "
+                "on .estimate, which has no interval"
+            )
+        if len(inputs) == 1:
+            return getattr(operator, name)(self)
+        left, right = inputs
+        if isinstance(left, Operators):
+            return getattr(operator, name)(left, right)
+        number = plain(left)  # an array is refused by the reflected operator
+        return getattr(self, REFLECTED[name])(number)
+
+    def __neg__(self) -> E:
+        return self._negative()
+
+    def __pos__(self) -> E:
+        return self
+
+    @_leaves_private_objects
+    def __lt__(self, other: object) -> Comparison:
+        return self._compare("<", other)
+
+    @_leaves_private_objects
+    def __le__(self, other: object) -> Comparison:
+        return self._compare("<=", other)
+
+    @_leaves_private_objects
+    def __gt__(self, other: object) -> Comparison:
+        return self._compare(">", other)
+
+    @_leaves_private_objects
+    def __ge__(self, other: object) -> Comparison:
+        return self._compare(">=", other)
+
+    def _compare(self, sign: str, other: object) -> Comparison:
+        """With a number; another answer is subtracted first."""
+        if isinstance(other, Operators):
+            return (self - other)._compare(sign, 0)
+        number = plain(other)
+        if isinstance(number, bool) or not isinstance(number, int | float) or math.isnan(number):
+            raise RequestError(
+                f"{sign}: an answer is compared with a number or another answer; got {_shown(other)}; use .estimate to "
+                "compare it with anything else"
+            )
+        same = ("description", "names", "keys", "outputs", "arrays", "confidence", "simultaneous", "notice")
+        return Comparison(operator=sign, number=float(number), **{name: getattr(self, name) for name in same})
+
+    def _negative(self) -> E:
+        return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
+
+    def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Any:
+        with np.errstate(all="ignore"):  # a number beyond the range of doubles is infinite or unknown
+            anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
+            return replace(self, arrays=function(self.arrays), anytime_arrays=anytime, decimals=None)
+
+    def _combine(
+        self, sign: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
+    ) -> E:
+        if not isinstance(other, Operators):
+            number = plain(other)
+            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+                raise RequestError(
+                    f"{sign}: the other operand must be an answer or a finite number; got {_shown(other)}; use "
+                    ".estimate to compute with anything else"
+                )
+            if sign == "/" and not number:
+                raise RequestError("/: the divisor must not be 0")
+            exact = np.full((1, 1), float(number))
+            words = f"[{self.description}] {sign} {number:g}"
+            constant = IntervalArrays(exact, exact, exact, np.zeros((1, 1)))
+            whole = self._part(words, slice(None), slice(None))
+            if sign in "+-":  # only shifted: clipped limits stay clipped
+                shift = float(number) if sign == "+" else -float(number)
+                return whole._mapped(lambda cells: cells.rescaled(shift=shift))
+            if sign == "/":
+                return whole._mapped(lambda cells: scaled(cells, 1 / number))
+            return whole._mapped(lambda cells: combine(cells, constant))
+        if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
+            raise RequestError(
+                f"{sign}: both answers must have the same groups, or one of them must be a single number; got "
+                f"{self.description} and {other.description}; select one group with [key]"
+            )
+        if other.confidence != self.confidence:
+            raise RequestError(
+                f"{sign}: both answers must have the same confidence; got {self.confidence:g} and "
+                f"{other.confidence:g}; release both with the same confidence="
+            )
+        other_ids = other.measurement_ids * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
+        id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))
+        if any(mine & others for mine, others in id_pairs):
+            raise RequestError(
+                f"{sign}: {self.description} and {other.description} use the same noise, so their errors are not "
+                "independent; query the result directly, for example with .proportions() of an answer or .ratio() of "
+                "columns"
+            )
+        whole = self._part(f"[{self.description}] {sign} [{other.description}]", slice(None), slice(None))
+        anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
+        refined = self.is_refined or other.is_refined
+        return replace(
+            whole,
+            arrays=anytime if refined else combine(self.arrays, other.arrays),
+            anytime_arrays=anytime,
+            is_refined=refined,
+            measurement_ids=tuple(mine | others for mine, others in id_pairs),
+            notice=self.notice or other.notice,
+            population=self.population or other.population,
+            condition=self.condition or other.condition,
+            decimals=None,
+        )
+
+    def _not_offered(self, *_: object) -> NoReturn:
+        raise RequestError(
+            f"{self.description}: has only the operators +, -, *, / and comparisons, whose intervals are known; use "
+            ".estimate for others"
+        )
+
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = _not_offered
+    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _not_offered
+    __abs__ = __invert__ = _not_offered
