@@ -128,6 +128,13 @@ class GroupedSeries(Series):
             "groupby([..., dpnb.cut(column, bins)]).count()"
         )
 
+    def find_bounds(self) -> NoReturn:
+        """Not offered for groups: bounds are public for the whole column."""
+        raise PlanError(
+            f"{self._description()}: find_bounds is not offered for groups, since bounds apply to the whole column; "
+            "use df[column].find_bounds(), or filter the rows first"
+        )
+
     def _description(self) -> str:
         return f"private column by {', '.join(group.name for group in self._grouped._by)}"
 

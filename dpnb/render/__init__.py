@@ -5,6 +5,7 @@
 ``page``         styles, notices, links and timestamps of all HTML output
 ``labels``       the numbers of an answer with their labels
 ``answers``      answers and estimates computed from them
+``bounds``       the answer of a bounds finder
 ``history``      the answers after each observation of a query
 ``previews``     cost and expected error of a release
 ``thresholds``   results of above-threshold mechanisms
@@ -13,6 +14,6 @@
 ``sessions``     a session's state
 """
 
-from dpnb.render import answers, facts, history, previews, thresholds
+from dpnb.render import answers, bounds, facts, history, previews, thresholds
 
-__all__ = ["answers", "facts", "history", "previews", "thresholds"]
+__all__ = ["answers", "bounds", "facts", "history", "previews", "thresholds"]
