@@ -1,4 +1,4 @@
-"""The curator's command line: ``python -m dpnb statement`` and ``python -m dpnb check``."""
+"""The curator's command line: ``python -m dpnb draft``, ``check`` and ``statement``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from collections.abc import Callable, Sequence
 
 from dpnb.curator.check import check
 from dpnb.curator.check_text import check_text
+from dpnb.curator.draft import draft
+from dpnb.curator.draft_text import draft_text
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import DpnbError
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
+
+ABOUT_DRAFT = """\
+Write the declaration of a table, to be completed by the curator: its column names and storage types, and a placeholder
+for everything that must come from knowledge outside the table. Nothing that follows from the rows is written, because
+analysts may read the file. What the table holds is printed here, for the curator alone: do not give it to the analyst,
+and do not copy it into the file.
+
+Afterwards complete the file, and run check. The command refuses to run in a notebook kernel, and never overwrites a
+file. That protects against mistakes; the real protection is that analysts have no access to the table's file.
+"""
 
 ABOUT_STATEMENT = """\
 Show what one person has been charged under accounting="individual", with a line for each query. For that person alone:
@@ -66,6 +78,10 @@ def _check(options: argparse.Namespace) -> tuple[str, int]:
     return check_text(result), 0 if result.fine else 1
 
 
+def _draft(options: argparse.Namespace) -> tuple[str, int]:
+    return draft_text(draft(options.table, options.output)), 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m dpnb", description=ABOUT)
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -106,6 +122,15 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument(
         "table", nargs="+", metavar="TABLE", help="the table, .csv or .parquet; NAME=FILE for each of several tables"
     )
+
+    three = command("draft", _draft, 2, ABOUT_DRAFT, "write the declaration of a table, to be completed")
+    three.add_argument(
+        "table",
+        nargs="+",
+        metavar="TABLE",
+        help="the table: .csv, .parquet, .feather or a folder of .parquet files; NAME=FILE for each of several tables",
+    )
+    three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
     return parser
 
 

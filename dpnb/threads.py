@@ -50,6 +50,13 @@ class ThreadTask(Generic[T]):
         """
         _thread.start_new_thread(self._run, ())
 
+    def start_or_run(self) -> None:
+        """Start the thread; where none can start, as in a kernel in the browser, do the work in this one."""
+        try:
+            self.start()
+        except RuntimeError:
+            self._run()
+
     def wait(self, seconds: float) -> bool:
         """Wait until the work has ended, for at most `seconds`; return whether it has ended."""
         if not self.has_ended and self._running.acquire(timeout=seconds):

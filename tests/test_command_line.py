@@ -70,7 +70,12 @@ def test_what_is_missing_is_said(arguments: list[str], capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("command", "whom"), [("statement", "For that person alone"), ("check", "for the curator alone")]
+    ("command", "whom"),
+    [
+        ("statement", "For that person alone"),
+        ("check", "for the curator alone"),
+        ("draft", "for the curator alone"),
+    ],
 )
 def test_help_says_whom_it_is_for(command: str, whom: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
@@ -86,6 +91,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     assert "statement" in told
     assert "check " in told
+    assert "draft " in told
 
 
 # --- in a kernel -----------------------------------------------------------------------------------------------------

@@ -167,19 +167,20 @@ def _declared(table: Any, name: str) -> StorageType | None:
             None if dtype is None else storage_type_of(nw.from_native(table.get_column(name), series_only=True).dtype)
         )
     if is_pyarrow_table(table):
-        return _of_arrow(table.schema.field(name).type) if table.column_names.count(name) == 1 else None
+        return storage_type_of_arrow(table.schema.field(name).type) if table.column_names.count(name) == 1 else None
     labels: list[Any] = [*table.columns] if is_pandas_dataframe(table) else []
     if [label for label in labels if isinstance(label, str)].count(name) != 1:
         return None
     series = table[name]
     if isinstance(series.dtype, pd.ArrowDtype):
-        return _of_arrow(series.dtype.pyarrow_dtype)
+        return storage_type_of_arrow(series.dtype.pyarrow_dtype)
     # pandas never infers the types whose missing value is `pandas.NA`.
     declares = not isinstance(series.dtype, pd.CategoricalDtype) and getattr(series.dtype, "na_value", None) is pd.NA
     return storage_type_of(nw.from_native(series, series_only=True).dtype) if declares else None
 
 
-def _of_arrow(dtype: Any) -> StorageType | None:
+def storage_type_of_arrow(dtype: Any) -> StorageType | None:
+    """The kind of values that an Arrow type declares; None if it is open."""
     import pyarrow as pa
 
     while pa.types.is_dictionary(dtype):

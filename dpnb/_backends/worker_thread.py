@@ -119,7 +119,7 @@ class _BackgroundTask:
 
     def result(self) -> Any:
         """Run it and wait for it."""
-        self._task.start()
+        self._task.start_or_run()
         return self._task.result()
 
     def stop(self) -> None:
@@ -129,7 +129,10 @@ class _BackgroundTask:
         if self._begun and self._cancel is not None and not any(one.has_begun for one in self._cancellers):
             canceller = ThreadTask(self._cancelled)
             self._cancellers.append(canceller)
-            canceller.start()
+            try:
+                canceller.start()
+            except RuntimeError:  # no further thread can start
+                self._cancel_once()
 
     def wait(self, seconds: float) -> None:
         """Wait until it has ended, at most `seconds` for the work and for each attempt to cancel it."""
@@ -158,13 +161,19 @@ class _BackgroundTask:
                 return None  # no thread waits for it
             self._begun = True
         _here.task = self
-        return self._work()
+        try:
+            return self._work()
+        finally:
+            _here.task = None  # the thread may be the caller's, if no other can start
 
     def _cancelled(self) -> None:
         while not self._work_ended:
-            with suppress(Exception):
-                self._cancel()  # type: ignore[misc]  # there is one
+            self._cancel_once()
             self._task.wait(POLL_SECONDS)
+
+    def _cancel_once(self) -> None:
+        with suppress(Exception):
+            self._cancel()  # type: ignore[misc]  # there is one
 
 
 def _forget() -> None:

@@ -30,7 +30,7 @@ from dpnb._core.pricing.target import StoredRequest, Target
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView, Discovery, Proportions
+from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.losses import GDP
@@ -45,6 +45,7 @@ from dpnb.mechanisms.partition_selection import named
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
+from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.observations import CombinedObservations, Observation, first_tau
 
 FAILED = (
@@ -292,14 +293,17 @@ class ReleasePipeline(NotCopyable):
         reader = self._reader(query, request, charges)
         refinement, table = reader.refinement, reader.table
         sources = _sources(refinement, charges, view)
-        return Answer(
+        kind, simultaneous = Answer, request.simultaneous
+        if isinstance(view, BoundsView):
+            kind, simultaneous = BoundsAnswer, True
+        return kind(
             description=describe_plan(plan, view),
             names=tuple(group.name for group in plan.group_by) if table is None else (table.name,),
             keys=reader.keys if table is None else tuple((row,) for row in table.rows),
             outputs=reader.outputs if table is None else table.outputs,
             arrays=reader.arrays if table is None else table.arranged(reader.arrays),
             confidence=decimal_down(request.confidence),
-            simultaneous=request.simultaneous,
+            simultaneous=simultaneous,
             notice=self.notice,
             population=self._population(charges),
             condition=reader.condition,

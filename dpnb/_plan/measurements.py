@@ -251,6 +251,21 @@ class CoefficientsView(View, frozen=True, tag="per_term"):
     chains: int = 1
 
 
+class BoundsView(View, frozen=True, tag="bounds"):
+    """Counts of rows by magnitude, and the smallest range of bins that are above the noise.
+
+    Parameters
+    ----------
+    ranges : tuple of (float, float)
+        The numbers in each bin.
+    whole : bool
+        Whether the column has whole numbers.
+    """
+
+    ranges: tuple[tuple[float, float], ...]
+    whole: bool = False
+
+
 SingleView = PlainView | MomentsView | MeanCountView | QuantilesView
 """Views of one part of a joint query."""
 
@@ -282,7 +297,9 @@ class ColumnsView(View, frozen=True, tag="columns"):
     statistics: tuple[str, ...] = ()
 
 
-AnyView = PlainView | Proportions | MomentsView | MeanCountView | QuantilesView | ColumnsView | CoefficientsView
+AnyView = (
+    PlainView | Proportions | MomentsView | MeanCountView | QuantilesView | ColumnsView | CoefficientsView | BoundsView
+)
 
 # --- as text ----------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from dpnb._plan.expressions.rules import MAX_KEYS, dtype_of, numeric_dtype_of, p
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
+    BoundsView,
     Count,
     Discovery,
     Gradient,
@@ -225,6 +226,9 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
 
 def describe_plan(plan: Plan, view: AnyView) -> str:
     """Plan and view in words, for example ``median of mdvis by coins``."""
+    if isinstance(view, BoundsView):  # the bins are not groups that the analyst chose
+        column = ", ".join(group.name for group in plan.group_by)
+        return f"bounds of {column}{msgspec.structs.replace(plan, group_by=()).scope_description}"
     return describe_aggregation(plan.aggregation, view) + plan.scope_description
 
 

@@ -1,7 +1,9 @@
-"""The curator's commands, outside any session: a person's statement, and a check of a table.
+"""The curator's commands, outside any session: a draft of a declaration, its check, and a person's statement.
 
 ``statement``    what one person has been charged, for that person alone; ``statement_text`` formats it
 ``check``        how much of a table would count; ``check_advice`` what to change, ``check_text`` formats it
+``draft``        a declaration to complete; ``draft_toml`` is its text, ``draft_text`` what the curator sees
+``storage_types``  the types of a table's columns, as its file states them
 ``tally``        what the rows of a table count as
 ``unit_name``    the privacy unit that a typed name refers to
 ``table_files``  reads a table from a file

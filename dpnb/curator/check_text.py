@@ -28,7 +28,7 @@ HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do n
 
 def check_text(check: Check) -> str:
     """The whole check; characters from the table or the file that would move a terminal's cursor are escaped."""
-    lines = [*_wrapped(f"Check of {check.declaration}"), *_wrapped(ALONE), ""]
+    lines = [*wrapped(f"Check of {check.declaration}"), *wrapped(ALONE), ""]
     for table in check.tables:
         lines += [*_table(table), ""]
     for title, to_fix in (("To fix", True), ("To know", False)):
@@ -36,16 +36,16 @@ def check_text(check: Check) -> str:
         if chosen:
             lines += [
                 f"{title}:",
-                *(line for one in chosen for line in _wrapped(f"{one.location}: {one.text}", "- ", "  ")),
+                *(line for one in chosen for line in wrapped(f"{one.location}: {one.text}", "- ", "  ")),
                 "",
             ]
     end = "Nothing has to be fixed." if check.fine else PUBLIC
-    return "\n".join([*lines, *_wrapped(end), *_wrapped(ALONE)])
+    return "\n".join([*lines, *wrapped(end), *wrapped(ALONE)])
 
 
 def _table(table: CheckedTable) -> list[str]:
     name = f"Table {table.name}" if table.name else "Table"
-    return [*_wrapped(f"{name}, {table.file}: {_units(table)}"), *_columns(table.columns)]
+    return [*wrapped(f"{name}, {table.file}: {_units(table)}"), *_columns(table.columns)]
 
 
 def _units(table: CheckedTable) -> str:
@@ -83,6 +83,7 @@ def _declared(column: ColumnType) -> str:
     return f"{len(column.values)} categories" if isinstance(column, Categories) else "text"
 
 
-def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+def wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+    """Lines of a paragraph."""
     wrapper = textwrap.TextWrapper(WIDTH, first, others, break_long_words=False, break_on_hyphens=False)
     return wrapper.wrap(printable(text))

@@ -11,7 +11,10 @@ import pandas as pd
 
 from dpnb.errors import SchemaError
 
-FORMATS = ".csv (also compressed, as .csv.gz) or .parquet"
+FORMATS = ".csv (also compressed, as .csv.gz), .parquet or .feather (or .arrow) file, or a folder of .parquet files"
+
+ARROW = (".feather", ".arrow")
+PARQUET = ".parquet"
 
 
 def read_tables(named: Mapping[str, str], argument: str) -> dict[str, Any]:
@@ -59,29 +62,42 @@ def files_of(arguments: Sequence[str], schemas: Mapping[str, object], argument: 
 
 def _read(path: str, argument: str) -> Any:
     file = Path(path)
-    if not file.is_file():
+    if not file.exists():
         raise SchemaError(f"{argument}: must be an existing file; got {path!r}; give the path of the table's file")
-    kinds: dict[str, Callable[[Path], Any]] = {".parquet": _parquet, ".csv": _csv}
-    kind = next((suffix for suffix in file.suffixes[-2:] if suffix.lower() in kinds), "")
-    if not kind:
-        raise SchemaError(f"{argument}: must be a {FORMATS} file; got {path!r}; convert the table to one")
+    kinds: dict[str, Callable[[Path], Any]] = {PARQUET: _parquet, ".csv": _csv, **dict.fromkeys(ARROW, _arrow)}
+    kind = format_of(file)
+    if kind not in kinds:
+        raise SchemaError(f"{argument}: must be a {FORMATS}; got {path!r}; convert the table to one")
     try:
-        return kinds[kind.lower()](file)
+        return kinds[kind](file)
     except ImportError:
         fault = ""
     except Exception as error:  # noqa: BLE001  (libraries raise many types; their messages may quote rows)
         fault = type(error).__name__
     if not fault:
         raise SchemaError(
-            f"{argument}: reading {path!r} needs a library for Parquet, and none is installed; pip install pyarrow, or "
-            "give a .csv file"
+            f"{argument}: reading {path!r} needs a library for its format, and none is installed; pip install pyarrow, "
+            "or give a .csv file"
         )
     raise SchemaError(f"{argument}: {path!r} must be a readable table; reading it raised {fault}; check the file")
+
+
+def format_of(file: Path) -> str:
+    """The format of a table's file, as its suffix in lower case; empty if it is none of these."""
+    if file.is_dir():
+        return PARQUET if any(file.rglob(f"*{PARQUET}")) else ""
+    known = (PARQUET, ".csv", *ARROW)
+    return next((suffix.lower() for suffix in file.suffixes[-2:] if suffix.lower() in known), "")
 
 
 def _csv(file: Path) -> Any:
     # Infer each column's type from all of its values, not chunk by chunk.
     return pd.read_csv(file, low_memory=False)
+
+
+def _arrow(file: Path) -> Any:
+    importlib.import_module("pyarrow")
+    return pd.read_feather(file)
 
 
 def _parquet(file: Path) -> Any:
@@ -90,5 +106,14 @@ def _parquet(file: Path) -> Any:
             importlib.import_module(library)
         except ImportError:
             continue
-        return importlib.import_module("polars").read_parquet(file) if library == "polars" else pd.read_parquet(file)
+        return (
+            importlib.import_module("polars").read_parquet(_files(file))
+            if library == "polars"
+            else pd.read_parquet(file)
+        )
     raise ImportError
+
+
+def _files(path: Path) -> Path | list[Path]:
+    """The files of a folder, which polars takes as a list."""
+    return sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else path

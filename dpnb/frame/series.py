@@ -30,6 +30,7 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
+from dpnb.frame.bounds import BoundsQuery, bounds_query
 from dpnb.frame.coerce import (
     Ddof,
     aggregation_for,
@@ -235,6 +236,38 @@ class Series(NamedOperators, NumpyFunctions, ColumnMethods):
         edges = cut(self, bins, right=False)
         return self._query(Count(), by=(GroupLevel(words(self._node), edges._node),))
 
+    def find_bounds(self) -> BoundsQuery:
+        """Narrow bounds for a column whose declared bounds are wide, from one noisy histogram.
+
+        The rows are counted in public bins of 1, 2 and 5 times each power of ten inside the column's bounds.  The
+        answer has the smallest range of bins that are above the noise as its `bounds`, and displays it as
+        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  No bin without rows
+        is above the noise, and at most as many rows as it states lie outside, together with the request's
+        ``confidence``.  A single unit's outlier is within the noise at any usual mu: it is not in the range, by design.
+
+        Raises
+        ------
+        PlanError
+            The column is no number, or its bounds lie within one bin.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people",
+        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        ...     schema={"wage": dpnb.Bounded(-1e9, 1e9)},
+        ... )
+        >>> query = session.frame["wage"].find_bounds()
+        >>> query.description
+        'bounds of wage'
+        >>> answer = query.release(share=0.1)
+        >>> bounds = answer.bounds or dpnb.Bounded(-1e9, 1e9)
+        >>> session.frame["wage"].clip(bounds.low, bounds.high).mean().preview(share=0.1).fits
+        True
+        """
+        return bounds_query(self._view, self._node)
+
     def hist(self, bins: object = 10, **drawing: object) -> Query:
         """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect."""
         del drawing
@@ -344,6 +377,13 @@ class GroupedSeries(Series):
         raise PlanError(
             f"{self._description()}: histogram is not offered for groups; use df.groupby([..., "
             f"dpnb.cut({own_words(self._node, self._view)}, {bins!r})]).count()"
+        )
+
+    def find_bounds(self) -> NoReturn:
+        """Not offered for groups: bounds are public for the whole column."""
+        raise PlanError(
+            f"{self._description()}: find_bounds is not offered for groups, since bounds apply to the whole column; "
+            f"use {own_words(self._node, self._view)}.find_bounds(), or filter the rows first"
         )
 
     def _description(self) -> str:

@@ -201,18 +201,25 @@ class Panel:
             return True
 
     def _flush_soon(self) -> None:
-        """Let the worker send the state, one interval after the last message."""
-        self._start_worker()
+        """Let the worker send the state, one interval after the last message; without a worker, send it at once."""
+        if not self._start_worker():
+            self.flush()
+            return
         self._is_late = True
         self._wake.put(None)
 
-    def _start_worker(self) -> None:
+    def _start_worker(self) -> bool:
+        """Whether the worker is running; no thread can start in a kernel in the browser."""
         # A single permanent thread, since a kernel keeps a socket for every thread that has sent a message.
         with self._lock:
             if self._worker is None:
                 worker = ThreadTask(self._flush_late)
-                worker.start()
+                try:
+                    worker.start()
+                except RuntimeError:
+                    return False
                 self._worker = worker
+            return True
 
     def _flush_late(self) -> None:
         """Send changes that came too early for a separate message, one interval after the last message."""

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -139,14 +139,17 @@ class _Clock:
         _harmless(self._start)
 
     def _start(self) -> None:
-        self._task.start()
-        self._started = True
+        with suppress(RuntimeError):  # no thread can start, as in a kernel in the browser
+            self._task.start()
+            self._started = True
 
     def stop(self) -> None:
-        """End the line, and wait for that."""
+        """End the line, and wait for that; without a thread, only the last text is shown."""
         self._end.put(None)
         if self._started:
             self._task.wait(FINAL_MESSAGE_SECONDS)
+        elif self._watched.last:
+            _harmless(lambda: self._show_text(self._watched.last, True))
 
     def _run(self) -> None:
         _harmless(self._show_progress)

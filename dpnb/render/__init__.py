@@ -8,6 +8,7 @@
 ``histograms``   counts of ordered groups as static bars
 ``quantities``   what the numbers of an answer are, for all pictures
 ``scale``        ticks of an axis
+``bounds``       the answer of a bounds finder
 ``history``      the answers after each observation of a query
 ``comparisons``  comparisons of answers with numbers
 ``previews``     cost and expected error of a release
@@ -17,6 +18,6 @@
 ``sessions``     a session's state
 """
 
-from dpnb.render import answers, comparisons, facts, history, previews, thresholds
+from dpnb.render import answers, bounds, comparisons, facts, history, previews, thresholds
 
-__all__ = ["answers", "comparisons", "facts", "history", "previews", "thresholds"]
+__all__ = ["answers", "bounds", "comparisons", "facts", "history", "previews", "thresholds"]

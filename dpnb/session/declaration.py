@@ -39,6 +39,7 @@ from dpnb._plan.schema import ColumnType
 from dpnb.accounting.budget import Budget
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
+from dpnb.session.placeholders import PLACEHOLDER, placeholders, remedy
 from dpnb.session.toml_lines import Keys, lines_of
 
 T = TypeVar("T")
@@ -129,8 +130,9 @@ class Declaration:
         Raises
         ------
         SchemaError, InvalidValueError
-            If a key is unknown or missing, or a column or the budget is invalid.
+            If a key is unknown or missing, a placeholder is not filled in, or a column or the budget is invalid.
         """
+        self._refuse_placeholders()
         self._refuse_keys(self.content, self.known, ())
         arguments = {**self.content, "budget": self._budget(), "schema": self._schema()}
         return {**arguments, "ledger": self._ledger()}
@@ -198,6 +200,18 @@ class Declaration:
 
     def _fault(self, kind: type[DpnbError], keys: Keys, message: str) -> DpnbError:
         return kind(f"{self.locate(*keys)}: {message}")
+
+    def _refuse_placeholders(self) -> None:
+        """Refuse a draft that the curator has not completed."""
+        first, *others = [*placeholders(self.content)] or [()]
+        if first:
+            lines = sorted({self.lines[keys] for keys in others if keys in self.lines})
+            more = f"; {len(others)} more: {describe_lines(lines)}" if others else ""
+            raise self._fault(
+                SchemaError,
+                first,
+                f"{'.'.join(first)}: still has the placeholder {PLACEHOLDER!r}; {remedy(first)}{more}",
+            )
 
     def _refuse_keys(self, entry: Mapping[str, Any], known: Mapping[str, bool], at: Keys) -> None:
         """Refuse unknown keys and missing required keys."""
@@ -271,6 +285,12 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
         line = position[1] or str(text.count("\n") + 1) if position else None
         where, fault = f", line {line}" if line else "", ERROR_POSITION.sub("", message)
     raise InvalidValueError(f"{name}{where}: must be TOML; {fault}; see https://toml.io for the syntax")
+
+
+def describe_lines(lines: Sequence[int]) -> str:
+    """Line numbers in words, at most a dozen."""
+    shown = ", ".join(map(str, lines[:12])) + (", ..." if len(lines) > 12 else "")
+    return f"{'line' if len(lines) == 1 else 'lines'} {shown}"
 
 
 def _parameters(make: Callable[..., Any]) -> dict[str, bool]:

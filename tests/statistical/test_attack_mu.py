@@ -79,6 +79,7 @@ QUESTIONS: list[tuple[str, Ask, float]] = [
     ("median", lambda f: f["x"].median(), 0.99),
     ("median of whole numbers", lambda f: f["d"].dt.month.median(), 0.99),
     ("describe", lambda f: f["x"].describe(), 0.99),
+    ("bounds", lambda f: f["y"].find_bounds(), 0.99),
     ("histogram", lambda f: f["y"].histogram(4), 0.99),
     ("count by group", lambda f: f.groupby("g").count(), 0.99),
     ("count by given texts", lambda f: f.groupby("t", keys=["r", "s"]).count(), 0.99),

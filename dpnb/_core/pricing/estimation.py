@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpnb._compile import LinearQuery
-from dpnb._core.pricing.forecasts import alpha_of
+from dpnb._core.pricing.forecasts import alpha_of, intervals_at_once
 from dpnb._core.pricing.query_state import Keys
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.measurements import Discovery
@@ -87,7 +87,8 @@ class EstimateReader:
     @cached_property
     def _alpha(self) -> Fraction:
         count = len(self.keys) * (len(self.outputs[1]) if self.outputs else 1)
-        return alpha_of(1 - self.request.confidence, count if self.request.simultaneous else 1)
+        at_once = intervals_at_once(self.request.view, count, self.request.simultaneous)
+        return alpha_of(1 - self.request.confidence, at_once)
 
     @cached_property
     def _discovered(self) -> IntervalArrays:

@@ -18,10 +18,11 @@ import numpy as np
 from dpnb._core.pricing.public_knowledge import RowCounts
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.target import ErrorModel, Label, Target, is_reliable_forecast
-from dpnb._plan.measurements import ColumnsView
+from dpnb._plan.measurements import AnyView, BoundsView, ColumnsView
 from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.exact import binary_down
 from dpnb.mechanisms.partition_selection import threshold_for
+from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths
 from dpnb.results.estimates.noisy import Cells
@@ -111,7 +112,7 @@ class ExpectedErrors:
     @cached_property
     def _alpha(self) -> Fraction:
         count = self.state.query.cells * self._n_outputs
-        return alpha_of(self.target.alpha, count if self.target.simultaneous else 1)
+        return alpha_of(self.target.alpha, intervals_at_once(self.state.view, count, self.target.simultaneous))
 
     @property
     def _from_observations(self) -> bool:
@@ -217,6 +218,22 @@ class ExpectedErrors:
 def alpha_of(alpha: Fraction, intervals: int) -> Fraction:
     """The error probability of each of several intervals, so that all hold at once (the union bound)."""
     return alpha / max(intervals, 1)
+
+
+def intervals_at_once(view: AnyView, count: int, simultaneous: bool) -> int:
+    """The number of intervals that hold together: one, or all; see `dpnb.results.bounds` for those of a bounds finder.
+
+    Parameters
+    ----------
+    view : View
+    count : int
+        The number of numbers in the answer.
+    simultaneous : bool
+        Whether the request is for intervals that hold at once.
+    """
+    if isinstance(view, BoundsView):
+        return EVENTS_PER_BIN * count
+    return count if simultaneous else 1
 
 
 def _labels(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, index: int) -> tuple[Label, ...]:

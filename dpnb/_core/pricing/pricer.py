@@ -14,7 +14,7 @@ from dpnb._core.pricing.stored_request import request_of
 from dpnb._core.pricing.target import Target, resolve
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView, Discovery, Proportions
+from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
 from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
@@ -159,7 +159,7 @@ class QueryPricer(NotCopyable):
 def refuse_separate_shares(
     view: AnyView, refinement: CombinedObservations, subset: tuple[int, ...] | None = None
 ) -> None:
-    """Refuse shares of groups of which some were observed more often than others.
+    """Refuse shares and bounds of groups of which some were observed more often than others.
 
     An analyst who stops refining each group at a different, chosen moment can bias the total arbitrarily, and the
     intervals do not allow for that.
@@ -172,6 +172,11 @@ def refuse_separate_shares(
         raise RequestError(
             "shares: depend on all groups at once, so they are not available once groups were refined separately; "
             "use the counts, or refine all groups together"
+        )
+    if isinstance(view, BoundsView) and (refinement.differs_by_cell or subset is not None):
+        raise RequestError(
+            "bounds: depend on all bins at once, so groups= is not available; refine the whole query, or release it "
+            "on other rows"
         )
 
 

@@ -11,6 +11,7 @@ from dpnb._compile.features import Feature, TreeFeature, ValueFeature
 from dpnb._compile.lowering import scaled
 from dpnb._plan.measurements import (
     AnyView,
+    BoundsView,
     ColumnsView,
     Count,
     CountUnits,
@@ -118,7 +119,7 @@ def _direct(
     if isinstance(first, TreeFeature):
         levels = view.at if isinstance(view, QuantilesView) else (0.5,)
         return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
-    if isinstance(aggregation, Count | CountUnits | Sum) and isinstance(view, PlainView):
+    if isinstance(aggregation, Count | CountUnits | Sum) and isinstance(view, PlainView | BoundsView):
         return (radius * units[0])[:, None]
     if isinstance(view, MeanCountView) or (isinstance(view, MomentsView) and view.statistic == "count"):
         return (radius * units[0])[:, None]

@@ -1,0 +1,203 @@
+"""A first declaration of a table, for its curator to complete.
+
+The file has column names and storage types only (`draft_toml`).  What the rows hold goes to the curator's terminal
+(`draft_text`): it helps to recognise a column, and must not become its bounds or categories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from dpnb._backends.column_types import StorageType
+from dpnb.curator.check import FROM_ROWS
+from dpnb.curator.draft_toml import can_declare, draft_toml
+from dpnb.curator.kernel import refuse_in_kernel
+from dpnb.curator.storage_types import storage_types
+from dpnb.curator.table_files import read_tables
+from dpnb.errors import CheckError, SchemaError
+
+
+@dataclass(frozen=True, repr=False)
+class DraftColumn:
+    """One column, with what its rows hold.  For the curator alone.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    kind : StorageType or None
+        The storage type that the file states; None if it states none.
+    missing : int
+        Nulls.
+    distinct : int or None
+        Number of different values; None if the values cannot be compared.
+    most_rows : int or None
+        The largest number of rows that have the same value.
+    low, high : object
+        The smallest and the largest value; None if they have no order.
+    """
+
+    name: str
+    kind: StorageType | None
+    missing: int
+    distinct: int | None
+    most_rows: int | None
+    low: object
+    high: object
+
+
+@dataclass(frozen=True, repr=False)
+class DraftTable:
+    """One table.  For the curator alone.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table; empty for a single one.
+    file : str
+        Path of its file.
+    rows : int
+        Number of its rows.
+    columns : tuple of DraftColumn
+        The columns that can be declared.
+    omitted : tuple of str
+        The names of the other columns, as Python writes them.
+    """
+
+    name: str
+    file: str
+    rows: int
+    columns: tuple[DraftColumn, ...]
+    omitted: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Draft:
+    """A draft that was written.  For the curator alone: it has no repr.
+
+    Parameters
+    ----------
+    declaration : str
+        Path of the file.
+    tables : tuple of DraftTable
+        The tables, with what their rows hold; nothing of this is in the file.
+    """
+
+    declaration: str
+    tables: tuple[DraftTable, ...]
+
+
+def draft(tables: Sequence[str], output: str | None = None) -> Draft:
+    """Write the declaration of some tables, to be completed by the curator.
+
+    Parameters
+    ----------
+    tables : sequence of str
+        ``FILE``, or ``NAME=FILE`` for each of several tables.
+    output : str, optional
+        Path of the declaration; by default the name of the first table with ``.toml``, in the working directory.
+
+    Raises
+    ------
+    CheckError
+        If the process is a notebook kernel.
+    SchemaError
+        If a table cannot be read, or the declaration exists already or cannot be written.
+    """
+    refuse_in_kernel("draft", FROM_ROWS, CheckError)
+    files = _files(tables)
+    name = _session_name(next(iter(files.values())))
+    path = Path(output if output is not None else f"{name}.toml")
+    if path.exists():
+        raise _refused(path, "exists already")
+    frames = read_tables(files, "table")
+    stated = {table: storage_types(file) for table, file in files.items()}
+    declared = {
+        table: {column: stated[table].get(column) for column in frame.columns if can_declare(column)}
+        for table, frame in frames.items()
+    }
+    text = draft_toml(name, path.name, declared, {table: Path(file).name for table, file in files.items()})
+    summaries = tuple(
+        DraftTable(
+            table,
+            files[table],
+            len(frame),
+            tuple(_column(frame, column, kind) for column, kind in declared[table].items()),
+            tuple(repr(column) for column in frame.columns if not can_declare(column)),
+        )
+        for table, frame in frames.items()
+    )
+    _write(path, text)
+    return Draft(str(path), summaries)
+
+
+def _files(arguments: Sequence[str]) -> dict[str, str]:
+    """The file of each table, by name; the name of a single table is empty."""
+    if len(arguments) == 1 and ("=" not in arguments[0] or Path(arguments[0]).exists()):
+        return {"": arguments[0]}
+    files: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, file = argument.partition("=")
+        if not equals or not name or name in files:
+            raise SchemaError(
+                f"table: each of several tables must be NAME=FILE, with different names; got {argument!r}; write for "
+                "example visits=visits.parquet"
+            )
+        files[name] = file
+    return files
+
+
+def _session_name(file: str) -> str:
+    """A valid name of a session, from the name of a file."""
+    stem = Path(file).resolve().name.split(".")[0]
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "table"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:  # never overwrites
+            file.write(text)
+    except FileExistsError:
+        fault = "exists already"
+    except OSError as error:
+        fault = f"cannot be written ({error.strerror})"
+    else:
+        return
+    raise _refused(path, fault)
+
+
+def _refused(path: Path, fault: str) -> SchemaError:
+    return SchemaError(f"--output: {str(path)!r} {fault}; give another file with --output FILE, or remove this one")
+
+
+def _column(frame: Any, name: str, kind: StorageType | None) -> DraftColumn:
+    try:
+        series = nw.from_native(frame, eager_only=True).get_column(name)
+    except Exception:  # noqa: BLE001  (the name occurs twice, for example)
+        return DraftColumn(name, kind, 0, None, None, None, None)
+    present = series.drop_nulls()
+    counts = _tried(lambda: present.value_counts(name="rows of a value").get_column("rows of a value"))
+    low, high = _tried(lambda: (present.min(), present.max())) or (None, None)
+    return DraftColumn(
+        name=name,
+        kind=kind,
+        missing=len(series) - len(present),
+        distinct=None if counts is None else len(counts),
+        most_rows=None if counts is None or not len(counts) else int(counts.max()),
+        low=low,
+        high=high,
+    )
+
+
+def _tried(compute: Any) -> Any:
+    """A figure, or None for values that cannot be compared."""
+    try:
+        return compute()
+    except Exception:  # noqa: BLE001  (libraries raise many types)
+        return None

@@ -1,0 +1,150 @@
+"""The declaration that a curator completes, as TOML: a function of column names and storage types alone.
+
+Analysts may open the file, and nothing in it is charged to a budget.  So nothing here takes a table: the functions see
+names and storage types only, and a value that must be known has a placeholder.  Whole numbers and fractions get the
+same lines, since pandas stores whole numbers with a null as fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpnb._backends.column_types import NUMBERS, StorageType
+from dpnb._plan.schema import encodable
+from dpnb.curator.storage_types import StorageTypes
+from dpnb.errors import printable
+from dpnb.session.placeholders import PLACEHOLDER
+
+OPEN = f'"{PLACEHOLDER}"'
+GUIDE = "https://github.com/dpnb/dpnb/blob/main/docs/curator.md"
+
+HEAD = """\
+# The curator's declaration of a table.  Replace every {open}, then run
+#
+#     python -m dpnb check {file} {tables}
+#
+# in the curator's own terminal; check names what is still missing, and compares the declaration with the table.  Then
+#
+#     session = dpnb.Session.from_toml("{file}", table)
+#
+# opens the session in a notebook.
+#
+# Analysts may read this file.  It was drafted from the column names and storage types of the table and has nothing that
+# follows from its rows.  Keep it so: bounds and categories must come from knowledge outside the table (a codebook, a
+# law, a questionnaire, a unit), because they are public and not charged to any budget.  To hide a column, delete its
+# section: queries cannot use a column that is not declared.
+#
+# The guide: {guide}
+
+name = "{name}"
+version = "1"    # of the table; change it whenever the table changes
+
+# --- the privacy unit: whom the guarantee protects ---
+# The column that identifies a person (or household, patient, firm).  Delete its section below: it cannot be queried.
+# Delete the next two lines only if no person can have more than one row; each row is then a unit.
+privacy_unit = {open}
+max_rows_per_unit = {rows}    # how many rows of a unit count; from the design of the data, such as 12 months
+
+# --- public numbers, used to predict errors: optional, never computed from the table ---
+# public_size = 10000    # number of units
+# public_rows = 10000    # number of rows
+
+# --- the budget of all releases together; see the guide for values that others have published ---
+[budget]
+epsilon = {open}    # for example 1.0
+delta = {open}      # much less than 1 / the number of units, for example 1e-6
+
+# --- the columns ---
+# A section can also be
+#     type = "bounded"       numbers between low and high; add integer = true if they are whole
+#     type = "categories"    one of values = [1, 2, 3] or ["north", "south"]
+#     type = "dates"         dates between first = "2024-01-01" and last = "2024-12-31"; texts in ISO 8601 count too
+#     type = "text"          names, free text, many codes: texts that are not public
+# A number or date outside its bounds counts as the nearer bound; with outside = "drop" it does not count.
+"""
+
+BOUNDS = """\
+type = "bounded"     # or "categories", if the numbers are codes
+low = {open}      # the smallest possible value, from a codebook, a law or a unit, not from the table
+high = {open}     # the largest possible value, likewise; prefer narrow to wide bounds
+"""
+CATEGORIES = """\
+type = "categories"    # or "text", or "dates"
+values = {open}     # the list of all possible values, from a codebook, not from the table
+"""
+TRUTH_VALUES = """\
+type = "categories"
+values = [false, true]
+"""
+DATES = """\
+type = "dates"
+first = {open}    # the earliest possible date, such as "2024-01-01", from the design of the data, not from the table
+last = {open}     # the latest possible date, likewise
+"""
+UNKNOWN = """\
+type = {open}    # the file states no type: write one of those above, with values that do not come from the table
+"""
+NOT_QUERYABLE = "# {kind}: cannot be queried; derive another column from it.\n"
+
+BY_TYPE: dict[StorageType | None, str] = {
+    **dict.fromkeys(NUMBERS, BOUNDS),
+    "texts": CATEGORIES,
+    "truth values": TRUTH_VALUES,
+    "dates or times": DATES,
+    None: UNKNOWN,
+}
+
+
+def draft_toml(name: str, file: str, tables: Mapping[str, StorageTypes], sources: Mapping[str, str]) -> str:
+    """The declaration to complete.
+
+    Parameters
+    ----------
+    name : str
+        Name of the session.
+    file : str
+        Name of the declaration's file.
+    tables : mapping of str to dict
+        The storage type of each column, by table; the name of a single table is empty.
+    sources : mapping of str to str
+        Name of the file of each table.
+    """
+    several = list(tables) != [""]
+    rows = ", ".join(f"{_key(table)} = {OPEN}" for table in tables)
+    text = HEAD.format(
+        open=OPEN,
+        file=_in_comment(file),
+        tables=_in_comment(" ".join(f"{table}={source}" if table else source for table, source in sources.items())),
+        guide=GUIDE,
+        name=name,
+        rows=f"{{ {rows} }}" if several else OPEN,
+    )
+    for table, columns in tables.items():
+        for column, kind in columns.items():
+            text += _section([table, column] if several else [column], kind)
+    return text
+
+
+def can_declare(column: object) -> bool:
+    """Whether a column of this name can be declared."""
+    return isinstance(column, str) and bool(column) and encodable(column)
+
+
+def _section(keys: list[str], kind: StorageType | None) -> str:
+    head = f"[schema.{'.'.join(map(_key, keys))}]\n"
+    if kind not in BY_TYPE:
+        return f"\n# {head}{NOT_QUERYABLE.format(kind=kind)}"
+    return f"\n{head}{BY_TYPE[kind].format(open=OPEN)}"
+
+
+def _in_comment(text: str) -> str:
+    """A text without characters that would end a comment, or that a file cannot hold."""
+    return printable(text).encode(errors="replace").decode()
+
+
+def _key(name: str) -> str:
+    """A key of TOML: bare where that is allowed, otherwise in quotes."""
+    if name and all(char.isascii() and (char.isalnum() or char in "_-") for char in name):
+        return name
+    escaped = (f"\\u{ord(char):04X}" if char in '"\\' or ord(char) < 32 or ord(char) == 127 else char for char in name)
+    return f'"{"".join(escaped)}"'

@@ -1,0 +1,57 @@
+"""The query of a bounds finder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpnb._core.query import Query
+from dpnb._plan.bounds_grid import bounds_grid
+from dpnb._plan.expressions.nodes import Cut, Expression
+from dpnb._plan.expressions.rules import numeric_dtype_of
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import BoundsView, Count
+from dpnb._plan.plan import GroupLevel
+from dpnb.errors import PlanError
+from dpnb.frame.view import TableView
+from dpnb.results.bounds import BoundsAnswer
+
+
+class BoundsQuery(Query):
+    """The query of `Series.find_bounds`: released like any other, its answer has `bounds`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def release(self, **target: Any) -> BoundsAnswer:
+            """See `Query.release`."""
+            ...
+
+        @property
+        def best(self) -> BoundsAnswer | None:
+            """See `Query.best`."""
+            ...
+
+
+def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
+    """The counts of a column by magnitude; the same measurement as `value_counts` of these bins.
+
+    Raises
+    ------
+    PlanError
+        The column is not a number, or its declared bounds are within one step of the grid.
+    """
+    kind = numeric_dtype_of(node, view.schema, "find_bounds")
+    grid = bounds_grid(kind.low, kind.high, whole=kind.whole)
+    name = words(node)
+    if len(grid.ranges) < 2:
+        raise PlanError(
+            f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (1, 2 and 5 times "
+            f"each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its values are"
+        )
+    query = view.query(
+        Count(),
+        BoundsView(grid.ranges, kind.whole),
+        (GroupLevel(name, Cut(node, grid.edges, grid.labels)),),
+    )
+    return BoundsQuery(query.plan, query.view, query.runner)
