@@ -297,7 +297,7 @@ class Session(Record, frozen=True):
     mechanisms : list of Mechanism
         In display order, except that open mechanisms come first.
     spent : str
-        As a percentage of the budget, in words.
+        The share of the budget that is spent, in words, for example "6.7% spent".
     spent_loss : str
         The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; empty where unknown.
     ledger : str

@@ -12,7 +12,7 @@ class BudgetAxis(Record, frozen=True):
     ----------
     label : str
     text : str
-        The guarantee in words.
+        More about it in words; may be empty.
     """
 
     label: str

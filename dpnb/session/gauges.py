@@ -74,12 +74,9 @@ def _note(odometer: Odometer, account: Accountant) -> str:
         return "All answers so far are within every budget of at least this size that was fixed in advance."
     if not math.isfinite(odometer.bound):
         return odometer.statement()
-    exceed = "" if account.budget.epsilon is None else ", and may exceed its epsilon"
+    exceed = "" if account.budget.epsilon is None else ", so it may exceed epsilon"
     confidence = confidence_text(odometer.failure)
-    return (
-        f"Bounds the loss of the answers so far at every moment, with confidence {confidence}; this is a different "
-        f"statement from the guarantee{exceed}."
-    )
+    return f"A bound at every moment with confidence {confidence}: a different statement from the guarantee{exceed}."
 
 
 def odometer_reading(odometer: Odometer) -> str:

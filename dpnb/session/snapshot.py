@@ -90,7 +90,7 @@ def snapshot(session: HasCore) -> protocol.Session:
         odometers_paused=paused,
         participation=participation.participation_description(account),
         mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
-        spent=f"{spent} of the budget",
+        spent=spent,
         spent_loss=describe_spent(filter_, account.budget),
         ledger=_ledger_name(core.account.ledger.path),
         next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
@@ -161,7 +161,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
         odometers_paused=None,
         participation=None,
         mechanisms=[],
-        spent="unknown",
+        spent="spending unknown",
         spent_loss="",
         ledger=_ledger_name(core.account.ledger.path),
         next_steps=[],
@@ -196,7 +196,7 @@ def _percent_spent(filter_: AnyFilter) -> str:
     Below 1% it has hundredths, like the costs of which it is the sum.
     """
     spent = decimal_up(1 - exact(filter_.headroom))
-    return format_percent_up(spent) if spent else "0%"
+    return f"{format_percent_up(spent) if spent else '0%'} spent"
 
 
 def _spent(filter_: AnyFilter) -> str:
@@ -257,7 +257,7 @@ def _notice_explanation(notice: str | None) -> str | None:
 
 def _headlines(remaining: str, spent: str, comparison: FilterComparison, odometer: Odometer) -> list[protocol.Headline]:
     """The texts that the status bar can show; the user chooses one."""
-    words = {"remaining": remaining, "spent": f"{spent} spent", "odometer": odometer_reading(odometer)}
+    words = {"remaining": remaining, "spent": spent, "odometer": odometer_reading(odometer)}
     if comparison.last_loss is not None:
         times = comparison.states[comparison.enforced].max_repetitions(comparison.last_loss)
         words["max_repetitions"] = f"{times:,} more like the last"
@@ -279,10 +279,10 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
     end = full_reading(mixture, account) if isinstance(mixture, MixtureOdometer) else math.inf
     is_drawn = math.isfinite(end)
     return Timeline(
-        budget=BudgetAxis(label=BUDGET_AXIS, text="the dashed line is the whole budget"),
+        budget=BudgetAxis(label=BUDGET_AXIS, text=""),
         odometers=OdometerAxis(
             label=ODOMETER_AXIS,
-            end=end if is_drawn else None,
+            end=float(display_up(end)) if is_drawn else None,  # as in the text
             text=f"up to {display_up(end)}, the mixture odometer when the budget is spent" if is_drawn else "",
         ),
         curves=[Curve(id=name, label=ODOMETERS[name]) for name in names],

@@ -2,11 +2,11 @@ import { element, type IView, setText } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import type { ISession } from '../protocol/snapshot';
 
-/** What is spent: first as a percentage of the budget, then in the measure of the filter. */
+/** What is spent: first as a share of the budget, then in the measure of the filter. */
 export class SpentView implements IView<ISession> {
   private readonly _percent = element('div', 'dpnb-spent-percent');
   private readonly _loss = element('div', 'dpnb-spent-loss');
-  readonly node = element('div', 'dpnb-spent', element('div', 'dpnb-fact-name', 'Spent'), this._percent, this._loss);
+  readonly node = element('div', 'dpnb-spent', this._percent, this._loss);
 
   update({ spent, spent_loss: loss }: ISession): void {
     setText(this._percent, spent);

@@ -62,7 +62,9 @@ export class SessionView implements IView<ISession> {
     this._spent.update(session);
     this._guarantee.update(session);
     this._participation.update({ text: session.participation, explanation: EXCLUDED_UNITS });
-    this._lossViews.update(session.gauges.filter(gauge => gauge.kind === 'loss'));
+    // While odometers pause, the accumulator would repeat what is spent under another name.
+    const isPaused = session.odometers_paused !== null;
+    this._lossViews.update(isPaused ? [] : session.gauges.filter(gauge => gauge.kind === 'loss'));
     this._paused.update({ text: session.odometers_paused, explanation: ODOMETERS_PAUSED });
     this._next.update(session.next_steps);
     this._mechanisms.update(session.mechanisms);

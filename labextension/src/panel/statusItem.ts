@@ -27,7 +27,7 @@ export class StatusItem extends Widget {
     const session = newestSession(this._model.view);
     this._button.textContent = statusLine(this._model.view, this._headline.value) ?? '';
     this._button.title = session
-      ? `${session.name}: ${session.guarantee}. Spent: ${session.spent} (${session.spent_loss}).`
+      ? `${session.name}: ${session.guarantee}. ${session.spent} (${session.spent_loss}).`
       : '';
     this._button.classList.toggle('dpnb-mod-not-private', Boolean(session?.notice));
   }

@@ -176,7 +176,7 @@ export interface ISession {
   participation: string | null;
   /** In display order, except that open mechanisms come first. */
   mechanisms: IMechanism[];
-  /** As a percentage of the budget, in words. */
+  /** The share of the budget that is spent, in words, for example "6.7% spent". */
   spent: string;
   /** The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; empty where unknown. */
   spent_loss: string;

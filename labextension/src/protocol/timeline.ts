@@ -5,7 +5,7 @@ import { isCount, isFields, isNumber, isProportion, isText, listOf, orNull } fro
 /** The part of a timeline that shows the budget. */
 export interface IBudgetAxis {
   label: string;
-  /** The guarantee in words. */
+  /** More about it in words; may be empty. */
   text: string;
 }
 

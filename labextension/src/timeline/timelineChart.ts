@@ -63,6 +63,7 @@ export class Chart {
     const y = (value: number): number => rounded(SIZE * (1 - value / range));
     setText(this._label, label);
     setText(this._text, text);
+    this._text.hidden = text === '';
     setText(this._top, this._format(highest));
     this._top.style.top = `${(100 * y(highest)) / SIZE}%`;
     this._limit.setAttribute('d', limit === null ? '' : `M 0 ${y(limit)} H ${SIZE}`);

@@ -79,7 +79,7 @@ describe('figures', () => {
 describe('statusLine', () => {
   it.each([
     ['remaining', 'dpnb 83.3% left'],
-    ['spent', 'dpnb mu 0.0866 of 0.2117'],
+    ['spent', 'dpnb 16.7% spent'],
     ['odometer', 'dpnb loss so far at most 0.5168'],
     ['max_repetitions', 'dpnb 12 more like the last'],
     ['of a later version', 'dpnb 83.3% left']
