@@ -11,7 +11,7 @@ from typing import Final, Literal
 from dpnb._protocol.timeline import Timeline
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""
 
 ODOMETERS_PAUSED: Final = "odometers-paused"
@@ -22,7 +22,7 @@ EXCLUDED_UNITS: Final = "excluded-units"
 
 
 class Gauge(Record, frozen=True):
-    """One dial: a fraction between 0 and 1, with its meaning in words.
+    """A fraction between 0 and 1, with its meaning in words.
 
     Parameters
     ----------
@@ -30,10 +30,15 @@ class Gauge(Record, frozen=True):
         Stable name, unique within a session.
     label : str
     kind : str
-        "remaining": a full dial is good.  "used": a full dial is bad.  Others are drawn without colour.
+        "remaining": a dial of the budget that is left, whose colour warns when little is left.  "loss": the reading of
+        an odometer on a neutral scale of its own.  Others are drawn as a neutral dial.
     value : float
     text : str
         The value in words, for example "83.0% left".
+    end : str or None
+        The end of the scale in words, for example "2.616 when the budget is spent"; None where it is 100%.
+    note : str or None
+        A sentence that is always shown, which states what the value means; None where it needs none.
     description : str
         A full sentence, for hovering and for screen readers.
     """
@@ -43,6 +48,8 @@ class Gauge(Record, frozen=True):
     kind: str
     value: Proportion
     text: str
+    end: str | None
+    note: str | None
     description: str
 
 
@@ -104,7 +111,7 @@ class Part(Record, frozen=True):
     value : float
         What it has spent, relative to the part with the largest loss.
     text : str
-        What it has spent in words, for example "mu=0.2".
+        What it has spent in words, for example "4.0% (mu 0.2)".
     """
 
     name: str
@@ -290,7 +297,9 @@ class Session(Record, frozen=True):
     mechanisms : list of Mechanism
         In display order, except that open mechanisms come first.
     spent : str
-        In words.
+        The share of the budget that is spent, in words, for example "6.7% spent".
+    spent_loss : str
+        The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; empty where unknown.
     ledger : str
         Name of the ledger's file.
     next_steps : list of NextStep
@@ -321,6 +330,7 @@ class Session(Record, frozen=True):
     participation: str | None
     mechanisms: list[Mechanism]
     spent: str
+    spent_loss: str
     ledger: str
     next_steps: list[NextStep]
     timeline: Timeline
@@ -349,7 +359,7 @@ class Snapshot(Record, frozen=True):
         Of refusals and warnings.
     """
 
-    version: Literal[6]
+    version: Literal[7]
     process_id: str
     seq: Count
     time: str

@@ -12,7 +12,7 @@ class BudgetAxis(Record, frozen=True):
     ----------
     label : str
     text : str
-        The guarantee in words.
+        More about it in words; may be empty.
     """
 
     label: str
@@ -25,14 +25,14 @@ class OdometerAxis(Record, frozen=True):
     Parameters
     ----------
     label : str
-    limit : float or None
-        The guarantee's epsilon, on the scale of the curves; None when it has none to compare with.
+    end : float or None
+        The value at which the scale ends, unless a curve exceeds it; None where the curves alone determine the scale.
     text : str
-        The guarantee in words.
+        What the scale and the curves mean.
     """
 
     label: str
-    limit: float | None
+    end: float | None
     text: str
 
 

@@ -18,6 +18,7 @@ from dpnb.errors import RequestError
 from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.ledger import MEMORY, Ledger
 from dpnb.ledger.charge import CLOSE, digest
+from dpnb.render.numbers import format_cost
 from dpnb.render.page import STYLE, text_or_error, with_timestamp
 
 
@@ -66,6 +67,14 @@ class SessionMechanism(NotCopyable, ABC):
     def cost(self) -> Loss:
         """The charges of its session for it so far."""
         return self._account.ledger.by_id((self._launch.id,))[0].loss
+
+    def _format_cost(self, cost: Loss) -> str:
+        """A cost as a percentage of its session's budget, then in its own measure."""
+        return format_cost(cost, self._budget_fraction(cost))
+
+    def _budget_fraction(self, cost: Loss) -> float:
+        account = self._account
+        return account.filter.budget_fraction(account.guarantee.to_filter_loss(cost))
 
     @property
     @abstractmethod

@@ -22,7 +22,6 @@ from dpnb.interactive.protocol import Charged
 from dpnb.interactive.stopping import StoppingRule
 from dpnb.ledger import node_of
 from dpnb.progress import Stage, work
-from dpnb.render.numbers import format_cost_up
 from dpnb.results.answer import Answer
 
 FACTOR = 2
@@ -157,7 +156,7 @@ class NoiseReduction(SessionMechanism):
     def summary(self) -> str:
         """The current status, in few words."""
         cost = self.cost
-        known = f"known at {format_cost_up(cost)}" if cost else "not observed yet"
+        known = f"known at {self._format_cost(cost)}" if cost else "not observed yet"
         return f"{self._description}: {known}"
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
-from dpnb.render.numbers import format_cost_up
+from dpnb.render.numbers import format_cost_up, format_percent_up
 
 MAX_PARTS_SHOWN = 50
 
@@ -106,8 +106,12 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     def summary(self) -> str:
         """The current status, in few words."""
         queried = self._account.sync().parts.of(self.id)
-        cost = format_cost_up(self.cost) if self.cost else "nothing"
+        cost = self._format_cost(self.cost) if self.cost else "nothing"
         return f"{len(queried)} of {len(self)} parts queried; charged {cost} so far"
+
+    def _part_text(self, cost: Loss) -> str:
+        """What a part has spent, in few words."""
+        return f"{format_percent_up(self._budget_fraction(cost))} ({format_cost_up(cost)})"
 
     @property
     def parts(self) -> list[dict[str, Any]]:
@@ -122,7 +126,7 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
             {
                 "name": f"{by} {self._keys[self._indices[part]]}",
                 "value": decimal_up(sums[0] / largest) if largest else 0.0,
-                "text": format_cost_up(kind.with_parts(sums)),
+                "text": self._part_text(kind.with_parts(sums)),
             }
             for part, sums in sorted(shown, key=lambda item: self._indices[item[0]])
         ]

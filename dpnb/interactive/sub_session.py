@@ -17,7 +17,7 @@ from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
-from dpnb.render.numbers import format_cost_up, format_percent_down
+from dpnb.render.numbers import format_percent_down
 
 NO_REFUND = "Unused budget is not refunded."
 
@@ -62,7 +62,7 @@ class SubSessionMechanism(SessionMechanism):
     @property
     def summary(self) -> str:
         """The current status, in few words."""
-        return f"{format_percent_down(self.inner.account.filter.headroom)} left of {format_cost_up(self.cost)}"
+        return f"{format_percent_down(self.inner.account.filter.headroom)} left of {self._format_cost(self.cost)}"
 
 
 def sub_session_request(

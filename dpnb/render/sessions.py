@@ -47,7 +47,7 @@ def _lines(state: Session) -> list[str]:
         lines.append(f"  {MECHANISMS}:")
         lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
     count = state.n_requests
-    lines.append(f"  {state.spent}; {count} request{'s' if count != 1 else ''} in {state.ledger}")
+    lines.append(f"  {state.spent} ({state.spent_loss}); {count} request{'s' if count != 1 else ''} in {state.ledger}")
     return lines
 
 
@@ -63,7 +63,7 @@ def render_html(state: Session) -> str:
         f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
         f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{meters}{_participation(state)}{_next(state)}'
         f"{_lists(state)}"
-        f'<div style="{FAINT}">{escape(state.spent)}; {as_of_now()}</div></div>'
+        f'<div style="{FAINT}">{escape(state.spent)} ({escape(state.spent_loss)}); {as_of_now()}</div></div>'
     )
 
 

@@ -21,23 +21,24 @@ from dpnb._core.ledger_metadata import MOCK_DATA
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up, exact
 from dpnb.accounting.filters import ApproxDPFilter, RogersFilter
-from dpnb.accounting.guarantee import FILTERS, AnyFilter, display_bound
+from dpnb.accounting.guarantee import FILTERS, AnyFilter
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.accounting.losses import GDP, RDP, EpsilonLoss
-from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulator
+from dpnb.accounting.odometers import MixtureOdometer, Odometer
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import format_cost_up, format_percent_down, format_percent_up
+from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
+from dpnb.session.gauges import full_reading, headroom_gauge, odometer_gauge, odometer_reading
 
 RELEASES_SHOWN = 50
 POINTS_SHOWN = 120
+BUDGET_AXIS = "Budget spent"
+ODOMETER_AXIS = "Loss so far at most"
 QUERIES_NAMED = 3
 """How many queries of a cell are named before "and others"."""
-FULL_GAUGE_NOTE = "The gauge is full at the reading it has when the whole budget is spent."
-ODOMETER_NOTE = "an odometer may read higher, because its bound holds at every moment at once"
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
@@ -73,22 +74,7 @@ def snapshot(session: HasCore) -> protocol.Session:
     core = session._core
     account, log = core.account, core.releases.log
     filter_, odometer, comparison = account.filter, account.odometer, account.comparison
-    remaining = participation.remaining_description(account) or f"{format_percent_down(filter_.headroom)} left"
-    participants, spent = participation.participation_description(account), describe_spent(filter_, account.budget)
-    paused = account.paused
-    label, theorem = FILTERS[account.guarantee.filter_name]
-    headroom = protocol.Gauge(
-        id="headroom",
-        label=participation.WORST_CASE if account.individual else "Headroom",
-        kind="remaining",
-        value=filter_.headroom,
-        text=remaining,
-        description=participants
-        or (
-            f"The {label} filter has {format_percent_down(filter_.headroom)} of the budget left and refuses any query "
-            f"that exceeds it. {theorem}."
-        ),
-    )
+    headroom, paused, spent = headroom_gauge(account), account.paused, _percent_spent(filter_)
     return protocol.Session(
         id=core.id,
         name=core.name,
@@ -96,15 +82,16 @@ def snapshot(session: HasCore) -> protocol.Session:
         notice=core.notice,
         notice_explanation=_notice_explanation(core.notice),
         guarantee=core.guarantee,
-        headlines=_headlines(remaining, spent, comparison, odometer),
+        headlines=_headlines(headroom.text, spent, comparison, odometer),
         filter=account.guarantee.filter_name,
-        gauges=[headroom, _odometer_gauge(odometer, account, core.statement_prefix)],
+        gauges=[headroom, odometer_gauge(odometer, account, core.statement_prefix)],
         filters=[_filter(state, comparison) for state in comparison.states.values()],
         odometers=[_odometer(name, one, paused, core.statement_prefix) for name, one in comparison.odometers.items()],
         odometers_paused=paused,
-        participation=participants,
+        participation=participation.participation_description(account),
         mechanisms=[_mechanism(**one) for one in session._mechanisms.told()],
         spent=spent,
+        spent_loss=describe_spent(filter_, account.budget),
         ledger=_ledger_name(core.account.ledger.path),
         next_steps=[] if log.count else [protocol.NextStep(**step) for step in next_steps(core)],
         timeline=_timeline(account, log, comparison),
@@ -148,36 +135,12 @@ def _remaining(state: FilterState, comparison: FilterComparison) -> str:
     return f"{text}; {state.max_repetitions(comparison.last_loss):,} {more}"
 
 
-def _odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> protocol.Gauge:
-    """The odometer that can be read now, on a gauge that is full when the whole budget is spent."""
-    full = odometer.bound_at(account.guarantee.mu0_squared) if isinstance(odometer, MixtureOdometer) else math.inf
-    used = 1 - account.filter.headroom
-    return protocol.Gauge(
-        id="mixture" if isinstance(odometer, MixtureOdometer) else "accumulator",
-        label="Mixture odometer" if isinstance(odometer, MixtureOdometer) else "Accumulator",
-        kind="used",
-        value=min(1.0, odometer.bound / full) if math.isfinite(full) else used,
-        text=_bound(odometer),
-        description=f"{scope}{odometer.statement()} {FULL_GAUGE_NOTE}",
-    )
-
-
 def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.Odometer:
     label, kind = ODOMETERS[name], odometer.kind
     if paused is not None and kind == "time-uniform":
         return protocol.Odometer(id=name, label=label, kind=kind, text="paused", description=paused)
     description = f"{scope}{odometer.statement()}"
-    return protocol.Odometer(id=name, label=label, kind=kind, text=_bound(odometer), description=description)
-
-
-def _bound(odometer: Odometer) -> str:
-    """The reading in a few words; `statement` has the full text."""
-    if not math.isfinite(odometer.bound):
-        return "unbounded"
-    if isinstance(odometer, SpentAccumulator):
-        return odometer.words
-    bound = display_up(odometer.bound)
-    return f"loss so far at most {bound}" if odometer.kind == "time-uniform" else f"{odometer.measure} {bound}"
+    return protocol.Odometer(id=name, label=label, kind=kind, text=odometer_reading(odometer), description=description)
 
 
 def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
@@ -198,12 +161,13 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.Session:
         odometers_paused=None,
         participation=None,
         mechanisms=[],
-        spent="unknown",
+        spent="spending unknown",
+        spent_loss="",
         ledger=_ledger_name(core.account.ledger.path),
         next_steps=[],
         timeline=Timeline(
-            budget=BudgetAxis(label="Share of the budget spent", text=""),
-            odometers=OdometerAxis(label="Odometers", limit=None, text=""),
+            budget=BudgetAxis(label=BUDGET_AXIS, text=""),
+            odometers=OdometerAxis(label=ODOMETER_AXIS, end=None, text=""),
             curves=[],
             points=[],
         ),
@@ -224,6 +188,15 @@ def describe_spent(filter_: AnyFilter, total: Budget) -> str:
     if not total.discovery_delta:
         return words
     return f"{words}, and " + of_budget("delta", decimal_up(filter_.spent.delta), decimal_down(filter_.budget.delta))
+
+
+def _percent_spent(filter_: AnyFilter) -> str:
+    """The share of the budget that is spent, rounded up: what remains, rounded down, and this are 100% together.
+
+    Below 1% it has hundredths, like the costs of which it is the sum.
+    """
+    spent = decimal_up(1 - exact(filter_.headroom))
+    return f"{format_percent_up(spent) if spent else '0%'} spent"
 
 
 def _spent(filter_: AnyFilter) -> str:
@@ -268,10 +241,13 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
     """What the queries of one notebook cell were charged."""
     queries = "; ".join(dict.fromkeys(one.query for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
-    fraction = f"{format_percent_up(cost.cost_fraction)} of the budget of {name}"
-    text = fraction if cost.loss is None else format_cost_up(cost.loss)
-    description = f"The queries of this cell cost {text}, {fraction}: {queries}{others}."
-    return protocol.CellCost(cell_id=cell_id, text=text, description=description)
+    share = format_percent_up(cost.cost_fraction)
+    text = f"{share} of the budget of {name}"
+    if cost.loss is not None:
+        text = format_cost(cost.loss, cost.cost_fraction, f"the budget of {name}")
+    return protocol.CellCost(
+        cell_id=cell_id, text=share, description=f"The queries of this cell cost {text}: {queries}{others}."
+    )
 
 
 def _notice_explanation(notice: str | None) -> str | None:
@@ -281,7 +257,7 @@ def _notice_explanation(notice: str | None) -> str | None:
 
 def _headlines(remaining: str, spent: str, comparison: FilterComparison, odometer: Odometer) -> list[protocol.Headline]:
     """The texts that the status bar can show; the user chooses one."""
-    words = {"remaining": remaining, "spent": spent, "odometer": _bound(odometer)}
+    words = {"remaining": remaining, "spent": spent, "odometer": odometer_reading(odometer)}
     if comparison.last_loss is not None:
         times = comparison.states[comparison.enforced].max_repetitions(comparison.last_loss)
         words["max_repetitions"] = f"{times:,} more like the last"
@@ -299,16 +275,16 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
         if odometer.kind == "time-uniform" and (name not in EPSILON_ODOMETERS or name == own)
     ]
     entries = {one.id: one for one in log.by_id(point.id for point in points if point.id)}
-    budget = account.budget
-    limit_text = ""
-    if budget.epsilon is not None:
-        limit_text = (
-            f"epsilon of the guarantee: {display_bound(budget.epsilon)}; the filter enforces it, and {ODOMETER_NOTE}"
-        )
-    limit = None if budget.epsilon is None or budget.delta is None else decimal_up(budget.epsilon)
+    mixture = comparison.odometers.get("mixture")
+    end = full_reading(mixture, account) if isinstance(mixture, MixtureOdometer) else math.inf
+    is_drawn = math.isfinite(end)
     return Timeline(
-        budget=BudgetAxis(label="Share of the budget spent", text=f"guarantee: {account.guarantee.words}"),
-        odometers=OdometerAxis(label="Odometers, time-uniform: loss so far at most", limit=limit, text=limit_text),
+        budget=BudgetAxis(label=BUDGET_AXIS, text=""),
+        odometers=OdometerAxis(
+            label=ODOMETER_AXIS,
+            end=float(display_up(end)) if is_drawn else None,  # as in the text
+            text=f"up to {display_up(end)}, the mixture odometer when the budget is spent" if is_drawn else "",
+        ),
         curves=[Curve(id=name, label=ODOMETERS[name]) for name in names],
         points=[
             TimelinePoint(
@@ -325,4 +301,5 @@ def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison
 def _point_description(one: LogEntry | None) -> str:
     if one is None:
         return "before the first query"
-    return f"{one.id}. {one.query}: {one.cost}{'' if one.status == 'released' else f', {one.status}'}"
+    cost = f"{format_percent_up(one.cost_fraction)} of the budget ({one.cost})"
+    return f"{one.id}. {one.query}: {cost}{'' if one.status == 'released' else f', {one.status}'}"

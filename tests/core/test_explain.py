@@ -36,7 +36,7 @@ def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path,
     assert f"{format_percent_down(session.headroom)} is left" in text
     assert session.odometer.statement() in text
     assert "fixed beforehand" in text
-    assert snapshot.snapshot(session).spent in text
+    assert snapshot.snapshot(session).spent_loss in text
     times = session._core.account.comparison.states[filter_].max_repetitions(session._core.account.comparison.last_loss)
     assert f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one (mu 0.04)" in text
 
@@ -121,7 +121,7 @@ def test_promise_is_never_told_tighter_than_it_is(tmp_path: Path) -> None:
 def test_what_a_discovery_spends_of_delta_is_told(tmp_path: Path) -> None:
     session = made(tmp_path, budget=dpnb.Budget(epsilon=2, delta=1e-6, discovery_delta=5e-7))
     session.frame.discover("g", discovery_delta=2e-7).release(mu=0.1)
-    assert snapshot.snapshot(session).spent.endswith(", and delta 2e-7 of 5e-7")
+    assert snapshot.snapshot(session).spent_loss.endswith(", and delta 2e-7 of 5e-7")
     assert session.log()["delta"][1] == 2e-7
     with pytest.raises(
         errors.BudgetExceeded, match="its mu fits, its delta does not; 3e-07 of discovery_delta is left"

@@ -59,10 +59,12 @@ def test_long_history_is_thinned_but_keeps_both_ends(
     assert shown == sorted(shown)
 
 
-def test_promise_is_a_line_where_it_has_an_epsilon(tmp_path: Path) -> None:
-    (tmp_path / "gdp").mkdir()
-    assert snapshot.snapshot(made(tmp_path)).timeline.odometers.limit == 1
-    assert snapshot.snapshot(made(tmp_path / "gdp", budget=dpnb.Budget.gdp(1))).timeline.odometers.limit is None
+def test_scale_of_the_odometers_ends_where_the_gauge_of_the_odometer_does(tmp_path: Path) -> None:
+    session = made(tmp_path)
+    ask(session, 2)
+    told = snapshot.snapshot(session)
+    assert told.gauges[1].end == f"{told.timeline.odometers.end:g} when the budget is spent"
+    assert told.timeline.odometers.text.startswith(f"up to {told.timeline.odometers.end:g}, the mixture odometer")
 
 
 def test_odometer_that_cannot_count_everything_stops_where_it_could(tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ def test_faces_tell_how_it_stands(tmp_path: Path) -> None:
     assert "intercept" in html
     assert "as of" in html
     (told,) = snapshot.snapshot(session).mechanisms
-    assert "step 1 of 6, mu 0.1415" in told.text
+    assert "step 1 of 6, 0.23% of the budget (mu 0.1415)" in told.text
     log = session.log()["query"].tolist()
     assert "gradient of the linear regression of cost on x, g" in log
     assert "mean error (of the outcome's range) of a linear regression of cost on x, g" in log
@@ -318,7 +318,7 @@ def test_run_tells_a_front_end_how_far_it_is(tmp_path: Path) -> None:
         fit(opened(tmp_path), check_every=3).run()
     finally:
         progress.show_by(None)
-    assert told[-1][0].startswith("it: step 6 of 6, mu ")
+    assert told[-1][0].startswith("it: step 6 of 6, 0.89% of the budget (mu ")
     assert "last check" in told[-1][0]
     assert [done for _, done in told] == [False] * (len(told) - 1) + [True]
 

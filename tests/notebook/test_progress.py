@@ -78,7 +78,7 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
     silent, told, face = notebook.cells
     assert silent.outputs == []
     (output,) = told.outputs
-    assert output.data["text/plain"].startswith("line: step 4 of 4, mu 0.2")
+    assert output.data["text/plain"].startswith("line: step 4 of 4, 4.0% of the budget (mu 0.2)")
     assert "all steps were taken" in output.data["text/html"]
     assert "step 4 of 4" in face.outputs[0].data["text/html"]
 

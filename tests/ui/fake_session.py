@@ -42,8 +42,8 @@ def timeline(spent: list[float]) -> dict[str, object]:
         for place, share in enumerate(spent)
     ]
     return {
-        "budget": {"label": "Share of the budget spent", "text": "the promise"},
-        "odometers": {"label": "Odometers", "limit": 1.0, "text": "epsilon of the guarantee: 1"},
+        "budget": {"label": "Budget spent", "text": ""},
+        "odometers": {"label": "Loss so far at most", "end": 1.0, "text": "up to 1 when the budget is spent"},
         "curves": [{"id": "mixture", "label": "Mixture"}],
         "points": points[-100:],
     }
@@ -68,8 +68,10 @@ class Budget:
     def session(self) -> Session:
         """The session that is shown."""
         text = f"{self.left:.1%} left"
-        gauge = {"value": self.left, "text": text, "kind": "remaining", "description": f"{text} of a made-up budget."}
-        used = {"value": 1 - self.left, "text": f"loss so far at most {1 - self.left:.2f}", "kind": "used"}
+        scale = {"end": "1 when the budget is spent", "note": "A made-up bound at every moment."}
+        description = f"{text} of a made-up budget."
+        gauge = {"value": self.left, "text": text, "kind": "remaining", "end": None, "note": None}
+        used = {"value": 1 - self.left, "text": f"loss so far at most {1 - self.left:.2f}", "kind": "loss", **scale}
         fields = {
             "id": self.name,
             "name": self.name,
@@ -80,12 +82,13 @@ class Budget:
             "headlines": [{"id": "remaining", "text": text}],
             "filter": "gdp",
             "gauges": [
-                {"id": "headroom", "label": "Headroom", **gauge},
-                {"id": "mixture", "label": "Mixture odometer", "description": "With confidence 99.9999% ...", **used},
+                {"id": "headroom", "label": "Headroom", "description": description, **gauge},
+                {"id": "mixture", "label": "Odometer", "description": "With confidence 99.9999% ...", **used},
             ],
             "filters": filters(self.left),
             "odometers": odometers(self.left, self.name),
-            "spent": f"mu {1 - self.left:.3f} of 1",
+            "spent": f"{1 - self.left:.1%} spent",
+            "spent_loss": f"mu {1 - self.left:.3f} of 1",
             "ledger": f"{self.name}.dpnb",
             "next_steps": [],
             "timeline": timeline(self.spent),

@@ -36,7 +36,7 @@ def test_panel_opens_on_the_right_by_itself_and_leaves_the_keyboard_to_the_noteb
 def test_gauge_panel_and_status_move_together_while_a_cell_is_running_and_after_it(fake: Lab) -> None:
     for place in fake.places:
         expect(place.get_by_role("meter", name="Headroom")).to_have_count(1)
-        expect(place.get_by_role("meter", name="Mixture odometer")).to_have_count(1)
+        expect(place.get_by_role("meter", name="Odometer")).to_have_count(1)
     expect_everywhere(fake, "100.0% left")
     fake.run(NUMBER["spend"])
     expect_everywhere(fake, "75.0% left")
@@ -124,7 +124,8 @@ def test_words_stand_out_from_the_page_in_both_themes(fake: Lab) -> None:
 
 
 WORDS = [
-    *(".dpnb-gauge-text", ".dpnb-gauge-label", ".dpnb-fold-title"),
+    *(".dpnb-gauge-text", ".dpnb-gauge-label", ".dpnb-fold-title", ".dpnb-term"),
+    *(".dpnb-spent-percent", ".dpnb-spent-loss", ".dpnb-fact-name", ".dpnb-loss-scale", ".dpnb-loss-note"),
     *(".dpnb-filter-name", ".dpnb-filter-enforced", ".dpnb-filter-text"),
     *(".dpnb-reading-note", ".dpnb-odometer-label", ".dpnb-odometer-text", ".dpnb-odometer-sentence"),
 ]

@@ -1,4 +1,4 @@
-"""The table of filters and the list of odometers in a real browser, in the panel and below a cell."""
+"""The folded parts of a session in a real browser, with filters and odometers, in the panel and below a cell."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ FILTERS, ODOMETERS = "Same guarantee under each filter", "Odometers"
 
 
 def folds(lab: Lab) -> list[Locator]:
-    """What can be folded away: filters and odometers in the panel, then the same two below the cell."""
-    return [place.locator(name) for place in lab.places for name in (".dpnb-filters", ".dpnb-odometers")]
+    """What can be folded away: timeline and accounting details in the panel, then the same two below the cell."""
+    return [place.locator(name) for place in lab.places for name in (".dpnb-budget-over-time", ".dpnb-accounting")]
 
 
 def expect_open(lab: Lab, expected: list[bool]) -> None:
@@ -45,24 +45,24 @@ def test_filters_are_a_table_and_odometers_a_list_by_reading_and_both_follow_the
 
 
 def test_update_keeps_what_the_reader_opened_and_closed(fake: Lab) -> None:
-    expect_open(fake, [True, True, False, False])
+    expect_open(fake, [True, False, False, False])
     for fold in folds(fake):
         fold.locator("summary").click()
-    expect_open(fake, [False, False, True, True])
+    expect_open(fake, [False, True, True, True])
     fake.run(NUMBER["spend"])
     expect(fake.places[1]).to_contain_text("75.0% left; 3 more like the last")
-    expect_open(fake, [False, False, True, True])
+    expect_open(fake, [False, True, True, True])
 
 
 def test_keyboard_folds_and_unfolds_and_stays_there_through_an_update(fake: Lab) -> None:
-    for key, opened in (("Enter", [False, False, True, True]), ("Space", [True, True, False, False])):
+    for key, opened in (("Enter", [False, True, True, True]), ("Space", [True, False, False, False])):
         for fold in folds(fake):
             fold.locator("summary").focus()
             fake.page.keyboard.press(key)
         expect_open(fake, opened)
     fake.value("budget.set(0.75)")  # no cell is run: that would take the keyboard
     expect(fake.places[1]).to_contain_text("75.0% left; 3 more like the last")
-    expect_open(fake, [True, True, False, False])
+    expect_open(fake, [True, False, False, False])
     expect(folds(fake)[3].locator("summary")).to_be_focused()
 
 
@@ -71,6 +71,7 @@ def test_narrow_panel_breaks_long_words_and_cuts_nothing_off(fake: Lab) -> None:
     fake.write(NUMBER["spend"], "budget.name = 'table' * 20\nbudget.set(0.75, 'mean of ' + 'visits' * 20)")
     fake.run(NUMBER["spend"])
     expect(fake.panel).to_contain_text("the privacy loss of tabletable")
+    fake.open_folds()
     box = fake.panel.bounding_box()
     assert box is not None
     assert box["width"] < 270

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, from_text, to_text
 
-__all__ = ["accumulator_statement", "order_text", "spent_statement", "time_uniform_statement"]
+__all__ = ["accumulator_statement", "confidence_text", "order_text", "spent_statement", "time_uniform_statement"]
 
 _NOTHING = "Nothing has been released that costs anything, so "
 
@@ -39,7 +39,7 @@ def time_uniform_statement(
         return "No number is known to bound the privacy loss so far."
     what = "the privacy loss of the answers and of the hidden coins behind them" if of_a_view else "the privacy loss"
     return (
-        f"With confidence {_confidence(failure)}, {what} so far is at most {display_up(bound)},"
+        f"With confidence {confidence_text(failure)}, {what} so far is at most {display_up(bound)},"
         " at whatever moment you look."
     )
 
@@ -87,7 +87,7 @@ def order_text(order: Fraction) -> str:
     return f"{double:g}" if from_text(to_text(order)) == Fraction(f"{double:g}") else to_text(order)
 
 
-def _confidence(failure: Fraction) -> str:
+def confidence_text(failure: Fraction) -> str:
     """1 - failure as a percentage, rounded down by at most a hundredth of failure."""
     if not failure:
         return "100%"

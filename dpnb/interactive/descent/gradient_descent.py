@@ -25,7 +25,7 @@ from dpnb.interactive.mechanism import SessionMechanism
 from dpnb.interactive.protocol import Charged
 from dpnb.ledger import node_of
 from dpnb.progress import Stage, work
-from dpnb.render.numbers import format_cost_up, number_with_interval
+from dpnb.render.numbers import number_with_interval
 from dpnb.render.page import STYLE, with_timestamp
 from dpnb.results.answer import Answer
 from dpnb.results.fit import FitResult, is_noisy, over_chains, to_original_units
@@ -324,7 +324,7 @@ class GradientDescent(SessionMechanism):
         """The status after the first `events` events."""
         paid = self._paid(events)
         suffix = " in the worst case" if self._account.individual else ""
-        cost = f"{format_cost_up(paid)}{suffix}" if paid else "nothing charged"
+        cost = f"{self._format_cost(paid)}{suffix}" if paid else "nothing charged"
         parts = [f"step {self._steps_among(events)} of {self.max_steps}", cost]
         last = next((event.check for event in self._events[:events][::-1] if event.check is not None), None)
         if last is not None:

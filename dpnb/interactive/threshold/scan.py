@@ -44,7 +44,6 @@ from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import COMPARISON, digest
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at, work
-from dpnb.render.numbers import format_cost_up
 from dpnb.results.threshold import ThresholdResult
 
 FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
@@ -137,7 +136,7 @@ class ThresholdScan(SessionMechanism):
         count = "1 query" if answered == 1 else f"{answered} queries"
         laplace = self._terms.laplace
         above = f"{positives} above" if laplace is None else f"{positives} of {laplace.max_positives} positive answers"
-        return f"{above}, {count}; {format_cost_up(self._terms.loss)}"
+        return f"{above}, {count}; {self._format_cost(self._terms.loss)}"
 
     def ask(self, query: Query, threshold: Number | None = None) -> ThresholdResult:
         """Whether a count or sum is above the threshold; repeating a query returns the same answer at no cost.

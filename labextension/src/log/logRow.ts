@@ -18,7 +18,7 @@ export function logRow(actions: ISessionActions): IView<ILogEntry> {
       node.dataset.release = String(release.id);
       node.dataset.status = release.status;
       setText(query, `${release.id}. ${release.query}`);
-      setText(cost, `${release.cost} (${release.cost_fraction})`);
+      setText(cost, `${release.cost_fraction} of the budget (${release.cost})`);
       setText(error, release.error === null ? '' : ` · ${release.error}`);
       error.hidden = release.error === null;
       setTime(time, release.time);

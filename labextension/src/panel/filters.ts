@@ -1,5 +1,5 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import { Fold } from '../dom/fold';
+import { setTextWithTerms } from '../dom/terms';
 import { levelOf } from './gauge';
 import type { IFilter } from '../protocol/snapshot';
 
@@ -7,7 +7,7 @@ const TITLE = 'Same guarantee under each filter';
 
 /** The budget that would remain under each filter after the same history, as a table; the enforced filter is first. */
 export class FiltersView implements IView<IFilter[]> {
-  readonly fold = new Fold('dpnb-filters', TITLE);
+  readonly node = element('section', 'dpnb-filters');
   private readonly _rows: Views<IFilter>;
 
   constructor() {
@@ -15,12 +15,10 @@ export class FiltersView implements IView<IFilter[]> {
     const header = element('tr', '', columnHeader('Filter'), columnHeader('Remaining'));
     const table = element('table', 'dpnb-filter-table', element('thead', '', header), rows);
     table.setAttribute('aria-label', TITLE);
-    this.fold.body.append(table);
+    const heading = element('h5', 'dpnb-subheading');
+    setTextWithTerms(heading, TITLE);
+    this.node.append(heading, table);
     this._rows = new Views(rows, filterRow);
-  }
-
-  get node(): HTMLElement {
-    return this.fold.node;
   }
 
   update(filters: IFilter[]): void {
@@ -45,7 +43,8 @@ function filterRow(): IView<IFilter> {
     update: (filter): void => {
       node.dataset.filter = filter.id;
       node.dataset.enforced = String(filter.enforced);
-      node.dataset.level = levelOf(filter.value);
+      // A warning only where something can be refused.
+      node.dataset.level = filter.enforced ? levelOf(filter.value) : 'plain';
       node.title = filter.description;
       setText(name, filter.label);
       enforced.hidden = !filter.enforced;

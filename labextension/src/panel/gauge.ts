@@ -1,58 +1,103 @@
-import { element, setText } from '../dom/dom';
+import { arrange, element, type IView, setText } from '../dom/dom';
+import { setTextWithTerms } from '../dom/terms';
 import type { IGauge } from '../protocol/snapshot';
 
 const SVG = 'http://www.w3.org/2000/svg';
 /** Half a circle, open at the bottom. */
 const ARC = 'M 8 56 A 48 48 0 0 1 104 56';
 
-/** The variable parts of every gauge, by its host element. */
-const drawn = new WeakMap<HTMLElement, IParts>();
-
 type Level = 'good' | 'low' | 'out';
 
-interface IParts {
-  fill: SVGElement;
-  text: HTMLElement;
-  label: HTMLElement;
+/** A gauge: a dial, or for the reading of an odometer a bar with a scale of its own. */
+export class GaugeView implements IView<IGauge> {
+  readonly node = element('div', 'dpnb-gauge');
+  private readonly _dial = new Dial();
+  private readonly _bar = new LossBar();
+
+  update(gauge: IGauge): void {
+    const drawing = gauge.kind === 'loss' ? this._bar : this._dial;
+    this.node.dataset.kind = gauge.kind;
+    arrange(this.node, [drawing.node]);
+    drawing.update(gauge);
+  }
+}
+
+/** A part of a circle, with the value in its middle and the label below. */
+class Dial implements IView<IGauge> {
+  readonly node: HTMLElement;
+  private readonly _fill = arc('dpnb-gauge-fill');
+  private readonly _meter = meter();
+  private readonly _text = element('div', 'dpnb-gauge-text');
+  private readonly _label = element('div', 'dpnb-gauge-label');
+
+  constructor() {
+    const svg = document.createElementNS(SVG, 'svg');
+    svg.setAttribute('viewBox', '0 0 112 64');
+    svg.setAttribute('aria-hidden', 'true');
+    svg.append(arc('dpnb-gauge-track'), this._fill);
+    this._meter.append(svg, this._text);
+    this.node = element('div', 'dpnb-dial', this._meter, this._label);
+  }
+
+  update(gauge: IGauge): void {
+    describe(this._meter, gauge);
+    this._meter.dataset.level = gauge.kind === 'remaining' ? levelOf(gauge.value) : 'plain';
+    this._fill.setAttribute('stroke-dasharray', `${100 * gauge.value} 200`);
+    // A stroke of length zero would show its round cap.
+    this._fill.setAttribute('visibility', gauge.value > 0 ? 'visible' : 'hidden');
+    setText(this._text, gauge.text);
+    setTextWithTerms(this._label, gauge.label);
+  }
 }
 
 /**
- * Draw a gauge into a host element, or update the existing one.
+ * The reading of an odometer on its own scale, with a sentence that states what it means.
  *
- * For a screen reader the host is one meter, and its children are presentational.
+ * It has one neutral colour: only the budget that is left can be low.
  */
-export function drawGauge(host: HTMLElement, gauge: IGauge): void {
-  const { fill, text, label } = drawn.get(host) ?? build(host);
-  host.dataset.gauge = gauge.id;
-  host.dataset.level = level(gauge);
-  host.title = gauge.description;
-  host.setAttribute('aria-label', gauge.label);
-  host.setAttribute('aria-valuenow', String(gauge.value));
-  host.setAttribute('aria-valuetext', gauge.text);
-  fill.setAttribute('stroke-dasharray', `${100 * gauge.value} 200`);
-  // A stroke of length zero would show its round cap.
-  fill.setAttribute('visibility', gauge.value > 0 ? 'visible' : 'hidden');
-  setText(text, gauge.text);
-  setText(label, gauge.label);
+class LossBar implements IView<IGauge> {
+  readonly node: HTMLElement;
+  private readonly _label = element('div', 'dpnb-gauge-label');
+  private readonly _meter = meter();
+  private readonly _text = element('div', 'dpnb-gauge-text');
+  private readonly _fill = element('div', 'dpnb-bar-fill');
+  private readonly _end = element('span', 'dpnb-loss-end');
+  private readonly _scale = element('div', 'dpnb-loss-scale', element('span', '', '0'), ' ', this._end);
+  private readonly _note = element('p', 'dpnb-loss-note');
+
+  constructor() {
+    this._meter.append(this._text, element('div', 'dpnb-bar', this._fill));
+    this.node = element('div', 'dpnb-loss', this._label, this._meter, this._scale, this._note);
+  }
+
+  update(gauge: IGauge): void {
+    describe(this._meter, gauge);
+    this._meter.dataset.level = 'plain';
+    setTextWithTerms(this._label, gauge.label);
+    setText(this._text, gauge.text);
+    this._fill.style.width = `${100 * gauge.value}%`;
+    setTextWithTerms(this._end, gauge.end ?? '');
+    this._scale.hidden = gauge.end === null;
+    setTextWithTerms(this._note, gauge.note ?? '');
+    this._note.hidden = gauge.note === null;
+  }
 }
 
-function build(host: HTMLElement): IParts {
-  host.classList.add('dpnb-gauge');
-  host.setAttribute('role', 'meter');
-  host.setAttribute('aria-valuemin', '0');
-  host.setAttribute('aria-valuemax', '1');
-  const svg = document.createElementNS(SVG, 'svg');
-  svg.setAttribute('viewBox', '0 0 112 64');
-  svg.setAttribute('aria-hidden', 'true');
-  const parts = {
-    fill: arc('dpnb-gauge-fill'),
-    text: element('div', 'dpnb-gauge-text'),
-    label: element('div', 'dpnb-gauge-label')
-  };
-  svg.append(arc('dpnb-gauge-track'), parts.fill);
-  host.replaceChildren(svg, parts.text, parts.label);
-  drawn.set(host, parts);
-  return parts;
+/** For a screen reader a gauge is one meter, whose children are presentational; label and note are outside. */
+function meter(): HTMLElement {
+  const node = element('div', 'dpnb-meter');
+  node.setAttribute('role', 'meter');
+  node.setAttribute('aria-valuemin', '0');
+  node.setAttribute('aria-valuemax', '1');
+  return node;
+}
+
+function describe(node: HTMLElement, { id, label, value, text, description }: IGauge): void {
+  node.dataset.gauge = id;
+  node.title = description;
+  node.setAttribute('aria-label', label);
+  node.setAttribute('aria-valuenow', String(value));
+  node.setAttribute('aria-valuetext', text);
 }
 
 function arc(className: string): SVGPathElement {
@@ -61,17 +106,6 @@ function arc(className: string): SVGPathElement {
   path.setAttribute('d', ARC);
   path.setAttribute('pathLength', '100');
   return path;
-}
-
-function level({ kind, value }: IGauge): Level | 'plain' {
-  switch (kind) {
-    case 'remaining':
-      return levelOf(value);
-    case 'used':
-      return levelOf(1 - value);
-    default:
-      return 'plain';
-  }
 }
 
 /** Level of the remaining share, for its colour; the text next to it states the same without colour. */

@@ -1,5 +1,6 @@
 import { arrange, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
+import { setTextWithTerms } from '../dom/terms';
 import type { IMechanism, IPart } from '../protocol/snapshot';
 
 const TITLE = 'Interactive mechanisms';
@@ -56,7 +57,7 @@ function mechanismRow(): IView<IMechanism> {
       setText(name, mechanism.name);
       setText(kind, mechanism.kind);
       setText(state, mechanism.state);
-      setText(text, mechanism.text);
+      setTextWithTerms(text, mechanism.text);
       setText(sentence, mechanism.description);
       parts.update(mechanism);
     }

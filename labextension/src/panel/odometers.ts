@@ -1,5 +1,5 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import { Fold } from '../dom/fold';
+import { setTextWithTerms } from '../dom/terms';
 import type { IOdometer } from '../protocol/snapshot';
 
 /** How the bounds of each kind of odometer may be used. */
@@ -13,11 +13,14 @@ type Group = [kind: string, odometers: IOdometer[]];
 
 /** The bound of each odometer on the loss so far, with a sentence that states what the bound proves. */
 export class OdometersView implements IView<IOdometer[]> {
-  readonly fold = new Fold('dpnb-odometers', 'Odometers');
-  private readonly _groups = new Views(this.fold.body, odometerGroup);
+  readonly node = element('section', 'dpnb-odometers');
+  private readonly _list = element('div', '');
+  private readonly _groups = new Views(this._list, odometerGroup);
 
-  get node(): HTMLElement {
-    return this.fold.node;
+  constructor() {
+    const heading = element('h5', 'dpnb-subheading');
+    setTextWithTerms(heading, 'Odometers');
+    this.node.append(heading, this._list);
   }
 
   update(odometers: IOdometer[]): void {

@@ -1,17 +1,19 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import { FiltersView } from './filters';
-import { drawGauge } from './gauge';
+import { Fold } from '../dom/fold';
 import { LogView } from '../log/log';
+import { type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
+import { BUDGET_OVER_TIME } from '../timeline/contents';
+import { TimelineView } from '../timeline/timeline';
+import { AccountingDetails } from './accountingDetails';
+import { GuaranteeView, SpentView } from './facts';
+import { GaugeView } from './gauge';
 import { MechanismsView } from './mechanisms';
 import { NextSteps } from './nextSteps';
 import { NoticeView } from './notice';
-import { OdometersView } from './odometers';
-import { type IGauge, type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
-import { TimelineView } from '../timeline/timeline';
 import type { ISessionActions } from './sessionActions';
 
 /**
- * One session: its name, guarantee, gauges, spending, mechanisms, timeline, filters, odometers and log.
+ * One session: what is left and spent, the guarantee, the odometer, mechanisms, timeline, log and accounting details.
  *
  * Both the side panel and the widget below a cell use it.  It is updated in place, so that gauges are animated and the
  * reader's selection survives.
@@ -20,35 +22,34 @@ export class SessionView implements IView<ISession> {
   readonly node = element('section', 'dpnb-session');
   private readonly _name = element('h3', 'dpnb-session-name');
   private readonly _notice = new NoticeView('dpnb-notice', 'alert');
-  private readonly _guarantee = element('p', 'dpnb-guarantee');
-  private readonly _gaugeRow = element('div', 'dpnb-gauges');
-  private readonly _gauges = new Views(this._gaugeRow, gaugeHost);
+  private readonly _dials = element('div', 'dpnb-gauges');
+  private readonly _dialViews = new Views(this._dials, () => new GaugeView());
+  private readonly _spent = new SpentView();
+  private readonly _guarantee = new GuaranteeView();
   private readonly _participation = new NoticeView('dpnb-participation', 'status');
-  private readonly _spent = element('p', 'dpnb-spent');
+  private readonly _losses = element('div', 'dpnb-losses');
+  private readonly _lossViews = new Views(this._losses, () => new GaugeView());
+  /** Next to the odometer, which pauses too, and not only in the details. */
+  private readonly _paused = new NoticeView('dpnb-paused', 'status');
   private readonly _next: NextSteps;
   private readonly _mechanisms = new MechanismsView();
-  private readonly _filters = new FiltersView();
-  /** Outside the fold of the odometers, since their gauge and their curves pause too. */
-  private readonly _odometersPaused = new NoticeView('dpnb-paused', 'status');
-  private readonly _odometers = new OdometersView();
-  private readonly _timeline = new TimelineView();
-  private readonly _ledger = element('p', 'dpnb-ledger');
+  private readonly _timeline = new TimelineView(BUDGET_OVER_TIME);
+  private readonly _timelineFold = new Fold('dpnb-budget-over-time', BUDGET_OVER_TIME.title);
   private readonly _log: LogView | null;
+  private readonly _details = new AccountingDetails();
 
   /** @param actions The actions of the panel; null below a cell, where the log is not shown. */
   constructor(actions: ISessionActions | null) {
     this._next = new NextSteps(actions);
     this._log = actions && new LogView(actions);
-    this.node.append(this._name, this._notice.node, this._guarantee, this._gaugeRow, this._participation.node);
-    this.node.append(this._spent, this._next.node);
-    this.node.append(this._mechanisms.node, this._timeline.node, this._filters.node);
+    this._timelineFold.body.append(this._timeline.node);
+    const overview = element('div', 'dpnb-overview', this._dials, this._spent.node);
+    this.node.append(this._name, this._notice.node, overview, this._participation.node, this._guarantee.node);
+    this.node.append(this._losses, this._paused.node, this._next.node, this._mechanisms.node, this._timelineFold.node);
     if (this._log) {
       this.node.append(this._log.node);
     }
-    this.node.append(this._odometersPaused.node, this._odometers.node);
-    if (this._log) {
-      this.node.append(this._ledger);
-    }
+    this.node.append(this._details.node);
   }
 
   update(session: ISession): void {
@@ -57,34 +58,28 @@ export class SessionView implements IView<ISession> {
     this.node.setAttribute('aria-label', `dpnb session ${session.name}`);
     setText(this._name, session.name);
     this._notice.update({ text: session.notice, explanation: session.notice_explanation });
-    setText(this._guarantee, session.guarantee);
+    this._dialViews.update(session.gauges.filter(gauge => gauge.kind !== 'loss'));
+    this._spent.update(session);
+    this._guarantee.update(session);
     this._participation.update({ text: session.participation, explanation: EXCLUDED_UNITS });
-    setText(this._spent, `Spent: ${session.spent}`);
-    setText(this._ledger, `Ledger: ${session.ledger}`);
-    this._gauges.update(session.gauges);
+    // While odometers pause, the accumulator would repeat what is spent under another name.
+    const isPaused = session.odometers_paused !== null;
+    this._lossViews.update(isPaused ? [] : session.gauges.filter(gauge => gauge.kind === 'loss'));
+    this._paused.update({ text: session.odometers_paused, explanation: ODOMETERS_PAUSED });
     this._next.update(session.next_steps);
     this._mechanisms.update(session.mechanisms);
-    this._filters.update(session.filters);
-    this._odometersPaused.update({ text: session.odometers_paused, explanation: ODOMETERS_PAUSED });
-    this._odometers.update(session.odometers);
     this._timeline.update(session.timeline);
     this._log?.update(session);
+    this._details.update(session);
   }
 
-  /** Unfold all sections, except those that the reader has closed. */
+  /** Unfold what an analyst reads, except what the reader has closed; the accounting details stay folded. */
   unfold(): void {
-    this._filters.fold.unfold();
-    this._odometers.fold.unfold();
-    this._timeline.fold.unfold();
+    this._timelineFold.unfold();
   }
 
   /** Show only the releases of one cell; returns the log, or null, without a change, if there are none. */
   showCell(cell: string): LogView | null {
     return this._log?.showCell(cell) ? this._log : null;
   }
-}
-
-function gaugeHost(): IView<IGauge> {
-  const node = element('div', '');
-  return { node, update: gauge => drawGauge(node, gauge) };
 }

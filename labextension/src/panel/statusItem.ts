@@ -26,7 +26,9 @@ export class StatusItem extends Widget {
   private _draw(): void {
     const session = newestSession(this._model.view);
     this._button.textContent = statusLine(this._model.view, this._headline.value) ?? '';
-    this._button.title = session ? `${session.name}: ${session.guarantee}. Spent: ${session.spent}.` : '';
+    this._button.title = session
+      ? `${session.name}: ${session.guarantee}. ${session.spent} (${session.spent_loss}).`
+      : '';
     this._button.classList.toggle('dpnb-mod-not-private', Boolean(session?.notice));
   }
 }

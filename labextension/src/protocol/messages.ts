@@ -8,7 +8,7 @@ export const TARGET = 'dpnb.snapshot';
 /** A part of a session's log. */
 export interface ILogChunk {
   /** Version of the snapshot. */
-  version: 6;
+  version: 7;
   /** As in the snapshot. */
   process_id: string;
   /** Id of the session. */
@@ -49,7 +49,7 @@ export interface IRelease {
 
 export const isLogChunk = (value: unknown): value is ILogChunk =>
   isFields(value) &&
-  oneOf(6)(value.version) &&
+  oneOf(7)(value.version) &&
   isText(value.process_id) &&
   isText(value.session) &&
   isCount(value.start) &&

@@ -3,22 +3,29 @@
 import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
 import { type ITimeline, isTimeline } from './timeline';
 
-export const VERSION = 6;
+export const VERSION = 7;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
 export const EXCLUDED_UNITS = 'excluded-units';
 
-/** One dial: a fraction between 0 and 1, with its meaning in words. */
+/** A fraction between 0 and 1, with its meaning in words. */
 export interface IGauge {
   /** Stable name, unique within a session. */
   id: string;
   label: string;
-  /** "remaining": a full dial is good. "used": a full dial is bad. Others are drawn without colour. */
+  /**
+   * "remaining": a dial of the budget that is left, whose colour warns when little is left. "loss": the reading of an
+   * odometer on a neutral scale of its own. Others are drawn as a neutral dial.
+   */
   kind: string;
   value: number;
   /** The value in words, for example "83.0% left". */
   text: string;
+  /** The end of the scale in words, for example "2.616 when the budget is spent"; null where it is 100%. */
+  end: string | null;
+  /** A sentence that is always shown, which states what the value means; null where it needs none. */
+  note: string | null;
   /** A full sentence, for hovering and for screen readers. */
   description: string;
 }
@@ -56,7 +63,7 @@ export interface IPart {
   name: string;
   /** What it has spent, relative to the part with the largest loss. */
   value: number;
-  /** What it has spent in words, for example "mu=0.2". */
+  /** What it has spent in words, for example "4.0% (mu 0.2)". */
   text: string;
 }
 
@@ -169,8 +176,10 @@ export interface ISession {
   participation: string | null;
   /** In display order, except that open mechanisms come first. */
   mechanisms: IMechanism[];
-  /** In words. */
+  /** The share of the budget that is spent, in words, for example "6.7% spent". */
   spent: string;
+  /** The loss and the budget in the filter's measure, for example "mu 0.1158 of 0.4483"; empty where unknown. */
+  spent_loss: string;
   /** Name of the ledger's file. */
   ledger: string;
   /** Empty as soon as something was released. */
@@ -189,7 +198,7 @@ export interface ISession {
 /** The state of all sessions of one kernel process. */
 export interface ISnapshot {
   /** Version of the protocol; the browser displays no other. */
-  version: 6;
+  version: 7;
   /** Opaque id; a different value means that the kernel process was replaced. */
   process_id: string;
   /** Increases with every message of one process. */
@@ -209,6 +218,8 @@ export const isGauge = (value: unknown): value is IGauge =>
   isText(value.kind) &&
   isProportion(value.value) &&
   isText(value.text) &&
+  orNull(isText)(value.end) &&
+  orNull(isText)(value.note) &&
   isText(value.description);
 
 export const isFilter = (value: unknown): value is IFilter =>
@@ -291,6 +302,7 @@ export const isSession = (value: unknown): value is ISession =>
   orNull(isText)(value.participation) &&
   listOf(isMechanism)(value.mechanisms) &&
   isText(value.spent) &&
+  isText(value.spent_loss) &&
   isText(value.ledger) &&
   listOf(isNextStep)(value.next_steps) &&
   isTimeline(value.timeline) &&
@@ -301,7 +313,7 @@ export const isSession = (value: unknown): value is ISession =>
 
 export const isSnapshot = (value: unknown): value is ISnapshot =>
   isFields(value) &&
-  oneOf(6)(value.version) &&
+  oneOf(7)(value.version) &&
   isText(value.process_id) &&
   isCount(value.seq) &&
   isText(value.time) &&

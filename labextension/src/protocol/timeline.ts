@@ -5,16 +5,16 @@ import { isCount, isFields, isNumber, isProportion, isText, listOf, orNull } fro
 /** The part of a timeline that shows the budget. */
 export interface IBudgetAxis {
   label: string;
-  /** The guarantee in words. */
+  /** More about it in words; may be empty. */
   text: string;
 }
 
 /** The part of a timeline that shows the odometers. */
 export interface IOdometerAxis {
   label: string;
-  /** The guarantee's epsilon, on the scale of the curves; null when it has none to compare with. */
-  limit: number | null;
-  /** The guarantee in words. */
+  /** The value at which the scale ends, unless a curve exceeds it; null where the curves alone determine the scale. */
+  end: number | null;
+  /** What the scale and the curves mean. */
   text: string;
 }
 
@@ -50,7 +50,7 @@ export const isBudgetAxis = (value: unknown): value is IBudgetAxis =>
   isFields(value) && isText(value.label) && isText(value.text);
 
 export const isOdometerAxis = (value: unknown): value is IOdometerAxis =>
-  isFields(value) && isText(value.label) && orNull(isNumber)(value.limit) && isText(value.text);
+  isFields(value) && isText(value.label) && orNull(isNumber)(value.end) && isText(value.text);
 
 export const isCurve = (value: unknown): value is ICurve => isFields(value) && isText(value.id) && isText(value.label);
 

@@ -1,65 +1,54 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import { Fold } from '../dom/fold';
-import { percent, roundedUp } from '../dom/format';
-import type { ICurve, ITimeline, ITimelinePoint } from '../protocol/timeline';
+import type { ITimeline, ITimelinePoint } from '../protocol/timeline';
+import type { IContents, LegendEntry } from './contents';
 import { Chart } from './timelineChart';
 import { indexForKey } from './timelineKeys';
 import { TimelineTable } from './timelineTable';
 
-const TITLE = 'Budget over time';
-
 /**
- * The budget from request to request: the spending relative to the guarantee, and the bounds of the odometers.
+ * Values from request to request.
  *
- * Two charts share their horizontal axis.  The pointer or the arrow keys select a request; for a screen reader the
- * charts are one slider over the requests, and a table contains all numbers.
+ * The pointer or the arrow keys select a request; for a screen reader the chart is one slider over the requests, and a
+ * table contains all numbers.
  */
 export class TimelineView implements IView<ITimeline> {
-  readonly fold = new Fold('dpnb-timeline', TITLE);
+  readonly node = element('div', 'dpnb-timeline');
   private readonly _empty = element('p', 'dpnb-timeline-empty', 'No budget has been spent yet.');
-  private readonly _spent = new Chart('dpnb-timeline-spent', percent);
-  private readonly _odometers = new Chart('dpnb-timeline-loss', bound);
-  private readonly _charts = element('div', 'dpnb-timeline-charts', this._spent.node, this._odometers.node);
+  private readonly _chart: Chart;
+  private readonly _slider: HTMLElement;
   private readonly _tip = element('div', 'dpnb-timeline-tip');
   private readonly _legend = element('ul', 'dpnb-timeline-legend');
   private readonly _entries = new Views(this._legend, legendEntry);
-  private readonly _table = new TimelineTable();
-  private readonly _full = element(
-    'div',
-    'dpnb-timeline-full',
-    this._charts,
-    this._legend,
-    this._tip,
-    this._table.node
-  );
+  private readonly _table: TimelineTable;
+  private readonly _full: HTMLElement;
   private _timeline: ITimeline | null = null;
   private _drawn = '';
   /** Number of the selected request; later requests do not change it. */
   private _chosen: number | null = null;
 
-  constructor() {
-    this._charts.tabIndex = 0;
-    this._charts.setAttribute('role', 'slider');
-    this._charts.setAttribute('data-lm-suppress-shortcuts', 'true'); // in a notebook, arrow keys move between cells
-    this._charts.setAttribute('aria-label', `${TITLE}: one step for each request`);
+  constructor(private readonly _contents: IContents) {
+    this._chart = new Chart(_contents.className, value => _contents.format(value));
+    this._slider = element('div', 'dpnb-timeline-charts', this._chart.node);
+    this._table = new TimelineTable(_contents);
+    this._full = element('div', 'dpnb-timeline-full', this._slider, this._legend, this._tip, this._table.node);
+    this._slider.tabIndex = 0;
+    this._slider.setAttribute('role', 'slider');
+    this._slider.setAttribute('data-lm-suppress-shortcuts', 'true'); // in a notebook, arrow keys move between cells
+    this._slider.setAttribute('aria-label', `${_contents.title}: one step for each request`);
     this._legend.setAttribute('aria-label', 'Curves');
     this._tip.setAttribute('aria-hidden', 'true'); // the slider states the same
-    this._charts.addEventListener('keydown', event => this._onKey(event));
-    this._charts.addEventListener('focus', () => this._choose(this._chosen ?? this._last?.id ?? null));
-    this._charts.addEventListener('blur', () => this._clearChoice());
+    this._slider.addEventListener('keydown', event => this._onKey(event));
+    this._slider.addEventListener('focus', () => this._choose(this._chosen ?? this._last?.id ?? null));
+    this._slider.addEventListener('blur', () => this._clearChoice());
     for (const type of ['pointermove', 'pointerdown'] as const) {
-      this._charts.addEventListener(type, event => this._onPointer(event));
+      this._slider.addEventListener(type, event => this._onPointer(event));
     }
-    this._charts.addEventListener('pointerleave', () => {
-      if (document.activeElement !== this._charts) {
+    this._slider.addEventListener('pointerleave', () => {
+      if (document.activeElement !== this._slider) {
         this._clearChoice();
       }
     });
-    this.fold.body.append(this._empty, this._full);
-  }
-
-  get node(): HTMLElement {
-    return this.fold.node;
+    this.node.append(this._empty, this._full);
   }
 
   update(timeline: ITimeline): void {
@@ -78,19 +67,19 @@ export class TimelineView implements IView<ITimeline> {
     this._drawChoice();
   }
 
-  private _draw({ budget, odometers, curves, points }: ITimeline): void {
-    const requests = points.map(point => point.id);
-    const spent = { id: 'spent', className: 'dpnb-timeline-steps', values: points.map(point => point.spent) };
-    this._spent.update({ ...budget, requests, limit: 1, lines: [spent] });
-    const lines = curves.map(({ id }, index) => ({
-      id,
-      className: `dpnb-timeline-curve ${hue(index)}`,
-      values: points.map(point => point.bounds[index] ?? null)
-    }));
-    this._odometers.update({ ...odometers, requests, lines });
-    this._odometers.node.hidden = curves.length === 0;
-    this._entries.update([...curves.map((curve, index): Entry => [curve, hue(index)]), GUARANTEE]);
-    this._table.update({ budget, odometers, curves, points });
+  private _draw(timeline: ITimeline): void {
+    const { limit } = this._contents;
+    this._chart.update({
+      ...this._contents.axis(timeline),
+      end: this._contents.end(timeline),
+      limit,
+      requests: timeline.points.map(point => point.id),
+      lines: this._contents.lines(timeline)
+    });
+    const entries = this._contents.legend(timeline);
+    this._legend.hidden = entries.length === 0;
+    this._entries.update(entries);
+    this._table.update(timeline);
   }
 
   private get _points(): ITimelinePoint[] {
@@ -112,7 +101,7 @@ export class TimelineView implements IView<ITimeline> {
   }
 
   private _onPointer(event: PointerEvent): void {
-    const request = this._spent.requestAt(event.clientX);
+    const request = this._chart.requestAt(event.clientX);
     const near = this._points.reduce<ITimelinePoint | null>(
       (best, point) => (best && Math.abs(best.id - request) <= Math.abs(point.id - request) ? best : point),
       null
@@ -130,45 +119,25 @@ export class TimelineView implements IView<ITimeline> {
   /** The text remains until something changes: if it became shorter, elements below would move during a click. */
   private _clearChoice(): void {
     this._chosen = null;
-    this._spent.point(null);
-    this._odometers.point(null);
+    this._chart.point(null);
   }
 
   private _drawChoice(): void {
     const chosen = this._points.find(point => point.id === this._chosen);
-    this._spent.point(chosen?.id ?? null);
-    this._odometers.point(chosen?.id ?? null);
+    this._chart.point(chosen?.id ?? null);
     const point = chosen ?? this._last;
-    const words = point && this._timeline ? sentence(point, this._timeline.curves) : '';
+    const words =
+      point && this._timeline ? [point.text, ...this._contents.words(point, this._timeline)].join(' · ') : '';
     setText(this._tip, words);
     const index = point ? this._points.indexOf(point) : 0;
-    this._charts.setAttribute('aria-valuemin', '0');
-    this._charts.setAttribute('aria-valuemax', String(Math.max(0, this._points.length - 1)));
-    this._charts.setAttribute('aria-valuenow', String(index));
-    this._charts.setAttribute('aria-valuetext', words);
+    this._slider.setAttribute('aria-valuemin', '0');
+    this._slider.setAttribute('aria-valuemax', String(Math.max(0, this._points.length - 1)));
+    this._slider.setAttribute('aria-valuenow', String(index));
+    this._slider.setAttribute('aria-valuetext', words);
   }
 }
 
-/** A curve and the class that defines its colour and its dashes. */
-type Entry = [curve: ICurve, className: string];
-
-const GUARANTEE: Entry = [{ id: 'guarantee', label: 'guarantee' }, 'dpnb-mod-guarantee'];
-
-/** Colours and dashes repeat after six curves. */
-const hue = (index: number): string => `dpnb-mod-curve-${(index % 6) + 1}`;
-
-/** A bound as text, rounded up. */
-const bound = (value: number): string => roundedUp(value, 4);
-
-function sentence(point: ITimelinePoint, curves: ICurve[]): string {
-  const bounds = curves.map(({ label }, index) => {
-    const value = point.bounds[index] ?? null;
-    return `${label} ${value === null ? 'reports nothing' : bound(value)}`;
-  });
-  return [point.text, `${percent(point.spent)} of the budget spent`, ...bounds].join(' · ');
-}
-
-function legendEntry(): IView<Entry> {
+function legendEntry(): IView<LegendEntry> {
   const swatch = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   swatch.setAttribute('class', 'dpnb-timeline-swatch');
   swatch.setAttribute('viewBox', '0 0 28 8');

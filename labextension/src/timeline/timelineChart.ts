@@ -17,16 +17,18 @@ export interface ILine {
 
 export interface IChart {
   label: string;
-  /** The guarantee in words. */
+  /** What the chart shows, in words. */
   text: string;
-  /** The guarantee on the scale of the lines; null if it has no value on it. */
+  /** The scale ends here, unless a value is larger. */
+  end: number;
+  /** A value that is marked by a line across the chart; null for none. */
   limit: number | null;
   /** Number of each request, ascending. */
   requests: number[];
   lines: ILine[];
 }
 
-/** Lines over requests, on an axis from zero to the largest of the values and the guarantee. */
+/** Lines over requests, on an axis from zero to the end of the scale. */
 export class Chart {
   readonly node: HTMLElement;
   private readonly _label = element('span', 'dpnb-timeline-label');
@@ -34,7 +36,7 @@ export class Chart {
   private readonly _top = element('span', 'dpnb-timeline-top');
   private readonly _svg = document.createElementNS(SVG, 'svg');
   private readonly _lines = document.createElementNS(SVG, 'g');
-  private readonly _guarantee = path('dpnb-timeline-guarantee');
+  private readonly _limit = path('dpnb-timeline-limit');
   private readonly _cursor = path('dpnb-timeline-cursor');
   private readonly _plot = element('div', 'dpnb-timeline-plot');
   private _requests: number[] = [];
@@ -46,24 +48,25 @@ export class Chart {
     this._svg.setAttribute('viewBox', `0 0 ${SIZE} ${SIZE}`);
     this._svg.setAttribute('preserveAspectRatio', 'none'); // the drawing fills its space; strokes keep their width
     this._svg.setAttribute('aria-hidden', 'true');
-    this._svg.append(this._guarantee, this._lines, this._cursor);
+    this._svg.append(this._limit, this._lines, this._cursor);
     this._plot.append(this._svg, this._top, element('span', 'dpnb-timeline-bottom', '0'));
     const title = element('div', 'dpnb-timeline-title', this._label, ' ', this._text);
     this.node = element('div', `dpnb-timeline-chart ${className}`, title, this._plot);
     this.point(null);
   }
 
-  update({ label, text, limit, requests, lines }: IChart): void {
+  update({ label, text, end, limit, requests, lines }: IChart): void {
     this._requests = requests;
     const values = lines.flatMap(line => line.values).filter(value => value !== null);
-    const highest = Math.max(limit ?? 0, ...values);
+    const highest = Math.max(end, ...values);
     const range = highest > 0 ? highest * (1 + MARGIN) : 1;
     const y = (value: number): number => rounded(SIZE * (1 - value / range));
     setText(this._label, label);
     setText(this._text, text);
+    this._text.hidden = text === '';
     setText(this._top, this._format(highest));
     this._top.style.top = `${(100 * y(highest)) / SIZE}%`;
-    this._guarantee.setAttribute('d', limit === null ? '' : `M 0 ${y(limit)} H ${SIZE}`);
+    this._limit.setAttribute('d', limit === null ? '' : `M 0 ${y(limit)} H ${SIZE}`);
     this._lines.replaceChildren(
       ...lines.map(line => {
         const drawn = path(line.className);

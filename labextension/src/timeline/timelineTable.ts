@@ -1,25 +1,26 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import { percent, roundedUp } from '../dom/format';
 import type { ITimeline, ITimelinePoint } from '../protocol/timeline';
+import type { IContents } from './contents';
 
-/** The values of the charts as a table, for screen readers. */
+/** The values of a chart as a table, for screen readers. */
 export class TimelineTable implements IView<ITimeline> {
   readonly node = element('div', 'dpnb-visually-hidden');
   private readonly _caption = element('caption', '');
   private readonly _header = element('tr', '');
   private readonly _headings = new Views(this._header, columnHeading);
   private readonly _body = element('tbody', '');
-  private readonly _rows = new Views(this._body, pointRow);
+  private readonly _rows: Views<ITimelinePoint>;
 
-  constructor() {
+  constructor(private readonly _contents: IContents) {
+    this._rows = new Views(this._body, () => pointRow(_contents));
     this.node.append(element('table', '', this._caption, element('thead', '', this._header), this._body));
   }
 
-  update({ budget, odometers, curves, points }: ITimeline): void {
-    const titles = curves.length > 0 ? [budget, odometers] : [budget];
-    setText(this._caption, titles.map(({ label, text }) => `${label}; ${text}`).join('. '));
-    this._headings.update(['Request', 'Spent', ...curves.map(curve => curve.label)]);
-    this._rows.update(points);
+  update(timeline: ITimeline): void {
+    const { label, text } = this._contents.axis(timeline);
+    setText(this._caption, [label, text].filter(part => part !== '').join('; '));
+    this._headings.update(['Request', ...this._contents.headings(timeline)]);
+    this._rows.update(timeline.points);
   }
 }
 
@@ -29,7 +30,7 @@ function columnHeading(): IView<string> {
   return { node, update: text => setText(node, text) };
 }
 
-function pointRow(): IView<ITimelinePoint> {
+function pointRow(contents: IContents): IView<ITimelinePoint> {
   const name = element('th', '');
   name.scope = 'row';
   const node = element('tr', '', name);
@@ -39,9 +40,9 @@ function pointRow(): IView<ITimelinePoint> {
   });
   return {
     node,
-    update: ({ text, spent, bounds }): void => {
-      setText(name, text);
-      cells.update([percent(spent), ...bounds.map(value => (value === null ? '–' : roundedUp(value, 4)))]);
+    update: (point): void => {
+      setText(name, point.text);
+      cells.update(contents.values(point));
     }
   };
 }

@@ -47,9 +47,12 @@ describe('message, while the kernel is busy,', () => {
 
 describe('figures', () => {
   it.each([
-    [0.1116, '11.16%'],
-    [0.111601, '11.17%'],
-    [0.11160000000000002, '11.17%'],
+    [0.1116, '11.2%'],
+    [0.112, '11.2%'],
+    [0.11200000000000002, '11.3%'],
+    [0.00968, '0.97%'],
+    [0.0099, '0.99%'],
+    [0.00990001, '1%'],
     [1e-9, '0.01%'],
     [0.99999, '100%'],
     [0.29, '29%'],
@@ -76,7 +79,7 @@ describe('figures', () => {
 describe('statusLine', () => {
   it.each([
     ['remaining', 'dpnb 83.3% left'],
-    ['spent', 'dpnb mu 0.0866 of 0.2117'],
+    ['spent', 'dpnb 16.7% spent'],
     ['odometer', 'dpnb loss so far at most 0.5168'],
     ['max_repetitions', 'dpnb 12 more like the last'],
     ['of a later version', 'dpnb 83.3% left']

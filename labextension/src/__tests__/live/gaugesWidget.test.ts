@@ -48,21 +48,21 @@ it('shows the gauges of its session and follows them', () => {
   expect(headroom?.getAttribute('aria-valuetext')).toBe('moved');
 });
 
-it('folds filters and odometers away until the reader opens them, and then leaves them open', () => {
+it('folds the timeline and the accounting details until the reader opens them, and then leaves them open', () => {
   const { model, el } = rendered(sharedSession());
   const folds = [...el.querySelectorAll('details')];
-  expect(folds.map(fold => fold.open)).toEqual([false, false, false]);
+  expect(folds.map(fold => fold.open)).toEqual([false, false]);
   folds[1]?.querySelector('summary')?.click();
   model.set(sharedSession(0, { odometers: sharedSession().odometers.slice(1) }));
   expect([...el.querySelectorAll('details')]).toEqual(folds);
-  expect(folds.map(fold => fold.open)).toEqual([false, true, false]);
+  expect(folds.map(fold => fold.open)).toEqual([false, true]);
 });
 
 it('leaves the keyboard where it is when a number moves', () => {
   const { model, el } = rendered(sharedSession());
   document.body.append(el);
   el.querySelector('summary')?.focus();
-  model.set(sharedSession(0, { spent: 'mu 0.1 of 0.2117' }));
+  model.set(sharedSession(0, { spent: '22.4% spent' }));
   expect(document.activeElement).toBe(el.querySelector('summary'));
 });
 

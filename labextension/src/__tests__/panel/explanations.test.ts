@@ -25,7 +25,7 @@ describe('the panel, in plain words,', () => {
     await model.show(live());
     const { explanations } = sharedSnapshot();
     expect(texts(panel.node, '.dpnb-explanation-title')).toEqual(explanations.map(({ title }) => title));
-    expect(texts(panel.node, 'dl dd')).toEqual(explanations.map(({ text }) => text));
+    expect(texts(panel.node, '.dpnb-explanation dd')).toEqual(explanations.map(({ text }) => text));
     expect(entry('unknown').id).toBe('dpnb-explain-unknown');
     expect(fold().open).toBe(false);
   });
@@ -99,11 +99,11 @@ describe('the panel, in plain words,', () => {
 describe('the panel, where each unit has a budget of its own,', () => {
   const notices = (): HTMLElement[] => [...panel.node.querySelectorAll<HTMLElement>('.dpnb-participation')];
 
-  it('says below the gauges who takes part, and links to the reason; elsewhere it says nothing', async () => {
+  it('says below the gauge who takes part, and links to the reason; elsewhere it says nothing', async () => {
     await model.show(live());
     const [said, silent] = notices();
     expect(said?.hidden).toBe(false);
-    expect(said?.previousElementSibling?.classList.contains('dpnb-gauges')).toBe(true);
+    expect(said?.previousElementSibling?.classList.contains('dpnb-overview')).toBe(true);
     expect(said && found(said, '[role=status]').textContent).toBe(sharedSession().participation);
     expect(said && found(said, 'a').getAttribute('href')).toBe(`#${entry('excluded-units').id}`);
     expect(silent?.hidden).toBe(true);
@@ -113,11 +113,11 @@ describe('the panel, where each unit has a budget of its own,', () => {
 describe('the panel, while odometers pause,', () => {
   const notices = (): HTMLElement[] => [...panel.node.querySelectorAll<HTMLElement>('.dpnb-paused')];
 
-  it('says so beside them, in or out of their fold, and links to the reason', async () => {
+  it('says so instead of a reading, outside the details, and links to the reason', async () => {
     await model.show(live());
     const [said, silent] = notices();
     expect(said?.hidden).toBe(false);
-    expect(said?.nextElementSibling?.classList.contains('dpnb-odometers')).toBe(true);
+    expect(found(panel.node, '.dpnb-losses').childElementCount).toBe(0);
     expect(said?.closest('details')).toBeNull();
     expect(said && found(said, '[role=status]').textContent).toBe(sharedSession().odometers_paused);
     expect(said && found(said, 'a').getAttribute('href')).toBe(`#${entry('odometers-paused').id}`);
@@ -131,6 +131,7 @@ describe('the panel, while odometers pause,', () => {
     expect(notices()[0]).toBe(said);
     expect(said?.hidden).toBe(true);
     expect(said?.textContent).not.toContain('by site');
+    expect(found(panel.node, '.dpnb-losses [role=meter]').dataset.gauge).toBe('mixture');
   });
 });
 

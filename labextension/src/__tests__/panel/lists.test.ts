@@ -39,8 +39,8 @@ describe('FiltersView', () => {
 
   it.each([
     ['gdp', '83.3%', 'good'],
-    ['rogers', '4%', 'out'],
-    ['basic', '0%', 'out']
+    ['rogers', '4%', 'plain'],
+    ['basic', '0%', 'plain']
   ])('draws the share of %s as a bar of %s that looks %s', (id, width, level) => {
     const drawn = row(shown(), id);
     expect(drawn?.querySelector<HTMLElement>('.dpnb-bar-fill')?.style.width).toBe(width);

@@ -30,14 +30,18 @@ const changed = (id: string, changes: Partial<IMechanism>): IMechanism[] =>
   mechanisms.map(one => (one.id === id ? { ...one, ...changes } : one));
 
 const parts = (count: number): IPart[] =>
-  Array.from({ length: count }, (_, index) => ({ name: `site ${index + 1}`, value: 1 / (index + 1), text: 'mu=0.1' }));
+  Array.from({ length: count }, (_, index) => ({
+    name: `site ${index + 1}`,
+    value: 1 / (index + 1),
+    text: '1.0% (mu 0.1)'
+  }));
 
 describe('MechanismsView', () => {
   it('has a row for each, with its name, its kind, its state and how it stands', () => {
     show();
     expect(texts(view.node, 'h4')).toEqual(['Interactive mechanisms']);
     expect(texts(row('9'), '.dpnb-mechanism-line span')).toEqual(['colleague', 'sub-session', 'open']);
-    expect(found(row('9'), '.dpnb-mechanism-text').textContent).toBe('61.2% left of mu=0.3, charged at launch');
+    expect(found(row('9'), '.dpnb-mechanism-text').textContent).toBe('61.2% left of 9.0% of the budget (mu 0.3)');
     expect(row('11').dataset.state).toBe('exhausted');
   });
 
@@ -91,7 +95,11 @@ describe('MechanismsView, of parts,', () => {
     show();
     const list = found(row('7'), '.dpnb-part-list');
     expect(list.getAttribute('aria-label')).toBe('Parts of by site');
-    expect(texts(list, '.dpnb-part-line')).toEqual(['site 1 mu=0.2', 'site 2 mu=0.1', 'site 5 mu=0.05']);
+    expect(texts(list, '.dpnb-part-line')).toEqual([
+      'site 1 4.0% (mu 0.2)',
+      'site 2 1.0% (mu 0.1)',
+      'site 5 0.25% (mu 0.05)'
+    ]);
     const bars = [...list.querySelectorAll<HTMLElement>('.dpnb-bar')];
     expect(bars.map(bar => found(bar, '.dpnb-bar-fill').style.width)).toEqual(['100%', '50%', '25%']);
     expect(bars.every(bar => bar.getAttribute('aria-hidden') === 'true')).toBe(true);

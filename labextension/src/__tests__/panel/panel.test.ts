@@ -24,18 +24,27 @@ beforeEach(() => {
 
 describe('LedgerPanel', () => {
   it('shows everything that the kernel told about a session', async () => {
-    await model.show(live([sharedSession()]));
+    await model.show(live([sharedSession(0, { odometers_paused: null })]));
     const text = panel.node.textContent;
-    const { name, guarantee, spent, ledger, gauges, filters, odometers, odometers_paused, mechanisms, log } =
+    const { name, privacy_unit, spent, spent_loss, ledger, gauges, filters, odometers, mechanisms, log } =
       sharedSession();
     const lists = [...filters, ...odometers].flatMap(line => [line.label, line.text, line.description]);
     const others = [
-      ...gauges.map(gauge => gauge.text),
+      ...gauges.flatMap(gauge => [gauge.label, gauge.text, gauge.end ?? '', gauge.note ?? '']),
       ...mechanisms.flatMap(one => [one.name, one.kind, one.state, one.text, one.description]),
       ...mechanisms.flatMap(one => one.parts.flatMap(part => [part.name, part.text])),
       ...log.map(entry => `${entry.id}. ${entry.query}`)
     ];
-    for (const part of [name, guarantee, spent, ledger, odometers_paused, ...lists, ...others]) {
+    for (const part of [
+      name,
+      privacy_unit,
+      '(1, 1e-06)-DP, enforced as 0.2117-GDP',
+      spent,
+      spent_loss,
+      ledger,
+      ...lists,
+      ...others
+    ]) {
       expect(text).toContain(part);
     }
     expect(panel.node.querySelectorAll('[role=meter]')).toHaveLength(2);
@@ -49,7 +58,8 @@ describe('LedgerPanel', () => {
   });
 
   it('draws gauges that it has never heard of', async () => {
-    const curve = { id: 'new', label: 'New', value: 0.5, text: 'half', kind: 'later', description: 'From later.' };
+    const known = { end: null, note: null, description: 'From later.' };
+    const curve = { id: 'new', label: 'New', value: 0.5, text: 'half', kind: 'later', ...known };
     await model.show(live([sharedSession(0, { gauges: [curve] })]));
     expect(panel.node.querySelector('[data-gauge=new]')?.getAttribute('aria-valuetext')).toBe('half');
   });
@@ -67,7 +77,7 @@ describe('LedgerPanel', () => {
   it('unfolds the session that is used, and leaves the others folded', async () => {
     const open = (): boolean[] => [...panel.node.querySelectorAll('details')].map(node => node.open);
     await model.show(live());
-    expect(open()).toEqual([true, true, true, false, false, false, false]);
+    expect(open()).toEqual([true, false, false, false, false]);
   });
 
   it('leaves a fold as the reader put it, also after looking at another kernel', async () => {
@@ -79,12 +89,12 @@ describe('LedgerPanel', () => {
     };
     await model.show(live());
     fold(0);
-    fold(4);
+    fold(3);
     await model.show(changed('moved'));
-    expect(folds().map(node => node.open)).toEqual([false, true, true, false, true, false, false]);
+    expect(folds().map(node => node.open)).toEqual([false, false, false, true, false]);
     await model.show({ kind: 'no-dpnb' });
     await model.show(changed('moved again'));
-    expect(folds().map(node => node.open)).toEqual([false, true, true, false, true, false, false]);
+    expect(folds().map(node => node.open)).toEqual([false, false, false, true, false]);
     expect(panel.node.textContent).toContain('moved again');
   });
 
@@ -117,7 +127,7 @@ describe('LedgerPanel, about the kernel,', () => {
     model.isBusy = true;
     await model.show(live());
     expect(found(panel.node, '.dpnb-busy').hidden).toBe(false);
-    const moved = sharedSession(0, { spent: 'mu 0.2 of 0.2117' });
+    const moved = sharedSession(0, { spent_loss: 'mu 0.2 of 0.2117' });
     await model.show(live([moved]));
     expect(panel.node.textContent).toContain('mu 0.2 of 0.2117');
     model.isBusy = false;

@@ -139,8 +139,8 @@ describe('isSession, of a timeline,', () => {
   const withPoint = (changes: object): boolean =>
     isGood({ points: [...timeline.points.slice(1), { ...timeline.points[0], ...changes }] });
 
-  it('accepts one without a limit, without curves, or without points', () => {
-    expect(isGood({ odometers: { ...timeline.odometers, limit: null } })).toBe(true);
+  it('accepts one without an end, without curves, or without points', () => {
+    expect(isGood({ odometers: { ...timeline.odometers, end: null } })).toBe(true);
     expect(isGood({ points: [] })).toBe(true);
     expect(isGood({ curves: [], points: timeline.points.map(point => ({ ...point, bounds: [] })) })).toBe(true);
   });
@@ -149,8 +149,8 @@ describe('isSession, of a timeline,', () => {
     { budget: undefined },
     { budget: { label: 'Share' } },
     { odometers: null },
-    { odometers: { ...timeline.odometers, limit: '1' } },
-    { odometers: { ...timeline.odometers, limit: undefined } },
+    { odometers: { ...timeline.odometers, end: '1' } },
+    { odometers: { ...timeline.odometers, end: undefined } },
     { odometers: { ...timeline.odometers, label: 3 } },
     { curves: undefined },
     { curves: [{ id: 'mixture' }] },

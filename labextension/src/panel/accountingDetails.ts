@@ -1,0 +1,32 @@
+import { element, type IView, setText } from '../dom/dom';
+import { Fold } from '../dom/fold';
+import { ODOMETERS_OVER_TIME } from '../timeline/contents';
+import { TimelineView } from '../timeline/timeline';
+import type { ISession } from '../protocol/snapshot';
+import { FiltersView } from './filters';
+import { OdometersView } from './odometers';
+
+/** What an expert looks up: the filters compared, every odometer, the odometers over time, and the ledger's file. */
+export class AccountingDetails implements IView<ISession> {
+  readonly fold = new Fold('dpnb-accounting', 'Accounting details');
+  private readonly _filters = new FiltersView();
+  private readonly _odometers = new OdometersView();
+  private readonly _timeline = new TimelineView(ODOMETERS_OVER_TIME);
+  private readonly _ledger = element('p', 'dpnb-ledger');
+
+  constructor() {
+    this.fold.body.append(this._filters.node, this._odometers.node, this._timeline.node, this._ledger);
+  }
+
+  get node(): HTMLElement {
+    return this.fold.node;
+  }
+
+  update(session: ISession): void {
+    this._filters.update(session.filters);
+    this._odometers.update(session.odometers);
+    this._timeline.update(session.timeline);
+    this._timeline.node.hidden = session.timeline.curves.length === 0;
+    setText(this._ledger, `Ledger: ${session.ledger}`);
+  }
+}

@@ -1,0 +1,39 @@
+import { element, type IView, setText } from '../dom/dom';
+import { setTextWithTerms } from '../dom/terms';
+import type { ISession } from '../protocol/snapshot';
+
+/** What is spent: first as a share of the budget, then in the measure of the filter. */
+export class SpentView implements IView<ISession> {
+  private readonly _percent = element('div', 'dpnb-spent-percent');
+  private readonly _loss = element('div', 'dpnb-spent-loss');
+  readonly node = element('div', 'dpnb-spent', this._percent, this._loss);
+
+  update({ spent, spent_loss: loss }: ISession): void {
+    setText(this._percent, spent);
+    setTextWithTerms(this._loss, loss);
+  }
+}
+
+/** What is guaranteed, and for whom. */
+export class GuaranteeView implements IView<ISession> {
+  private readonly _unitName = element('dt', 'dpnb-fact-name');
+  private readonly _unit = element('dd', 'dpnb-privacy-unit');
+  private readonly _guarantee = element('dd', 'dpnb-guarantee');
+  readonly node = element(
+    'dl',
+    'dpnb-facts',
+    this._unitName,
+    this._unit,
+    element('dt', 'dpnb-fact-name', 'Guarantee'),
+    this._guarantee
+  );
+
+  constructor() {
+    setTextWithTerms(this._unitName, 'Privacy unit');
+  }
+
+  update({ guarantee, privacy_unit: unit }: ISession): void {
+    setText(this._unit, unit);
+    setTextWithTerms(this._guarantee, guarantee.replace(`, for ${unit}`, '')); // the unit has a row of its own
+  }
+}

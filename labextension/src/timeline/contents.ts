@@ -1,0 +1,71 @@
+import { percent, roundedUp } from '../dom/format';
+import type { ICurve, ITimeline, ITimelinePoint } from '../protocol/timeline';
+import type { ILine } from './timelineChart';
+
+/** A curve of the legend, and the class that defines its colour and its dashes. */
+export type LegendEntry = [curve: ICurve, className: string];
+
+/** What a timeline shows of the points. */
+export interface IContents {
+  title: string;
+  className: string;
+  axis(timeline: ITimeline): { label: string; text: string };
+  /** The least value at which the scale ends. */
+  end(timeline: ITimeline): number;
+  /** A value that is marked by a line; null for none. */
+  limit: number | null;
+  lines(timeline: ITimeline): ILine[];
+  legend(timeline: ITimeline): LegendEntry[];
+  /** The headings of the table's columns. */
+  headings(timeline: ITimeline): string[];
+  /** One text for each heading. */
+  values(point: ITimelinePoint): string[];
+  /** What a point shows, in words. */
+  words(point: ITimelinePoint, timeline: ITimeline): string[];
+  format(value: number): string;
+}
+
+/** The budget that is spent. */
+export const BUDGET_OVER_TIME: IContents = {
+  title: 'Budget over time',
+  className: 'dpnb-timeline-spent',
+  axis: ({ budget }) => budget,
+  end: () => 1,
+  limit: 1,
+  lines: ({ points }) => [{ id: 'spent', className: 'dpnb-timeline-steps', values: points.map(point => point.spent) }],
+  legend: () => [],
+  headings: () => ['Spent'],
+  values: ({ spent }) => [percent(spent)],
+  words: ({ spent }) => [`${percent(spent)} of the budget spent`],
+  format: percent
+};
+
+/** What the odometers reported, on a scale of their own. */
+export const ODOMETERS_OVER_TIME: IContents = {
+  title: 'Odometers over time',
+  className: 'dpnb-timeline-loss',
+  axis: ({ odometers }) => odometers,
+  end: ({ odometers }) => odometers.end ?? 0,
+  limit: null,
+  lines: ({ curves, points }) =>
+    curves.map(({ id }, index) => ({
+      id,
+      className: `dpnb-timeline-curve ${hue(index)}`,
+      values: points.map(point => point.bounds[index] ?? null)
+    })),
+  legend: ({ curves }) => curves.map((curve, index) => [curve, hue(index)]),
+  headings: ({ curves }) => curves.map(({ label }) => label),
+  values: ({ bounds }) => bounds.map(value => (value === null ? '–' : bound(value))),
+  words: ({ bounds }, { curves }) =>
+    curves.map(({ label }, index) => {
+      const value = bounds[index] ?? null;
+      return `${label} ${value === null ? 'reports nothing' : bound(value)}`;
+    }),
+  format: value => bound(value)
+};
+
+/** Colours and dashes repeat after six curves. */
+const hue = (index: number): string => `dpnb-mod-curve-${(index % 6) + 1}`;
+
+/** A bound as text, rounded up. */
+const bound = (value: number): string => roundedUp(value, 4);

@@ -1,0 +1,162 @@
+"""The panel as people see it: nothing is cut off, what matters is above the fold, and terms explain themselves."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from dpnb._protocol.glossary import TERMS
+from ui.conftest import CELL
+from ui.lab import THEMES, Lab
+
+QUERIES = """hie.groupby('coins')['mdvis'].mean().release(mu=0.06)
+for i in range(3):
+    hie[hie['mdvis'] > i].count().release(mu=0.05)"""
+EVERYTHING = """for i in range(3):
+    hie[hie['mdvis'] > i].count().release(share=0.5)
+hie.count().release(share=1)"""
+MECHANISMS = """parts = session.partition('coins', name='plans', max_parts_per_unit=1)
+for key in (0, 25):
+    parts[key].frame.count().release(mu=0.04)
+session.delegate(mu=0.05, name='a colleague with a long name')"""
+
+# Visible elements with content that reaches beyond them or beyond the panel.
+CUT_OFF = """panel => {
+  const right = panel.getBoundingClientRect().right + 1;
+  return [...panel.querySelectorAll('*')]
+    .filter(node => node.checkVisibility({ contentVisibilityAuto: true }))
+    .filter(node => !node.closest('.dpnb-visually-hidden, svg'))
+    .filter(node => {
+      const { overflowX } = getComputedStyle(node);
+      const isCut = node instanceof HTMLElement && overflowX !== 'visible' && node.scrollWidth > node.clientWidth + 1;
+      return isCut || node.getBoundingClientRect().right > right;
+    })
+    .map(node => `${node.className}: ${node.textContent.slice(0, 60)}`);
+}"""
+
+LINES = """node => {
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  return new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom / 4))).size;
+}"""
+
+
+def see(lab: Lab, width: int, height: int) -> Page:
+    """Give the page another size."""
+    lab.has_changed_the_tab = True
+    lab.page.set_viewport_size({"width": width, "height": height})
+    lab.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
+    return lab.page
+
+
+def ask(lab: Lab, code: str) -> None:
+    lab.write(CELL["spare"], code)
+    lab.run(CELL["spare"])
+
+
+def fill(part: Locator) -> str:
+    return str(part.locator(".dpnb-bar-fill").first.evaluate("node => getComputedStyle(node).backgroundColor"))
+
+
+def test_what_matters_is_above_the_fold_on_a_small_screen(cockpit: Lab) -> None:
+    see(cockpit, 1280, 800)
+    ask(cockpit, QUERIES)
+    session = cockpit.places[0]
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(4)
+    for part in (
+        *(".dpnb-dial", ".dpnb-spent-percent", ".dpnb-spent-loss", ".dpnb-guarantee", ".dpnb-loss-note"),
+        *(".dpnb-timeline-spent", ".dpnb-timeline-tip"),
+    ):
+        expect(session.locator(part).first).to_be_in_viewport(ratio=1)
+    expect(session.locator(".dpnb-release").first).to_be_in_viewport()
+    assert cockpit.panel.evaluate("panel => panel.scrollTop") == 0
+    cockpit.screenshot("panel-1280x800")
+
+
+@pytest.mark.parametrize(("width", "height", "panel"), [(1280, 800, None), (1280, 800, 250), (400, 800, None)])
+def test_nothing_is_cut_off(cockpit: Lab, width: int, height: int, panel: int | None) -> None:
+    see(cockpit, width, height)
+    if panel is not None:
+        cockpit.narrow_panel(panel)
+    for code in (QUERIES, MECHANISMS):
+        ask(cockpit, code)
+    cockpit.run(CELL["refused"])
+    expect(cockpit.panel.locator(".dpnb-refusal")).to_have_count(1)
+    for fold in cockpit.panel.locator(".dpnb-fold:not([open]) > summary").all()[::-1]:
+        fold.click()
+    cockpit.wait_until_still()
+    assert cockpit.panel.evaluate(CUT_OFF) == []
+    assert cockpit.panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
+    cockpit.screenshot(f"panel-{width}-{panel or 'default'}")
+
+
+def test_captions_of_gauges_have_one_line_in_a_narrow_panel(cockpit: Lab) -> None:
+    see(cockpit, 1280, 800)
+    cockpit.narrow_panel(250)
+    for code in ("", QUERIES, EVERYTHING):
+        ask(cockpit, code)
+        for part in (".dpnb-gauge-text", ".dpnb-gauge-label", ".dpnb-loss-end", ".dpnb-spent-percent"):
+            for caption in cockpit.places[0].locator(part).all():
+                assert caption.evaluate(LINES) == 1, caption.text_content()
+
+
+def test_odometer_has_a_neutral_colour_also_when_the_budget_is_spent(cockpit: Lab) -> None:
+    session = cockpit.places[0]
+    ask(cockpit, QUERIES)
+    meter = session.locator("[role=meter][data-gauge=mixture]")
+    before = fill(meter)
+    ask(cockpit, EVERYTHING)
+    expect(cockpit.panel_gauge("headroom")).to_have_attribute("aria-valuetext", "0.0% left")
+    expect(meter).to_have_attribute("aria-valuenow", "1")
+    assert fill(meter) == before
+    warning = session.evaluate("""node => {
+      const probe = document.createElement('i');
+      probe.style.color = 'var(--dpnb-out)';
+      node.append(probe);
+      const { color } = getComputedStyle(probe);
+      probe.remove();
+      return color;
+    }""")
+    stroke = "node => getComputedStyle(node.querySelector('.dpnb-gauge-track')).stroke"
+    assert warning not in (before, cockpit.panel_gauge("headroom").evaluate(stroke))
+    note = session.locator(".dpnb-loss-note")
+    expect(note).to_be_visible()
+    expect(note).to_contain_text("a different statement from the guarantee, so it may exceed epsilon")
+    bound = cockpit.value("session.odometer.bound")
+    assert isinstance(bound, float)
+    assert bound > 2, "above the epsilon of the guarantee"
+    cockpit.screenshot("panel-spent")
+
+
+def test_terms_are_explained_on_hover_and_on_focus_in_the_panel_and_below_a_cell(cockpit: Lab) -> None:
+    ask(cockpit, QUERIES)
+    box = cockpit.page.locator(".dpnb-definition")
+    for place in cockpit.places:
+        place.scroll_into_view_if_needed()
+        for term, words in (("headroom", "Headroom"), ("mu", "mu"), ("odometer", "Odometer"), ("DP", "DP")):
+            shown = place.locator(".dpnb-term").get_by_text(words, exact=True).first
+            expect(shown).to_have_accessible_description(TERMS[term])
+            shown.hover()
+            expect(box).to_have_text(TERMS[term])
+            expect(box).to_be_in_viewport(ratio=1)
+            cockpit.page.keyboard.press("Escape")
+            expect(box).to_have_count(0)
+            cockpit.page.mouse.move(0, 0)
+            shown.focus()
+            expect(box).to_have_text(TERMS[term])
+            cockpit.page.keyboard.press("Escape")
+            expect(box).to_have_count(0)
+            expect(shown).to_be_focused()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_axe_finds_no_serious_problem_at_a_definition(cockpit: Lab, theme: str) -> None:
+    ask(cockpit, QUERIES)
+    cockpit.set_theme(theme)
+    cockpit.places[0].locator(".dpnb-term").get_by_text("Odometer", exact=True).focus()
+    expect(cockpit.page.locator(".dpnb-definition")).to_be_visible()
+    cockpit.screenshot(f"definition-{theme.split()[-1].lower()}")
+    found = Axe().run(cockpit.page, context={"include": [[".dpnb-panel"], [".dpnb-definition"]]}).response
+    assert [rule["id"] for rule in found["violations"] if rule["impact"] in ("serious", "critical")] == []
+    assert len(found["passes"]) > 5, "axe looked at nothing"
