@@ -180,8 +180,8 @@ def display_down(x: float, digits: int = 4) -> str:
 
 
 def percent_up(share: float) -> str:
-    """A finite share, at least 0, in percent, rounded up to hundredths: for the budget spent."""
-    return _percent(share, "0.01", ROUND_CEILING)
+    """A finite share, at least 0, in percent, rounded up to tenths, or hundredths up to 0.99%: for the budget spent."""
+    return _percent(share, "0.1" if share > 0.0099 else "0.01", ROUND_CEILING)
 
 
 def percent_down(share: float) -> str:

@@ -56,11 +56,26 @@ def format_cost_up(loss: Loss) -> str:
     return f"mu {format_mu_up(loss)}" + (f" and delta {display_up(decimal_up(loss.delta))}" if loss.delta else "")
 
 
-def format_cost(cost: GDP, share: float) -> str:
-    """A cost as text, with its percentage of the budget."""
-    if not cost.mu_squared:
-        return "free (already known at this target)"
-    return f"{format_cost_up(cost)}, {format_percent_up(share)} of the budget"
+FREE = "free (already known at this target)"
+
+
+def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
+    """A cost as text: first the percentage of the budget, then the loss.
+
+    Parameters
+    ----------
+    cost : Loss
+    share : float
+        The cost as a fraction of the budget.
+    of : str
+        The budget, in words.
+
+    Examples
+    --------
+    >>> format_cost(GDP("0.044"), 0.00968)
+    '0.97% of the budget (mu 0.044)'
+    """
+    return f"{format_percent_up(share)} of {of} ({format_cost_up(cost)})" if cost else FREE
 
 
 def format_percent_up(share: float) -> str:

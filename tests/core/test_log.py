@@ -83,7 +83,7 @@ def test_cell_that_asked_is_remembered_by_the_ledger(made: Made, cell: Callable)
     cell(None)
     again = made()
     assert list(again.log()["cell_id"]) == ["first"]
-    assert cells(again) == {"first": "mu 0.3"}
+    assert cells(again) == {"first": "9.0%"}
 
 
 def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -> None:
@@ -94,9 +94,9 @@ def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -
     cell("second")
     session.frame.count().release(mu=0.3)
     assert list(session.log()["cell_id"]) == ["second", "first"]
-    assert cells(session) == {"second": "mu 0.3", "first": "mu 0.4"}
+    assert cells(session) == {"second": "9.0%", "first": "16.0%"}
     session.frame["x"].sum().release(mu=0.4)
-    assert cells(session) == {"second": "mu 0.5"}, "nothing is left of the first cell"
+    assert cells(session) == {"second": "25.0%"}, "nothing is left of the first cell"
 
 
 def test_costs_of_cells_make_up_what_was_spent(made: Made, cell: Callable) -> None:
@@ -114,7 +114,7 @@ def test_description_of_a_cell_names_its_questions_and_its_share(made: Made, cel
     cell("one")
     session.frame["x"].sum().release(mu=0.3)
     (told,) = snapshot.snapshot(session).cell_costs
-    assert told.description == "The queries of this cell cost mu 0.3, 9.00% of the budget of small: sum of x."
+    assert told.description == "The queries of this cell cost 9.0% of the budget of small (mu 0.3): sum of x."
 
 
 def test_refusal_is_remembered_with_its_reason_and_its_cell_and_costs_nothing(made: Made, cell: Callable) -> None:

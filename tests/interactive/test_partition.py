@@ -121,11 +121,11 @@ def test_preview_in_a_part_says_what_it_costs_and_leaves(tmp_path: Path) -> None
     before = part.frame.count().preview(mu="0.6")
     assert (before.cost_fraction, before.headroom_after) == (0.36, 0.64)
     answer = part.frame.count().release(mu="0.6")
-    assert "36.00% of the budget" in repr(answer)
+    assert "36.0% of the budget" in repr(answer)
     other = session.partition("site")["b"].frame.count()
     before = other.preview(mu="0.6")
     assert (before.cost_fraction, before.headroom_after, before.fits) == (0, 0.64, True)
-    assert "mu 0.6, 0.00% of the budget" in repr(other.release(mu="0.6"))
+    assert "0.00% of the budget (mu 0.6)" in repr(other.release(mu="0.6"))
     before = other.preview(mu=1)
     assert (before.cost_fraction, before.headroom_after) == (0.64, 0)
 

@@ -34,7 +34,7 @@ def test_a_figure_has_the_digits_that_its_error_leaves(value: float, error: floa
 
 
 def test_a_price_is_rounded_up() -> None:
-    assert format_cost(GDP("0.123449"), 0.10001) == "mu 0.1235, 10.01% of the budget"
+    assert format_cost(GDP("0.123449"), 0.10001) == "10.1% of the budget (mu 0.1235)"
     assert format_cost(GDP(0), 0).startswith("free")
 
 

@@ -12,8 +12,8 @@ export function clock(iso: string): string {
     : date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 }
 
-/** A number between 0 and 1 as a percentage, rounded up: spending is never shown smaller than it is. */
-export const percent = (share: number): string => `${roundedUp(share, 2, 2)}%`;
+/** A number between 0 and 1 as a percentage, rounded up as in Python: spending is never shown smaller than it is. */
+export const percent = (share: number): string => `${roundedUp(share, share > 0.0099 ? 1 : 2, 2)}%`;
 
 /**
  * A non-negative number times a power of ten, rounded up to a given number of decimals.

@@ -186,7 +186,7 @@ describe('TimelineView, followed by hand,', () => {
     expect(tip()).toContain('2. mean of mdvis');
     pointAt(0.3);
     expect(tip()).toContain('1. count of persons');
-    expect(tip()).toContain('11.16% of the budget spent');
+    expect(tip()).toContain('11.2% of the budget spent');
     expect(path('.dpnb-timeline-loss .dpnb-timeline-cursor')).toBe('M 333.3 0 V 1000');
   });
 
