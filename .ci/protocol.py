@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect as shapes
 
 FOLDER = Path(__file__).parents[1] / "labextension" / "src" / "protocol"
-MODULES = ("timeline", "snapshot", "picker", "messages")
+MODULES = ("glossary", "timeline", "snapshot", "picker", "messages")
 WIDTH = 120
 FIELD = re.compile(r"^    (\w+) : .*\n((?:        .*\n?)*)", re.MULTILINE)
 
@@ -40,9 +40,9 @@ def _source(module: ModuleType) -> str:
         if get_args(value) and all(isinstance(one, type) and issubclass(one, msgspec.Struct) for one in get_args(value))
     }
     constants = [
-        f"export const {name} = {_literal(value)};"
+        f"export const {name} = {_table(value) if isinstance(value, dict) else _literal(value)};"
         for name, value in vars(module).items()
-        if name.isupper() and isinstance(value, str | int) and name in module.__annotations__
+        if name.isupper() and isinstance(value, str | int | dict) and name in module.__annotations__
     ]
     blocks = [*constants, *(_interface(one) for one in structs)]
     # A message from the browser has a `method`: the browser sends it and never checks one.
@@ -59,12 +59,12 @@ def _imports(body: str, own: list[type[msgspec.Struct]], module: ModuleType) -> 
     """What a file uses of the others."""
     used = sorted(set(re.findall(r"\b(?:is[A-Z]\w*|listOf|mapOf|oneOf|orNull)\b", body)))
     guards = [name for name in used if name[2:] in BASIC or not name.startswith("is")]
-    lines = [f"import {{ {', '.join(guards)} }} from './guards';"]
+    lines = [f"import {{ {', '.join(guards)} }} from './guards';"] if guards else []
     foreign = [name for name in used if name not in guards and name[2:] not in {one.__name__ for one in own}]
     for name in foreign:
         source = vars(module)[name[2:]].__module__.rpartition(".")[2]
         lines.append(f"import {{ type I{name[2:]}, {name} }} from './{source}';")
-    return ["\n".join(lines)]
+    return ["\n".join(lines)] if lines else []
 
 
 def _name(struct: type) -> str:
@@ -168,6 +168,16 @@ def _one_or_none(kind: shapes.UnionType) -> shapes.Type:
     if others or len(kind.types) != 2:
         raise TypeError(f"no TypeScript for {kind}: a field has one type, or that type or None")
     return first
+
+
+def _table(texts: dict[str, str]) -> str:
+    """Texts by name, as an object; a line that would be too long is broken after the name, unless that is short."""
+    lines = []
+    for name, text in texts.items():
+        head = f"  {name if name.isidentifier() else _literal(name)}:"
+        line = f"{head} {_literal(text)},"
+        lines.append(line if len(line) <= WIDTH or len(name) <= 3 else f"{head}\n    {_literal(text)},")
+    return "\n".join(["{", *lines]).removesuffix(",") + "\n} as const"
 
 
 def _literal(value: str | int) -> str:

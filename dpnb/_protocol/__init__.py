@@ -4,6 +4,7 @@
 ``timeline``   the part of it that shows the budget over time
 ``picker``     the state of one budget picker
 ``messages``   the messages that carry them, and what the browser requests
+``glossary``   the terms that are explained on the screen
 
 The TypeScript types and guards in ``labextension/src/protocol/`` are generated from these modules by
 ``python .ci/protocol.py``; a test fails where they are out of date.  Nothing here imports the rest of dpnb.

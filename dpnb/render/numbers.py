@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from html import escape
 
 import numpy as np
 
 from dpnb._plan.schema import Key
 from dpnb.accounting.exact import decimal_up, display_up, percent_down, percent_up
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.render.terms import term_html
 from dpnb.results.estimates.noisy import Cells
 
 EXACT = Context(prec=400)
@@ -76,6 +78,13 @@ def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     '0.97% of the budget (mu 0.044)'
     """
     return f"{format_percent_up(share)} of {of} ({format_cost_up(cost)})" if cost else FREE
+
+
+def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
+    """`format_cost` as HTML: the loss is explained on hover and focus."""
+    if not cost:
+        return escape(FREE)
+    return f"{escape(f'{format_percent_up(share)} of {of}')} ({term_html(format_cost_up(cost))})"
 
 
 def format_percent_up(share: float) -> str:

@@ -1,0 +1,19 @@
+// Generated from dpnb/_protocol/glossary.py by .ci/protocol.py: edit that file.
+
+export const TERMS = {
+  headroom: 'The share of the budget that is left, in the scale in which the filter adds costs.',
+  'privacy unit':
+    'The entity whose presence is protected: one row, or all rows that share a value of one column, for example all rows of one person.',
+  odometer:
+    'A bound on the privacy loss that the answers so far have caused; it refuses nothing, and its scale is not that of the budget.',
+  filter:
+    'The rule that admits or refuses each query so that all answers together stay within the budget, even if queries are chosen because of earlier answers.',
+  mu: 'The privacy loss of an answer: with loss mu, detecting one privacy unit is as hard as telling one draw from a normal distribution with mean 0 from one with mean mu; the squares of mu add up.',
+  rho: 'The privacy loss of an answer under zero-concentrated differential privacy (zCDP); rho adds up, and a loss mu counts as half of its square.',
+  epsilon:
+    'The bound on the privacy loss: one privacy unit changes the probability of any outcome by at most the factor e^epsilon, up to delta.',
+  delta:
+    'The probability mass that a guarantee allows outside its bound epsilon; it is chosen far smaller than 1 divided by the number of privacy units.',
+  GDP: 'Gaussian differential privacy with parameter mu: all answers together reveal at most as much about one privacy unit as one answer with the loss mu.',
+  DP: 'Differential privacy with parameters epsilon and delta: a bound on how much everything that is released can depend on any one privacy unit.'
+} as const;
