@@ -58,6 +58,9 @@ def format_cost_up(loss: Loss) -> str:
     return f"mu {format_mu_up(loss)}" + (f" and delta {display_up(decimal_up(loss.delta))}" if loss.delta else "")
 
 
+MAX_SHARE = 10.0
+"""The largest fraction of the budget that is shown as a number."""
+
 FREE = "free (already known at this target)"
 
 
@@ -80,6 +83,11 @@ def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     return f"{format_percent_up(share)} of {of} ({format_cost_up(cost)})" if cost else FREE
 
 
+def format_percent_first(cost: Loss, share: float) -> str:
+    """A cost for a column of a table: ``1.0% (mu 0.044)``."""
+    return f"{format_percent_up(share)} ({format_cost_up(cost)})"
+
+
 def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
     """`format_cost` as HTML: the loss is explained on hover and focus."""
     if not cost:
@@ -89,8 +97,8 @@ def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
 
 def format_percent_up(share: float) -> str:
     """A fraction as a percentage, rounded up, so that no cost looks smaller than it is."""
-    if math.isinf(share):
-        return "more than 100%"
+    if share > MAX_SHARE:
+        return f"more than {MAX_SHARE:.0%}"
     return percent_up(share)
 
 

@@ -8,6 +8,7 @@ from html import escape
 from dpnb._protocol.snapshot import Gauge, Session
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
+from dpnb.render.numbers import format_percent_up
 from dpnb.render.page import FAINT, STYLE, as_of_now, notice_html
 
 METER_WIDTH = 240
@@ -47,13 +48,19 @@ def _lines(state: Session) -> list[str]:
         lines.append(f"  {MECHANISMS}:")
         lines += [f"    {name:<22} {words}" for name, words in _mechanisms(state)]
     count = state.n_requests
-    lines.append(f"  {state.spent}; {count} request{'s' if count != 1 else ''} in {state.ledger}")
+    lines.append(f"  {_spent(state)}; {count} request{'s' if count != 1 else ''} in {state.ledger}")
     return lines
 
 
 def _steps(state: Session) -> list[str]:
     width = max(len(step.code) for step in state.next_steps)
     return [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
+
+
+def _spent(state: Session) -> str:
+    """The budget spent: first as a percentage, then in the filter's own measure."""
+    points = state.timeline.points
+    return f"spent {format_percent_up(points[-1].spent)} of the budget ({state.spent})" if points else state.spent
 
 
 def render_html(state: Session) -> str:
@@ -63,7 +70,7 @@ def render_html(state: Session) -> str:
         f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
         f'<span style="{FAINT}">{escape(state.guarantee)}</span></div>{meters}{_participation(state)}{_next(state)}'
         f"{_lists(state)}"
-        f'<div style="{FAINT}">{escape(state.spent)}; {as_of_now()}</div></div>'
+        f'<div style="{FAINT}">{escape(_spent(state))}; {as_of_now()}</div></div>'
     )
 
 
