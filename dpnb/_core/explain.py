@@ -35,8 +35,8 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     facts = [("the guarantee", describe_guarantee(guarantee, core.tables.words))]
     spent_fraction = format_percent_up(decimal_up(1 - exact(filter_.headroom)))
     enforcement = (
-        f"Spent: {spent_fraction} of the budget ({spent}); {format_percent_down(filter_.headroom)} is left. It refuses any query that exceeds the "
-        "budget, before any row is read, and a refusal costs nothing."
+        f"Spent: {spent_fraction} of the budget ({spent}); {format_percent_down(filter_.headroom)} is left. It refuses "
+        "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
     )
     if isinstance(filter_, WorstCaseFilter):
         enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit_launch
+from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
     CODES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.losses import Loss
 from dpnb.render.numbers import format_cost
 
 
@@ -15,7 +15,6 @@ def cost_text(account: Accountant, loss: Loss) -> str:
     account : Accountant
         The accountant that is charged.
     loss : Loss
-        A GDP, or a loss in the filter's kind.
+        A loss that the filter can count.
     """
-    counted = account.guarantee.to_filter_loss(loss) if isinstance(loss, GDP) else loss
-    return format_cost(loss, account.forecast(counted)[0])
+    return format_cost(loss, account.forecast(account.guarantee.to_filter_loss(loss))[0])
