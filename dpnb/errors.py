@@ -53,6 +53,10 @@ class RequestError(DpnbError, ValueError):
     """A preview or release whose arguments are missing, contradictory or impossible."""
 
 
+class ConfirmationRequired(RequestError):  # noqa: N818
+    """A release by mouse or magic takes much of what is left and was not confirmed; nothing was charged."""
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged."""
 

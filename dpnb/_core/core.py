@@ -211,6 +211,10 @@ class SessionCore(NotCopyable):
         """The requests for a query that were charged but never answered."""
         return [request for _, request in self.releases.unanswered(plan, view)]
 
+    def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
+        """Whether the identical request was charged before, so that repeating it is free."""
+        return self.releases.find_request(plan, view, self._target(plan, target)) is not None
+
     def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
         """The count that makes the unknown expected errors of a query known; None if none does."""
         return count_to_release(self.pricer, plan, view)

@@ -47,6 +47,10 @@ class QueryRunner(Protocol):
         """The requests for a query that were charged but never answered."""
         ...
 
+    def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
+        """Whether the identical request was charged before, so that repeating it is free."""
+        ...
+
     def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
         """The count that makes the unknown expected errors of a query known; None if none does."""
         ...

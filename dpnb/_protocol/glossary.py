@@ -14,8 +14,8 @@ TERMS: Final = {
         "all rows of one person."
     ),
     "odometer": (
-        "A bound on the privacy loss that the answers so far have caused; it refuses nothing, and its scale is not that "
-        "of the budget."
+        "A bound on the privacy loss that the answers so far have caused; it refuses nothing, and its scale is not "
+        "that of the budget."
     ),
     "filter": (
         "The rule that admits or refuses each query so that all answers together stay within the budget, even if "
@@ -34,8 +34,8 @@ TERMS: Final = {
         "e^epsilon, up to delta."
     ),
     "delta": (
-        "The probability mass that a guarantee allows outside its bound epsilon; it is chosen far smaller than 1 divided "
-        "by the number of privacy units."
+        "The probability mass that a guarantee allows outside its bound epsilon; it is chosen far smaller than 1 "
+        "divided by the number of privacy units."
     ),
     "GDP": (
         "Gaussian differential privacy with parameter mu: all answers together reveal at most as much about one "

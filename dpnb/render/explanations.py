@@ -43,6 +43,13 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "The error of this answer depends on a private quantity that has not been released, such as the number of "
         "rows: release it first, ask the curator for a public number of rows, or specify the budget instead.",
     ),
+    errors.ConfirmationRequired: ErrorExplanation(
+        "confirmation-required",
+        "Large cost",
+        "A release by mouse or magic that takes more than 20% of what is left, or another limit that is set with "
+        "%config DpnbMagics.confirm_above, is confirmed once, since budget that is spent does not come back; nothing "
+        "was charged.",
+    ),
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",
