@@ -64,6 +64,10 @@ class AnswerAttributeError(RequestError, AttributeError):
     """An attribute that an answer does not have; the message names what to use instead."""
 
 
+class ConfirmationRequired(RequestError):  # noqa: N818
+    """A release by mouse or magic takes much of what is left and was not confirmed; nothing was charged."""
+
+
 class MechanismClosed(DpnbError):  # noqa: N818
     """An interactive mechanism is closed, exhausted, or was started in a kernel that has ended; nothing was charged."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.tree import Launch
-from dpnb._core.pricing.previews import explain, preview
+from dpnb._core.pricing.previews import count_to_release, explain, preview
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.pricing.target import StoredRequest, Target, target_from
@@ -210,6 +210,14 @@ class SessionCore(NotCopyable):
     def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
         """The requests for a query that were charged but never answered."""
         return [request for _, request in self.releases.unanswered(plan, view)]
+
+    def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
+        """Whether the identical request was charged before, so that repeating it is free."""
+        return self.releases.find_request(plan, view, self._target(plan, target)) is not None
+
+    def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
+        """The count that makes the unknown expected errors of a query known; None if none does."""
+        return count_to_release(self.pricer, plan, view)
 
     def explain(self, plan: Plan, view: AnyView) -> Explanation:
         """What one privacy unit contributes, what is clipped, and why the noise is this large."""

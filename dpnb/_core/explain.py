@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 from dpnb._core.accountant import participation
+from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
 from dpnb._plan.schema import Bounded, Categories
 from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import binary_up, display_up
+from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
 from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, display_bound
 from dpnb.accounting.individual import WorstCaseFilter
-from dpnb.render.numbers import format_cost_up, format_percent_down
+from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.explanation import Explanation
 
 
@@ -32,9 +33,10 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     comparison, guarantee, filter_ = account.comparison, account.guarantee, account.filter
     label, source = FILTERS[guarantee.filter_name]
     facts = [("the guarantee", describe_guarantee(guarantee, core.tables.words))]
+    spent_fraction = format_percent_up(decimal_up(1 - exact(filter_.headroom)))
     enforcement = (
-        f"Spent: {spent}; {format_percent_down(filter_.headroom)} is left. It refuses any query that exceeds the "
-        "budget, before any row is read, and a refusal costs nothing."
+        f"Spent: {spent_fraction} of the budget ({spent}); {format_percent_down(filter_.headroom)} is left. It refuses "
+        "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
     )
     if isinstance(filter_, WorstCaseFilter):
         enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
@@ -54,7 +56,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     if comparison.last_loss is not None and takes_part is None:
         times = filter_.max_repetitions(guarantee.to_filter_loss(comparison.last_loss))
         more = f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one"
-        facts.append(("what is left", f"{more} ({format_cost_up(comparison.last_loss)})."))
+        facts.append(("what is left", f"{more}, each {cost_text(account, comparison.last_loss)}."))
     facts += [(f"{one['kind']} {one['name']}", f"{one['state']}: {one['text']}") for one in mechanisms]
     facts.append(
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")

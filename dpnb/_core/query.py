@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.target import KINDS, StoredRequest
-from dpnb._plan.measurements import AnyView
+from dpnb._plan.measurements import AnyView, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.exact import Number, exact, from_text
@@ -48,6 +48,14 @@ class QueryRunner(Protocol):
 
     def unanswered(self, plan: Plan, view: AnyView) -> list[StoredRequest]:
         """The requests for a query that were charged but never answered."""
+        ...
+
+    def is_recorded(self, plan: Plan, view: AnyView, **target: Any) -> bool:
+        """Whether the identical request was charged before, so that repeating it is free."""
+        ...
+
+    def count_needed(self, plan: Plan, view: AnyView) -> Plan | None:
+        """The count that makes the unknown expected errors of a query known; None if none does."""
         ...
 
     def explain(self, plan: Plan, view: AnyView) -> Explanation:
@@ -305,6 +313,29 @@ class Query(Unreleased, NotCopyable):
             }
             for request in requests
         ]
+
+    @property
+    def count_needed(self) -> Query | None:
+        """The count of rows to release first, after which the expected error is known; None if there is none.  Free.
+
+        The error of a mean or a share depends on the number of rows, which is private.  Without a public number of
+        rows, it is known once the count of the same rows in the same groups was released.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"age": dpnb.Bounded(0, 100)}
+        ... )
+        >>> query = session.frame["age"].mean()
+        >>> query.count_needed.description
+        'count of age'
+        >>> answer = query.count_needed.release(share=0.01)
+        >>> query.count_needed is None
+        True
+        """
+        plan = self.runner.count_needed(self.plan, self.view)
+        return None if plan is None else Query(plan, PlainView(), self.runner)
 
     def explain(self) -> Explanation:
         """What one privacy unit contributes, what is clipped, and why the noise is this large.  Free."""

@@ -73,14 +73,31 @@ class Release(msgspec.Struct, frozen=True, tag="release", tag_field="method"):
         The target of an option; any other target is refused in the picker's state.
     id : str
         Returned as `completed_request` in the state that shows the outcome.
+    confirmed : bool
+        Whether the reader has confirmed a large cost.
     """
 
     target: dict[str, Any]
     id: str
+    confirmed: bool = False
+
+
+class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="method"):
+    """A picker requests the release of the count after which its expected errors are known.
+
+    Parameters
+    ----------
+    target, id, confirmed
+        As in `Release`.
+    """
+
+    target: dict[str, Any]
+    id: str
+    confirmed: bool = False
 
 
 PanelRequest = RequestSnapshot | RequestLog
 """What the panel sends to the kernel."""
 
-PickerRequest = Refresh | Release
+PickerRequest = Refresh | Release | ReleaseCount
 """What a picker sends to the kernel."""

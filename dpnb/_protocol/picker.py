@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from dpnb._protocol.types import Count, Proportion, Record
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
 
 
@@ -21,8 +21,12 @@ class Option(Record, frozen=True):
     ----------
     target : dict of str to str
         Sent back when the option is chosen, for example ``{"mu": "0.24"}``.
-    label : str
     cost : str
+        What it costs as a percentage of the budget, in words.
+    loss : str
+        The loss of the answer, including earlier observations, for example "mu 0.24".
+    confirm : str or None
+        What the reader must confirm before the release; None if the cost is small.
     error : str
         The expected error in words, with its unit.
     error_value : float or None
@@ -38,8 +42,9 @@ class Option(Record, frozen=True):
     """
 
     target: dict[str, str]
-    label: str
     cost: str
+    loss: str
+    confirm: str | None
     error: str
     error_value: float | None
     relative_error: str | None
@@ -64,6 +69,30 @@ class Preset(Record, frozen=True):
     label: str
     meaning: str
     option: Count
+
+
+class CountStep(Record, frozen=True):
+    """The count of rows to release first, after which the expected errors are known.
+
+    Parameters
+    ----------
+    text : str
+        Why the expected error is unknown.
+    label : str
+        Text of the button, with the cost as a percentage of the budget.
+    loss : str or None
+        The loss of the count; None if it was charged already.
+    target : dict of str to str
+        Sent back when the button is pressed.
+    confirm : str or None
+        As in `Option`.
+    """
+
+    text: str
+    label: str
+    loss: str | None
+    target: dict[str, str]
+    confirm: str | None
 
 
 class Unanswered(Record, frozen=True):
@@ -104,10 +133,13 @@ class RenderedAnswer(Record, frozen=True):
     ----------
     html : str
     text : str
+    hint : str or None
+        How to get the answer again in code, in words.
     """
 
     html: str
     text: str
+    hint: str | None
 
 
 class PickerState(Record, frozen=True):
@@ -140,11 +172,13 @@ class PickerState(Record, frozen=True):
         Index of the option that is selected at first.
     facts : list of str
         Facts that apply to every option.
-    code_hint : str or None
-        How to get the answer again in code, in words.
+    count_step : CountStep or None
+        The count to release first; None if the expected errors are known, or if a count is not enough.
+    count_answer : RenderedAnswer or None
+        The count that was released here.
     """
 
-    version: Literal[2]
+    version: Literal[3]
     phase: Literal["choosing", "answered"]
     query: str
     notice: str | None
@@ -158,4 +192,5 @@ class PickerState(Record, frozen=True):
     presets: list[Preset]
     start: Count
     facts: list[str]
-    code_hint: str | None
+    count_step: CountStep | None
+    count_answer: RenderedAnswer | None

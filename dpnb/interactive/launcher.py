@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from dpnb._core import registry
 from dpnb._core.accountant.admission import admit_launch
+from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
     CODES,
@@ -31,7 +32,7 @@ from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import node_of, parent_launch
 from dpnb.ledger.charge import LAUNCH, digest
-from dpnb.render.numbers import format_cost_up, format_percent_down
+from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
 from dpnb.results.explanation import Explanation
 
@@ -252,7 +253,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         after = self._account.filter.step(self._account.guarantee.to_filter_loss(loss))
         left = f"{format_percent_down(after.headroom)} of the budget would remain"
         return Explanation(
-            title, [("cost", f"{format_cost_up(loss)}, in full at launch; {left}; nothing was charged"), *facts]
+            title,
+            [("cost", f"{cost_text(self._account, loss)}, in full at launch; {left}; nothing was charged"), *facts],
         )
 
 

@@ -11,11 +11,14 @@ from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import display
+from traitlets import Float
 
 from dpnb._core.pricing.target import KINDS
 from dpnb._core.query import Query
-from dpnb.errors import DpnbError, RequestError, printable
+from dpnb.errors import ConfirmationRequired, DpnbError, RequestError, printable
 from dpnb.notebook import snapshots
+from dpnb.notebook.confirmation import CONFIRM_ABOVE, large_release
+from dpnb.render.numbers import percent
 from dpnb.results.preview import Preview, Previews
 from dpnb.session import BaseSession
 
@@ -28,6 +31,9 @@ COMMANDS = {
     "explain": "the guarantee in plain words, with the current numbers",
     "what-if": "cost and expected error of a release, as in: %dpnb what-if visits within=0.3",
 }
+CONFIRM = "--yes"
+"""Confirms a release that takes much of what is left."""
+
 TARGET_SYNTAX = "%dpnb: write the target as in within=0.2 or mu=0.1"
 OPTIONS = ("confidence", "simultaneous", "final", "groups")
 
@@ -35,6 +41,14 @@ OPTIONS = ("confidence", "simultaneous", "final", "groups")
 @magics_class
 class DpnbMagics(Magics):
     """The ``%dpnb`` and ``%%dpnb`` magics."""
+
+    confirm_above = Float(
+        CONFIRM_ABOVE,
+        min=0,
+        max=1,
+        help="Releases by mouse or magic that take more than this share of what is left are confirmed once; "
+        "1 confirms none.",
+    ).tag(config=True)
 
     @line_cell_magic
     def dpnb(self, line: str, cell: str | None = None) -> Any:
@@ -53,13 +67,19 @@ class DpnbMagics(Magics):
         ``%%dpnb within=0.2``
             At the top of a cell: runs the cell and releases its last query with these arguments, those of
             ``Query.release``: one of mu, rho, epsilon, share, within; confidence, simultaneous, final, groups.  The
-            last query is the value of the last line, or the value that the last line assigns.
+            last query is the value of the last line, or the value that the last line assigns.  A release that takes
+            more than 20% of what is left (``%config DpnbMagics.confirm_above = 0.2``) is refused once, without a
+            charge; ``%%dpnb within=0.2 --yes`` confirms it.
         """
         if cell is not None:
+            is_confirmed, line = _without_flag(line)
             arguments = _parsed(line)  # before the cell runs, since it may charge
             query = _checked_query(self._run(cell), "%%dpnb: the cell's last line")
             self._last_query = query
-            return query.release(**self._evaluated(arguments))
+            target = self._evaluated(arguments)
+            if not is_confirmed:
+                self._refuse_large(query, target, line)
+            return query.release(**target)
         command, *others = line.split(maxsplit=1) or [""]
         rest = others[0] if others else ""
         if command == "what-if":
@@ -76,6 +96,21 @@ class DpnbMagics(Magics):
             except DpnbError as error:  # a session that cannot be read must not hide the others
                 print(f"dpnb session {printable(session.name)}: {error}")  # noqa: T201
         return None
+
+    def _refuse_large(self, query: Query, target: dict[str, Any], line: str) -> None:
+        """Refuse a release that takes much of what is left and is not confirmed.
+
+        Raises
+        ------
+        ConfirmationRequired
+        """
+        large = large_release(query, target, self.confirm_above)
+        if large is not None:
+            above = percent(self.confirm_above)
+            raise ConfirmationRequired(
+                f"{query.description}: this release takes {large}, and more than {above} must be confirmed; nothing "
+                f"was charged; to confirm, write %%dpnb {line.strip()} {CONFIRM}"
+            )
 
     @property
     def _shell(self) -> Any:
@@ -130,6 +165,15 @@ class DpnbMagics(Magics):
             case [ast.AnnAssign(target=ast.Name(id=name), value=ast.expr())]:
                 return names.get(name)
         return None
+
+
+def _without_flag(line: str) -> tuple[bool, str]:
+    """Whether the line ends or begins with the flag that confirms a large cost, and the line without it."""
+    text = line.strip()
+    for rest in (text.removesuffix(CONFIRM), text.removeprefix(CONFIRM)):
+        if rest != text and (not rest or rest[-1].isspace() or rest[0].isspace()):
+            return True, rest.strip()
+    return False, line
 
 
 def _output(session: BaseSession, command: str) -> object:

@@ -18,12 +18,13 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from dpnb._core.query import Query
-from dpnb._protocol.messages import PickerRequest, Refresh, Release
-from dpnb._protocol.picker import RenderedAnswer
+from dpnb._protocol.messages import PickerRequest, Refresh, Release, ReleaseCount
 from dpnb.accounting.exact import exact, from_text
-from dpnb.errors import DpnbError, RequestError
-from dpnb.notebook import cell_context, panel, picker_state, progress_line, widgets
+from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
+from dpnb.notebook import cell_context, count_step, panel, picker_state, progress_line, widgets
+from dpnb.notebook.confirmation import large_release
 from dpnb.render.page import with_timestamp
+from dpnb.results.answer import Answer
 
 BEST = ".best returns the current best answer at no cost; it changes when more is released"
 
@@ -62,8 +63,11 @@ class Picker(anywidget.AnyWidget):
         shown = picker_state.make_state(query)
         if shown.answer is not None:
             # After a restart, running all cells shows the recorded answer.
-            shown = msgspec.structs.replace(shown, phase="answered", code_hint=BEST)
+            answer = msgspec.structs.replace(shown.answer, hint=BEST)
+            shown = msgspec.structs.replace(shown, phase="answered", answer=answer)
         self._shown = shown
+        self._count: Query | None = query.count_needed if shown.count_step else None
+        """The count of the last step: a request for it that arrives twice is the same request."""
         super().__init__(state=msgspec.to_builtins(shown))
         self.on_msg(self._on_message)
 
@@ -72,19 +76,25 @@ class Picker(anywidget.AnyWidget):
         _shown.add(self)
         panel.on_flush(_follow)
         self._display = display(  # type: ignore[no-untyped-call]
-            self._bundle(self._shown.answer), raw=True, display_id=True
+            self._bundle(), raw=True, display_id=True
         )
 
     def follow(self) -> None:
         """Note whether the budget has changed since the picker was made."""
         self.is_stale = self.is_stale or _count(self._query) != self._seen
 
-    def _bundle(self, answer: RenderedAnswer | None = None) -> dict[str, object]:
-        """The live widget, and for other front ends the answer, or the preview before the first answer."""
+    def _bundle(self) -> dict[str, object]:
+        """The live widget, and for other front ends the answers, or the preview before the first answer."""
         live = widgets.live(self, "picker")
-        if answer is None:
-            return {**live, **picker_state.static_output(self._query)}
-        return {**live, "text/plain": answer.text, "text/html": with_timestamp(answer.html)}
+        static = picker_state.static_output(self._query)
+        if self._shown.answer is not None:
+            static = {"text/plain": self._shown.answer.text, "text/html": with_timestamp(self._shown.answer.html)}
+        if self._shown.count_answer is not None:
+            static = {
+                "text/plain": f"{static['text/plain']}\n{self._shown.count_answer.text}",
+                "text/html": f"{static['text/html']}{self._shown.count_answer.html}",
+            }
+        return {**live, **static}
 
     def _on_message(self, _: Picker, content: object, __: object) -> None:
         # Two threads may handle two messages, and the later one must see the result of the earlier one.
@@ -92,41 +102,77 @@ class Picker(anywidget.AnyWidget):
             match _request(content):
                 case Refresh():
                     self._renew()
-                case Release(target=target, id=request):
-                    self._release(target, request)
+                case Release() as request:
+                    self._release(request)
+                case ReleaseCount() as request:
+                    self._release_count(request)
 
     def _show_progress(self, text: str, done: bool) -> None:
         self.progress = "" if done else text
 
-    def _release(self, target: dict[str, Any], request: str) -> None:
+    def _release(self, request: Release) -> None:
         """Release with the target of an option, and replace the picker by the answer."""
+        answer = self._answer(self._query, request)
+        if answer is not None:
+            hint = f".release({_code(request.target)}) returns this answer again at no cost"
+            self._show_answer(request.id, phase="answered", answer=picker_state.rendered(answer, hint))
+
+    def _release_count(self, request: ReleaseCount) -> None:
+        """Release the count of the step, and show its answer below the picker."""
+        answer = self._answer(self._count, request)
+        if answer is not None and self._count is not None:
+            code = f"{count_step.code_of(self._count)}.release({_code(request.target)})"
+            hint = f"{code} returns this answer again at no cost"
+            self._show_answer(request.id, count_answer=picker_state.rendered(answer, hint))
+
+    def _answer(self, query: Query | None, request: Release | ReleaseCount) -> Answer | None:
+        """The answer to a request; None after a refusal, which is shown."""
         try:
-            answer = self._query.release(**_arguments(target))
+            if query is None:
+                raise RequestError("picker: the expected error is known by now; nothing was charged")
+            target = _arguments(request.target)
+            if not request.confirmed:
+                self._refuse_large(query, target)
+            return query.release(**target)
         except DpnbError as error:
-            self._renew(refusal=picker_state.refusal_state(error), completed_request=request)
-            return
+            self._renew(refusal=picker_state.refusal_state(error), completed_request=request.id)
+            return None
         except BaseException:  # for example an interrupt after the charge: the charge must be visible
-            self._renew(completed_request=request)
+            self._renew(completed_request=request.id)
             raise
-        shown = picker_state.rendered(answer)
+
+    def _refuse_large(self, query: Query, target: dict[str, Any]) -> None:
+        """Refuse a large cost that was not confirmed, since the page may show an earlier state of the budget.
+
+        Raises
+        ------
+        ConfirmationRequired
+        """
+        large = large_release(query, target)
+        if large is not None:
+            raise ConfirmationRequired(
+                f"{query.description}: the release now takes {large}; release again and confirm it; nothing was charged"
+            )
+
+    def _show_answer(self, request: str, **changes: Any) -> None:
+        """Show an answer, live and to readers who open the notebook without a kernel."""
+        self._shown = msgspec.structs.replace(self._shown, **changes)
         if self._display is not None:
-            # For readers who open the notebook without a kernel.  It makes the page draw the picker again, so this
-            # comes first: an answer that is displayed must not be replaced.
-            self._display.update(self._bundle(shown), raw=True)  # type: ignore[no-untyped-call]
-        self._renew(
-            phase="answered",
-            answer=shown,
-            code_hint=f".release({_code(target)}) returns this answer again at no cost",
-            completed_request=request,
-        )
+            # It makes the page draw the picker again, so this comes first: an answer that is displayed must not be
+            # replaced.
+            self._display.update(self._bundle(), raw=True)  # type: ignore[no-untyped-call]
+        self._renew(completed_request=request)
 
     def _renew(self, **changes: Any) -> None:
-        """Compute the state again; an answer that was released here stays displayed."""
-        kept = ("phase", "answer", "code_hint") if self._shown.phase == "answered" else ("phase",)
+        """Compute the state again; answers that were released here stay displayed."""
+        kept = ("phase", "answer", "count_answer") if self._shown.phase == "answered" else ("phase", "count_answer")
         self.is_stale = False  # before reading: a concurrent charge makes it stale again
         self._seen = _count(self._query)
         kept_fields = {name: getattr(self._shown, name) for name in kept}
         self._shown = msgspec.structs.replace(picker_state.make_state(self._query), **{**kept_fields, **changes})
+        if self._shown.count_step is not None:
+            with suppress(DpnbError):
+                self._count = self._query.count_needed or self._count
         self.state = msgspec.to_builtins(self._shown)
 
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from IPython.lib.pretty import pretty
 
+from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.query import Query
 from dpnb._protocol.picker import (
     VERSION,
+    CountStep,
     Option,
     PickerRefusal,
     PickerState,
@@ -27,9 +28,12 @@ from dpnb._protocol.picker import (
 )
 from dpnb.accounting.exact import decimal_sqrt_down, to_text
 from dpnb.errors import BudgetExceeded, DpnbError
+from dpnb.notebook.amounts import short_amount
+from dpnb.notebook.confirmation import large_share
+from dpnb.notebook.count_step import make_step
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import format_cost, format_mu_up, format_percent_down, percent
+from dpnb.render.numbers import format_cost_up, format_percent_down, format_percent_up, percent
 from dpnb.render.previews import describe_expected_error
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
@@ -40,6 +44,8 @@ MANY_GROUPS = 1000
 """With more groups than this there are fewer steps, since each step is a preview of all groups."""
 DECADES = 2
 """The smallest budget on the slider is this many powers of ten below the remaining budget."""
+
+UNKNOWN = "unknown"
 
 PRESETS = (
     ("glance", "Rough estimate", 0.01),
@@ -63,14 +69,17 @@ def make_state(query: Query) -> PickerState:
     except DpnbError as error:
         return _state(query, best, unanswered, refusal=refusal_state(error))
     presets = list(_presets(query, steps))
+    count = query.count_needed if steps[-1][1].count_needed else None
+    step = None if count is None else make_step(count)
     return _state(
         query,
         best,
         unanswered,
-        options=[_option(target, preview, best) for target, preview in steps],
+        options=[_option(query, target, preview, best) for target, preview in steps],
         presets=presets,
         start=presets[0].option if presets else 0,
-        facts=_facts(steps[-1][1]),
+        facts=_facts(steps[-1][1], step),
+        count_step=step,
     )
 
 
@@ -82,7 +91,7 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
         "query": query.description,
         "notice": query.runner.notice,
         "session": query.runner.name,
-        "current": None if best is None else f"already known at mu {format_mu_up(best.total_loss)}",
+        "current": None if best is None else cost_text(query.runner.account, best.total_loss),
         "answer": None if best is None else rendered(best),
         "refusal": None,
         "unanswered": unanswered,
@@ -91,14 +100,15 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
         "presets": [],
         "start": 0,
         "facts": [],
-        "code_hint": None,
+        "count_step": None,
+        "count_answer": None,
     }
     return PickerState(**{**state, **fields})
 
 
 def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
     """The presets for which at least one option is cheap enough."""
-    whole, whole_text = query.runner.account.filter.headroom, "what remains"
+    whole, whole_text = query.runner.account.filter.headroom, "what is left"
     if _continues(query):
         whole, whole_text = 1.0, "one unit's whole budget"
     for name, label, share in PRESETS:
@@ -144,9 +154,9 @@ def refusal_state(error: DpnbError) -> PickerRefusal:
     return PickerRefusal(title=explained.title, message=str(error), explanation=explained.id, text=explained.text)
 
 
-def rendered(answer: Answer) -> RenderedAnswer:
-    """An answer as displayed in place of the picker."""
-    return RenderedAnswer(html=estimates_html(answer), text=estimates_text(answer))
+def rendered(answer: Answer, hint: str | None = None) -> RenderedAnswer:
+    """An answer as displayed in place of the picker, with code that returns it again."""
+    return RenderedAnswer(html=estimates_html(answer), text=estimates_text(answer), hint=hint)
 
 
 def static_output(query: Query) -> dict[str, object]:
@@ -157,7 +167,7 @@ def static_output(query: Query) -> dict[str, object]:
 def _unanswered(target: dict[str, Fraction]) -> Unanswered:
     """A request that was charged and not answered."""
     ((kind, amount),) = target.items()
-    return Unanswered(target={kind: to_text(amount)}, label=f"{kind} {float(amount):.6g}")
+    return Unanswered(target={kind: to_text(amount)}, label=f"{kind}={float(amount):.6g}")
 
 
 def _preview(query: Query, **target: Any) -> Preview:
@@ -167,11 +177,12 @@ def _preview(query: Query, **target: Any) -> Preview:
     return preview
 
 
-def _facts(preview: Preview) -> list[str]:
+def _facts(preview: Preview, step: CountStep | None) -> list[str]:
     """Facts that hold for every option."""
     facts = [f"One privacy unit: {preview.contribution}."]
-    if preview.assumption and not preview.cost.delta:  # the assumption of a discovery differs between options
-        facts.append(f"The expected error is computed from {preview.assumption}.")
+    if preview.assumption and not preview.cost.delta and step is None:  # that of a discovery differs between options
+        verb = "depends on" if preview.half_widths is None else "is computed from"
+        facts.append(f"The expected error {verb} {preview.assumption}.")
     if preview.refinement_note:
         facts.append(f"Refining later: {preview.refinement_note}.")
     return facts
@@ -185,33 +196,31 @@ def _amounts(best: Answer | None, whole: Preview) -> list[float]:
         return []  # below the range of doubles
     steps = STEPS if len(whole.keys) <= MANY_GROUPS else STEPS // 4
     added = max_mu * np.logspace(-DECADES, 0, steps, endpoint=False)
-    totals = sorted({_short(math.hypot(known, extra), known) for extra in added.tolist()})
+    totals = sorted({short_amount(math.hypot(known, extra), known) for extra in added.tolist()})
     return [total for total in totals if total > known]
 
 
-def _short(number: float, known: float) -> float:
-    """Rounded down, to two significant digits of the difference from `known`."""
-    above = max(number - known, number * 1e-14)
-    unit = Decimal(1).scaleb(math.floor(math.log10(above)) - 1)
-    return float(Decimal(repr(number)).quantize(unit, ROUND_FLOOR))
-
-
-def _option(target: dict[str, str], preview: Preview, best: Answer | None) -> Option:
-    error = f"unknown: it depends on {preview.assumption or 'a quantity that has not been released'}"
-    if preview.half_widths is not None:
-        error = describe_expected_error(preview)
+def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer | None) -> Option:
+    error = UNKNOWN if preview.half_widths is None else describe_expected_error(preview)
+    large = large_share(query.runner.account, preview)
+    whole = "" if "mu" in target else ", all that is left"
     return Option(
         target=target,
-        label=f"mu {format_mu_up(preview.total_loss)}" if "mu" in target else "the whole remaining budget",
-        cost=format_cost(preview.cost, preview.cost_fraction),
+        cost=f"{format_percent_up(preview.cost_fraction)} of the budget{whole}",
+        loss=format_cost_up(preview.total_loss) + ("" if best is None else " in total"),
+        confirm=None if large is None else f"{'Release' if best is None else 'Refine for'} {large}?",
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         error_value=None if preview.expected_error is None else _finite(preview.expected_error),
         relative_error=_relative(preview, best),
         after=f"{format_percent_down(preview.headroom_after)} left"
         + (f"; participation: {preview.participation}" if preview.participation else ""),
         remaining=preview.headroom_after,
-        max_repetitions=f"{(preview.max_repetitions or 1) - 1:,}",
+        max_repetitions=_queries((preview.max_repetitions or 1) - 1),
     )
+
+
+def _queries(count: int) -> str:
+    return f"{count:,} quer{'y' if count == 1 else 'ies'}"
 
 
 def _finite(number: float) -> float | None:

@@ -55,6 +55,13 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "An answer offers the operations whose intervals are known or unchanged; .to_pandas() returns the released "
         "estimates and limits as an ordinary table, with which any program may compute at no cost.",
     ),
+    errors.ConfirmationRequired: ErrorExplanation(
+        "confirmation-required",
+        "Large cost",
+        "A release by mouse or magic that takes more than 20% of what is left, or another limit that is set with "
+        "%config DpnbMagics.confirm_above, is confirmed once, since budget that is spent does not come back; nothing "
+        "was charged.",
+    ),
     errors.RequestError: ErrorExplanation(
         "request",
         "Invalid request",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from html import escape
 
+from dpnb.accounting.exact import decimal_up, exact
 from dpnb.render.labels import interval_name, rows_of
-from dpnb.render.numbers import format_cost_up, format_mu_up, format_time, number_with_interval
+from dpnb.render.numbers import format_percent_first, format_time, number_with_interval
 from dpnb.render.page import ACCENT, CHART_WIDTH, FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import table_html, table_text
 from dpnb.results.answer import History
@@ -40,11 +42,13 @@ def _table(history: History) -> list[list[str]]:
     """Header and rows: for each observation the groups that it includes, up to `MAX_LINES` rows."""
     last = history[-1]
     labels = [*last.names, *([last.outputs[0]] if last.outputs else [])]
-    table = [["observation", "time (UTC)", "cost", "total loss", *labels, "estimate", interval_name(last)]]
+    table = [["observation", "time (UTC)", "cost", "total cost", *labels, "estimate", interval_name(last)]]
     n_outputs = last.arrays.value.shape[1]
+    spent = Fraction(0)
     for number, (answer, observed) in enumerate(zip(history, history.observed_groups, strict=True), start=1):
-        total = f"mu {format_mu_up(answer.total_loss)}"
-        columns = [str(number), format_time(answer.time), format_cost_up(answer.cost), total]
+        spent += exact(answer.cost_fraction)
+        costs = (answer.cost, answer.cost_fraction), (answer.total_loss, decimal_up(spent))
+        columns = [str(number), format_time(answer.time), *(format_percent_first(*cost) for cost in costs)]
         for index, (key, value, interval) in enumerate(rows_of(answer)):
             if observed[index // n_outputs] and len(table) <= MAX_LINES:
                 table.append([*columns, *key, value, interval])
@@ -83,10 +87,10 @@ def fan_html(history: History) -> str:
     line = [at(i, values[i]) for i in indices if not math.isnan(values[i])]
     dots = "".join(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{ACCENT}"/>' for x, y in line)
     steps = (
-        (format_mu_up(one.total_loss), *number_with_interval(value, low, high))
+        (format_percent_first(one.cost, one.cost_fraction), *number_with_interval(value, low, high))
         for one, value, (low, high) in zip(history, values, ends, strict=True)
     )
-    description = "; ".join(f"at mu {mu} {value}, interval {interval}" for mu, value, interval in steps)
+    description = "; ".join(f"for {cost} {value}, interval {interval}" for cost, value, interval in steps)
     text = escape(f"{interval_name(history[-1])} after each of {len(history)} observations: {description}")
     return (
         f'<svg role="img" aria-label="{text}" width="{CHART_WIDTH}" height="{FAN_HEIGHT}" '

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from html import escape
 
 import numpy as np
 
 from dpnb._plan.schema import Key
 from dpnb.accounting.exact import decimal_up, display_up, percent_down, percent_up
 from dpnb.accounting.losses import GDP, Loss
+from dpnb.render.terms import term_html
 from dpnb.results.estimates.noisy import Cells
 
 EXACT = Context(prec=400)
@@ -65,6 +67,9 @@ def format_cost_up(loss: Loss) -> str:
     return f"mu {format_mu_up(loss)}" + (f" and delta {display_up(decimal_up(loss.delta))}" if loss.delta else "")
 
 
+MAX_SHARE = 10.0
+"""The largest fraction of the budget that is shown as a number."""
+
 FREE = "free (already known at this target)"
 
 
@@ -87,10 +92,22 @@ def format_cost(cost: Loss, share: float, of: str = "the budget") -> str:
     return f"{format_percent_up(share)} of {of} ({format_cost_up(cost)})" if cost else FREE
 
 
+def format_percent_first(cost: Loss, share: float) -> str:
+    """A cost for a column of a table: ``1.0% (mu 0.044)``."""
+    return f"{format_percent_up(share)} ({format_cost_up(cost)})"
+
+
+def cost_html(cost: Loss, share: float, of: str = "the budget") -> str:
+    """`format_cost` as HTML: the loss is explained on hover and focus."""
+    if not cost:
+        return escape(FREE)
+    return f"{escape(f'{format_percent_up(share)} of {of}')} ({term_html(format_cost_up(cost))})"
+
+
 def format_percent_up(share: float) -> str:
     """A fraction as a percentage, rounded up, so that no cost looks smaller than it is."""
-    if math.isinf(share):
-        return "more than 100%"
+    if share > MAX_SHARE:
+        return f"more than {MAX_SHARE:.0%}"
     return percent_up(share)
 
 

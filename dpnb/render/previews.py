@@ -5,11 +5,14 @@ from __future__ import annotations
 from html import escape
 
 from dpnb.accounting.exact import display_down
-from dpnb.render.numbers import describe_error, format_cost, format_percent_down
+from dpnb.render.numbers import cost_html, describe_error, format_cost, format_percent_down
 from dpnb.render.page import box_html, explanation_link, title_html, with_notice
 from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
-from dpnb.results.preview import Preview, Previews
+from dpnb.results.preview import CountNeeded, Preview, Previews
+
+FIRST_SHARE = 0.01
+"""The share of the remaining budget for which a count of rows is proposed."""
 
 COLUMNS = ("request", "cost", "expected error", "headroom after")
 
@@ -25,7 +28,10 @@ def preview_text(preview: Preview) -> str:
 def preview_html(preview: Preview) -> str:
     """The preview for a notebook."""
     title = title_html(preview.description, "not released")
-    return box_html(preview.notice, title, facts_html(_facts(preview), _links(preview)))
+    html = {"cost": cost_html(preview.cost, preview.cost_fraction)}
+    if preview.count_needed:
+        html["release first"] = _first_html(preview.count_needed)
+    return box_html(preview.notice, title, facts_html(_facts(preview), _links(preview), html))
 
 
 @to_text.register
@@ -33,18 +39,22 @@ def previews_text(previews: Previews) -> str:
     """Several previews for a terminal."""
     first = previews.previews[0]
     table = table_text([COLUMNS, *map(_row, previews.previews)], indent="  ")
-    return with_notice(first.notice, [f"{first.description} (not released)", *table])
+    below = [f"  release first: {_first_text(first.count_needed)}"] if first.count_needed else []
+    return with_notice(first.notice, [f"{first.description} (not released)", *table, *below])
 
 
 @to_html.register
 def previews_html(previews: Previews) -> str:
     """Several previews for a notebook."""
     first = previews.previews[0]
-    rows = [
-        [escape(text) + _links(preview).get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
-        for preview in previews.previews
-    ]
-    return box_html(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows))
+    rows = []
+    for preview in previews.previews:
+        links = _links(preview)
+        row = [escape(text) + links.get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
+        row[1] = cost_html(preview.cost, preview.cost_fraction)
+        rows.append(row)
+    below = f"<div>Release first: {_first_html(first.count_needed)}</div>" if first.count_needed else ""
+    return box_html(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows), below)
 
 
 def describe_expected_error(preview: Preview) -> str:
@@ -58,6 +68,20 @@ def describe_expected_error(preview: Preview) -> str:
     return text + (
         f", assuming that {preview.assumed_description}" if preview.assumed_description and text != "unknown" else ""
     )
+
+
+def _first_text(count: CountNeeded) -> str:
+    """The count after which the expected error is known, with code that releases it."""
+    return f"the {count.description}, after which the expected error is known: {_first_code(count)}"
+
+
+def _first_html(count: CountNeeded) -> str:
+    text, code = _first_text(count), _first_code(count)
+    return f"{escape(text.removesuffix(code))}<code>{escape(code)}</code>"
+
+
+def _first_code(count: CountNeeded) -> str:
+    return f"{count.code or 'query.count_needed'}.release(share={FIRST_SHARE:g})"
 
 
 def _row(preview: Preview) -> tuple[str, ...]:
@@ -83,7 +107,9 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         ("cost", format_cost(preview.cost, preview.cost_fraction)),
         ("expected error", describe_expected_error(preview)),
     ]
-    if preview.assumption:
+    if preview.count_needed:
+        facts.append(("release first", _first_text(preview.count_needed)))
+    elif preview.assumption:
         facts.append(("computed from", preview.assumption))
     facts.append(("contribution", preview.contribution))
     if preview.participation:

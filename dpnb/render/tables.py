@@ -8,6 +8,7 @@ from html import escape
 from types import MappingProxyType
 
 from dpnb.render.page import FAINT
+from dpnb.render.terms import term_html
 
 NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
 LEFT = "text-align:left"
@@ -82,11 +83,16 @@ def facts_text(facts: Sequence[tuple[str, str]], column: int, width: int = 0, in
     return lines
 
 
-def facts_html(facts: Sequence[tuple[str, str]], links: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Names and texts as a table; `links` are appended to the texts of some names."""
+def facts_html(
+    facts: Sequence[tuple[str, str]],
+    links: Mapping[str, str] = MappingProxyType({}),
+    html: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Names and texts as a table; `links` are appended to the texts of some names, `html` replaces some texts."""
     rows = "".join(
-        f'<tr><td style="{LEFT};{FAINT};white-space:nowrap;vertical-align:top">{escape(name)}</td>'
-        f'<td style="{LEFT}">{escape(text)}{links.get(name, "")}</td></tr>'
+        f'<tr><td style="{LEFT};{FAINT};white-space:nowrap;vertical-align:top">{term_html(name)}</td>'
+        f'<td style="{LEFT};font-variant-numeric:tabular-nums">{html.get(name) or escape(text)}{links.get(name, "")}'
+        "</td></tr>"
         for name, text in facts
     )
     return f'<table style="margin:4px 0"><tbody>{rows}</tbody></table>'

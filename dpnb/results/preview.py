@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpnb._plan.plan import Plan
 from dpnb._plan.schema import Key
 from dpnb._plan.unreleased import Unreleased
 from dpnb.accounting.losses import GDP
@@ -18,6 +19,25 @@ from dpnb.results.index import pandas_index
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class CountNeeded:
+    """The count of rows whose release makes an unknown expected error known.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is counted: the same rows in the same groups.
+    description : str
+        The count in words.
+    code : str or None
+        Code that makes the query; None if it takes more than a line.
+    """
+
+    plan: Plan
+    description: str
+    code: str | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +86,9 @@ class Preview(Unreleased, Displayed):
         Warning that the session is a rehearsal or not private.
     participation : str or None
         Which units would be counted, under individual accounting.
+    count_needed : CountNeeded or None
+        The count to release first, after which the expected errors are known; None if they are known, or if a count is
+        not enough.
 
     Examples
     --------
@@ -102,6 +125,7 @@ class Preview(Unreleased, Displayed):
     current_half_widths: Cells | None
     notice: str | None
     participation: str | None = None
+    count_needed: CountNeeded | None = None
 
     _kind = "a preview"
     _released_type = Answer

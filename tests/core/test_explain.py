@@ -38,7 +38,8 @@ def test_explanation_has_this_sessions_numbers_and_both_readings(tmp_path: Path,
     assert "fixed beforehand" in text
     assert snapshot.snapshot(session).spent_loss in text
     times = session._core.account.comparison.states[filter_].max_repetitions(session._core.account.comparison.last_loss)
-    assert f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one (mu 0.04)" in text
+    assert f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one, each " in text
+    assert "% of the budget (mu 0.04)" in text
 
 
 def test_promise_without_an_epsilon_is_explained_by_two_normal_draws(tmp_path: Path) -> None:

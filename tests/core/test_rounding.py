@@ -160,8 +160,8 @@ def remaining(session: dpnb.Session) -> None:
         assert truth * 100 - Fraction(1, 10) < figure("#%", text) <= truth * 100
     with pytest.raises(dpnb.errors.BudgetExceeded) as refused:
         session.filter.step(GDP(3))
-    assert truth * 100 - Fraction(1, 10) < figure(r"\(#% of the budget", str(refused.value)) <= truth * 100
-    assert figure("remaining is mu=#", str(refused.value)) ** 2 <= BUDGETS[0].loss.mu_squared - MU**2
+    assert truth * 100 - Fraction(1, 10) < figure("remaining is #% of the budget", str(refused.value)) <= truth * 100
+    assert figure(r"of the budget \(mu=#", str(refused.value)) ** 2 <= BUDGETS[0].loss.mu_squared - MU**2
     with pytest.raises(dpnb.errors.BudgetExceeded) as refused:
         session.frame["x"].sum().release(mu=3)
     assert slightly_below(figure("fits is mu=#", str(refused.value)) ** 2, BUDGETS[0].loss.mu_squared - MU**2)

@@ -37,7 +37,7 @@ def test_all_of_it_is_charged_at_once_and_none_of_it_flows_back(tmp_path: Path) 
 def test_it_says_so_before_it_is_spent(tmp_path: Path) -> None:
     session = opened(tmp_path)
     said = repr(session.delegate(mu="0.6", name="colleague", dry_run=True))
-    assert "mu 0.6, in full at launch; 64.0% of the budget would remain" in said
+    assert "36.0% of the budget (mu 0.6), in full at launch; 64.0% of the budget would remain" in said
     assert "not refunded" in said
     assert session.ledger.count == 0
     with pytest.raises(BudgetExceeded):

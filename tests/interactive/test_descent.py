@@ -249,10 +249,10 @@ def test_a_start_is_in_the_columns_own_units(tmp_path: Path) -> None:
 def test_a_dry_run_says_what_it_costs_and_launches_nothing(tmp_path: Path) -> None:
     session = opened(tmp_path)
     said = repr(fit(session, dry_run=True, check_every=2, check_mu="0.2"))
-    assert "mu 0.1 for each step" in said
+    assert "0.12% of the budget (mu 0.1) for each step" in said
     assert "covers 900 steps" in said
     assert "0.025" in said  # clip / mu / size
-    assert "3 more, one after every 2 steps, at mu 0.2 each" in said
+    assert "3 more, one after every 2 steps, at 0.45% of the budget (mu 0.2) each" in said
     assert session.ledger.count == 0
     fit(session).step()
     assert "is reused" in repr(fit(session, dry_run=True))

@@ -112,7 +112,7 @@ def test_what_if_previews_the_last_question_or_the_one_that_is_named(shell: Inte
     ],
 )
 def test_cell_magic_releases_the_cells_last_question(shell: InteractiveShell, cell: str, words: str) -> None:
-    answer = run(shell, f"%%dpnb mu=0.5, confidence=0.9\n{cell}")
+    answer = run(shell, f"%%dpnb mu=0.5, confidence=0.9 --yes\n{cell}")
     assert isinstance(answer, Answer)
     assert (answer.description, answer.confidence) == (words, 0.9)
     assert shell.user_ns["s"].spent.mu == 0.5
@@ -200,7 +200,7 @@ CELLS = [
     "%load_ext dpnb\nimport pandas as pd, dpnb\nsession = dpnb.Session(pd.DataFrame({'x': [1.0, 2.0]}), name='t', "
     "budget=dpnb.Budget.gdp(1), schema={'x': dpnb.Bounded(0, 5)}, ledger=':memory:')\nsession",
     "session.frame['x'].sum()",
-    "%%dpnb mu=0.5\nsession.frame['x'].sum()",
+    "%%dpnb mu=0.5 --yes\nsession.frame['x'].sum()",
 ]
 
 

@@ -15,7 +15,7 @@ import dpnb
 from dpnb._core.query import Query
 from dpnb._protocol.picker import PickerState
 from dpnb.notebook.picker_state import DECADES, PRESETS, make_state
-from dpnb.render.numbers import format_percent_down
+from dpnb.render.numbers import format_percent_down, format_percent_up
 
 TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 200, "g": ["a", "b", "c"] * 200})
 SCHEMA = {"x": dpnb.Bounded(0, 5), "g": dpnb.Categories(["a", "b", "c"])}
@@ -65,9 +65,13 @@ def test_every_place_of_the_slider_says_what_its_preview_says(session: dpnb.Sess
         assert preview.fits
         assert option["remaining"] == preview.headroom_after
         assert option["after"] == f"{format_percent_down(preview.headroom_after)} left"
-        assert option["max_repetitions"] == f"{preview.max_repetitions - 1:,}"
+        assert (
+            option["max_repetitions"]
+            == f"{preview.max_repetitions - 1:,} quer{'y' if preview.max_repetitions == 2 else 'ies'}"
+        )
         assert option["error_value"] == preview.expected_error
-        assert f"{preview.cost.mu:.3g}"[:4] in option["cost"]
+        assert option["cost"] == f"{format_percent_up(preview.cost_fraction)} of the budget"
+        assert f"{preview.total_loss.mu:.3g}"[:4] in option["loss"]
         assert repr(preview).partition("expected error:")[2].strip().startswith(option["error"].split(":")[0])
 
 
@@ -99,7 +103,7 @@ def test_presets_take_at_most_what_their_meaning_says(session: dpnb.Session) -> 
     told = state_of(query)
     for (name, label, share), preset in zip(PRESETS, told["presets"], strict=True):
         assert (preset["id"], preset["label"]) == (name, label)
-        assert preset["meaning"] == f"at most {100 * share:g}% of what remains"
+        assert preset["meaning"] == f"at most {100 * share:g}% of what is left"
         mu = float(told["options"][preset["option"]]["target"]["mu"])
         taken = query.preview(mu=mu).cost_fraction / session.headroom
         assert 0.5 * share < taken <= share * (1 + 1e-6)
@@ -109,7 +113,8 @@ def test_known_answer_is_shown_and_every_budget_refines_it(session: dpnb.Session
     query = session.frame["x"].mean()
     answer = query.release(mu=0.1)
     told = state_of(query)
-    assert told["current"] == "already known at mu 0.1"
+    cost = format_percent_up(answer.cost_fraction)
+    assert told["current"] == f"{cost} of the budget (mu 0.1)"
     assert f"{answer.estimate:.2f}" in told["answer"]["html"]
     assert all(float(option["target"]["mu"]) > 0.1 for option in told["options"][:-1])
     for option in told["options"][:-1:9]:
@@ -120,7 +125,8 @@ def test_known_answer_is_shown_and_every_budget_refines_it(session: dpnb.Session
 
 def test_error_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
     told = state_of(made(tmp_path, public_size=None).frame["x"].mean())
-    assert all(option["error"].startswith("unknown: it depends on the number of rows") for option in told["options"])
+    assert {option["error"] for option in told["options"]} == {"unknown"}
+    assert "depends on the number of rows" in told["count_step"]["text"]
     assert {option["error_value"] for option in told["options"]} == {None}
 
 

@@ -6,6 +6,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_down, decimal_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, RequestError
+from dpnb.render.numbers import format_percent_down, format_percent_up
 
 
 def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
@@ -31,8 +32,9 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
     if filter_.admits(account.guarantee.to_filter_loss(loss)):
         return
     largest = account.max_mu(known)
-    requested = GDP.from_mu_squared(known.mu_squared + loss.mu_squared)
+    total = GDP.from_mu_squared(known.mu_squared + loss.mu_squared)
     paid = f", of which mu={known.mu!r} is already paid" if known.mu_squared else ""
+    requested = _requested(account, account.guarantee.to_filter_loss(loss), f"mu={total.mu!r}{paid}")
     remedy = f"the largest that fits is mu={largest!r}, or share=1" if largest else "nothing is left"
     if loss.delta and filter_.admits(account.guarantee.to_filter_loss(GDP.from_mu_squared(loss.mu_squared))):
         remedy = "its mu fits, its delta does not"
@@ -40,8 +42,7 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
         remaining = decimal_down(filter_.budget.delta - filter_.spent.delta)
         remedy += f"; {remaining!r} of discovery_delta is left, and this query needs {decimal_up(loss.delta)!r}"
     raise BudgetExceeded(
-        f"{description}: {filter_.rule}; requested mu={requested.mu!r}{paid}; {remedy}; "
-        "nothing was charged and the session continues"
+        f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
     )
 
 
@@ -57,7 +58,8 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> None:
     """
     filter_ = account.filter
     try:
-        fits = filter_.admits(account.guarantee.to_filter_loss(loss))
+        counted = account.guarantee.to_filter_loss(loss)
+        fits = filter_.admits(counted)
     except ConversionError as error:
         raise RequestError(
             f"{description}: costs {loss.format(up=True)}, which the filter {account.guarantee.filter_name!r} cannot "
@@ -66,7 +68,13 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> None:
     if not fits:
         largest = account.max_mu(GDP(0))
         remedy = f"mu={largest!r} is the largest that fits" if largest else "nothing is left"
+        requested = _requested(account, counted, loss.format(up=True))
         raise BudgetExceeded(
-            f"{description}: {filter_.rule}; requested {loss.format(up=True)}; {remedy}; nothing was charged and the "
-            "session continues"
+            f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )
+
+
+def _requested(account: Accountant, counted: Loss, words: str) -> str:
+    """The requested loss, first as a percentage of the budget, and what is left."""
+    share = format_percent_up(account.forecast(counted)[0])
+    return f"requested {share} of the budget ({words}), and {format_percent_down(account.filter.headroom)} is left"

@@ -144,6 +144,15 @@ class ExpectedErrors:
             return False
         return is_reliable_forecast([smallest, largest], middle, per_cell=True)
 
+    def rows_would_help(self, expected: Cells | None) -> bool:
+        """Whether some of these expected errors are unknown, and known once the numbers of rows are."""
+        ones = np.ones(self.state.query.cells)
+        possible = half_widths(self.state.query, self.state.view, ones, ones * 1e-9, self.schema, rows=ones)
+        if possible is None or self.state.is_standalone:
+            return False
+        known = np.zeros_like(possible[self.state.cells], dtype=bool) if expected is None else np.isfinite(expected)
+        return bool((np.isfinite(possible[self.state.cells]) & ~known).any())
+
     def _widths(
         self, sigma: Cells, radius: Cells, *, sums: Cells | None = None, place: float = MIDDLE, current: bool = False
     ) -> Cells | None:

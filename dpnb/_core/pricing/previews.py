@@ -8,11 +8,12 @@ import numpy as np
 
 from dpnb._compile.explanation import contribution, explanation
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
-from dpnb._core.pricing.public_knowledge import RowCounts, rows_needed
+from dpnb._core.pricing.public_knowledge import RowCounts, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
-from dpnb._core.pricing.target import Target
+from dpnb._core.pricing.target import Target, target_from
+from dpnb._plan.code import count_code
 from dpnb._plan.description import answer_unit
-from dpnb._plan.measurements import AnyView, ColumnsView, Discovery
+from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.guarantee import AnyFilter
@@ -25,7 +26,7 @@ from dpnb.render.numbers import format_number
 from dpnb.results.estimates.expected import RANK, in_rank
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.preview import Preview
+from dpnb.results.preview import CountNeeded, Preview
 
 
 def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
@@ -46,6 +47,7 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
     if cost.mu_squared:
         scale = _scale(state, total)
         errors, assumed = model.expected(scale), forecast.assumption(scale)
+    count = count_needed(plan, view) if forecast.rows_would_help(errors) else None
     fits = filter_.admits(counted)
     query = state.query
     discovery = isinstance(plan.aggregation, Discovery)
@@ -72,7 +74,18 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
         current_half_widths=model.current,
         notice=notice,
         participation=_participation(filter_, counted, is_standalone=state.is_standalone),
+        count_needed=None
+        if count is None
+        else CountNeeded(count, describe_plan(count, PlainView()), count_code(count)),
     )
+
+
+def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | None:
+    """The count that makes unknown expected errors of a query known; None if they are known or no count does."""
+    with pricer.account.ledger.lock.checked():
+        state = pricer.state(plan, view, ())
+        forecast = pricer.forecast(state, target_from(mu=1), pricer.row_counts(state))
+        return count_needed(plan, view) if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
 
 
 def _participation(filter_: AnyFilter, cost: Loss, *, is_standalone: bool) -> str | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import CountFeature
-from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.nodes import AsNumber, Column, Compare, Expression, Literal
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
@@ -173,6 +173,18 @@ def known_row_counts(
     return candidates[0] if candidates else None
 
 
+def count_needed(plan: Plan, view: AnyView) -> Plan | None:
+    """The count that shows the number of rows on which a query's error depends; None if it depends on something else.
+
+    It counts the same rows in the same groups: those with a value in the column, if there is one.
+    """
+    needed = rows_needed(plan, view)
+    if needed is None:
+        return None
+    columns = _columns(needed)
+    return replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
+
+
 def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
     """The same rows and groups with another aggregation."""
     return msgspec.structs.replace(plan, aggregation=aggregation)
@@ -181,7 +193,15 @@ def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
 def _columns(needed: Single) -> tuple[Expression, ...]:
     """The columns in which a row must have a value to count."""
     columns = needed.columns if isinstance(needed, Moments) else (getattr(needed, "column", None),)
-    return tuple(column for column in columns if column is not None)
+    return tuple(_present(column) for column in columns if column is not None)
+
+
+def _present(node: Expression) -> Expression:
+    """A simpler expression that has a value in the same rows: the column of a comparison with a constant."""
+    match node:
+        case AsNumber(Compare(_, Column() as column, Literal())):
+            return column
+    return node
 
 
 def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bool) -> RowCounts | None:
@@ -250,8 +270,7 @@ def refuse_unknown_error(
             f"within: the error of the {description} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
             "share= first, then use within="
         )
-    columns = _columns(needed)
-    count = replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
+    count = count_needed(plan, view) or plan
     is_whole_table = plan.where is None and not plan.group_by and isinstance(plan.source, str)
     public = ", or create the session with public_rows=" if is_whole_table else ""
     group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")

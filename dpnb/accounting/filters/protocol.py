@@ -85,6 +85,6 @@ def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool)
     """
     remedy = f"request at most {left}" if anything else "queries with a non-zero cost are refused"
     return (
-        f"budget: {rule}; requested {loss}, remaining is {left} ({percent_down(headroom)} of the budget); "
+        f"budget: {rule}; requested {loss}, remaining is {percent_down(headroom)} of the budget ({left}); "
         f"{remedy}; nothing was charged"
     )

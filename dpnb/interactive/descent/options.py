@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.accountant.tree import GRADIENT_DESCENT
 from dpnb._core.core import SessionCore
 from dpnb._core.options import checked_amount
@@ -21,7 +22,6 @@ from dpnb.accounting.exact import decimal_up, display_up, from_text, positive, t
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.launch_request import MAX_NAME_LENGTH, LaunchRequest
-from dpnb.render.numbers import format_cost_up
 from dpnb.results.fit import COVERS, NO_INTERVAL, start_from
 
 MAX_STEPS = 1_000_000
@@ -137,13 +137,13 @@ class GradientDescentParameters:
         facts = [
             (
                 "cost",
-                f"{format_cost_up(GDP(mu))} for each step, charged before it is taken; nothing is reserved, and "
+                f"{cost_text(account, GDP(mu))} for each step, charged before it is taken; nothing is reserved, and "
                 "nothing was charged",
             ),
-            ("all steps", f"{steps:,} steps together {format_cost_up(together)}; {covers}"),
+            ("all steps", f"{steps:,} steps together {cost_text(account, together)}; {covers}"),
         ]
         if arguments["check_every"] is not None:
-            check = format_cost_up(GDP(from_text(arguments["check_mu"])))
+            check = cost_text(account, GDP(from_text(arguments["check_mu"])))
             n_checks = steps // arguments["check_every"]
             facts.append(
                 ("checks", f"{n_checks:,} more, one after every {arguments['check_every']:,} steps, at {check} each")

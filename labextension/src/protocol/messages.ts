@@ -45,6 +45,16 @@ export interface IRelease {
   target: Record<string, unknown>;
   /** Returned as `completed_request` in the state that shows the outcome. */
   id: string;
+  /** Whether the reader has confirmed a large cost. */
+  confirmed: boolean;
+}
+
+/** A picker requests the release of the count after which its expected errors are known. */
+export interface IReleaseCount {
+  method: 'release_count';
+  target: Record<string, unknown>;
+  id: string;
+  confirmed: boolean;
 }
 
 export const isLogChunk = (value: unknown): value is ILogChunk =>
@@ -58,4 +68,4 @@ export const isLogChunk = (value: unknown): value is ILogChunk =>
 
 export type PanelRequest = IRequestSnapshot | IRequestLog;
 
-export type PickerRequest = IRefresh | IRelease;
+export type PickerRequest = IRefresh | IRelease | IReleaseCount;

@@ -2,14 +2,18 @@
 
 import { isCount, isFields, isNumber, isProportion, isText, listOf, mapOf, oneOf, orNull } from './guards';
 
-export const VERSION = 2;
+export const VERSION = 3;
 
 /** One position of the slider: a target, with cost and expected error of its release. */
 export interface IOption {
   /** Sent back when the option is chosen, for example `{"mu": "0.24"}`. */
   target: Record<string, string>;
-  label: string;
+  /** What it costs as a percentage of the budget, in words. */
   cost: string;
+  /** The loss of the answer, including earlier observations, for example "mu 0.24". */
+  loss: string;
+  /** What the reader must confirm before the release; null if the cost is small. */
+  confirm: string | null;
   /** The expected error in words, with its unit. */
   error: string;
   /** The expected error of the worst group as a number; null where it is not known or the units are mixed. */
@@ -33,6 +37,20 @@ export interface IPreset {
   option: number;
 }
 
+/** The count of rows to release first, after which the expected errors are known. */
+export interface ICountStep {
+  /** Why the expected error is unknown. */
+  text: string;
+  /** Text of the button, with the cost as a percentage of the budget. */
+  label: string;
+  /** The loss of the count; null if it was charged already. */
+  loss: string | null;
+  /** Sent back when the button is pressed. */
+  target: Record<string, string>;
+  /** As in `Option`. */
+  confirm: string | null;
+}
+
 /** A release that was charged and never answered; repeating it is free. */
 export interface IUnanswered {
   target: Record<string, string>;
@@ -52,12 +70,14 @@ export interface IPickerRefusal {
 export interface IRenderedAnswer {
   html: string;
   text: string;
+  /** How to get the answer again in code, in words. */
+  hint: string | null;
 }
 
 /** The state of a budget picker. */
 export interface IPickerState {
   /** Version of the state; the browser displays no other. */
-  version: 2;
+  version: 3;
   /** "choosing", or "answered" once the answer is shown instead of the slider. */
   phase: 'choosing' | 'answered';
   /** The query in words. */
@@ -81,15 +101,18 @@ export interface IPickerState {
   start: number;
   /** Facts that apply to every option. */
   facts: string[];
-  /** How to get the answer again in code, in words. */
-  code_hint: string | null;
+  /** The count to release first; null if the expected errors are known, or if a count is not enough. */
+  count_step: ICountStep | null;
+  /** The count that was released here. */
+  count_answer: IRenderedAnswer | null;
 }
 
 export const isOption = (value: unknown): value is IOption =>
   isFields(value) &&
   mapOf(isText)(value.target) &&
-  isText(value.label) &&
   isText(value.cost) &&
+  isText(value.loss) &&
+  orNull(isText)(value.confirm) &&
   isText(value.error) &&
   orNull(isNumber)(value.error_value) &&
   orNull(isText)(value.relative_error) &&
@@ -100,6 +123,14 @@ export const isOption = (value: unknown): value is IOption =>
 export const isPreset = (value: unknown): value is IPreset =>
   isFields(value) && isText(value.id) && isText(value.label) && isText(value.meaning) && isCount(value.option);
 
+export const isCountStep = (value: unknown): value is ICountStep =>
+  isFields(value) &&
+  isText(value.text) &&
+  isText(value.label) &&
+  orNull(isText)(value.loss) &&
+  mapOf(isText)(value.target) &&
+  orNull(isText)(value.confirm);
+
 export const isUnanswered = (value: unknown): value is IUnanswered =>
   isFields(value) && mapOf(isText)(value.target) && isText(value.label);
 
@@ -107,11 +138,11 @@ export const isPickerRefusal = (value: unknown): value is IPickerRefusal =>
   isFields(value) && isText(value.title) && isText(value.message) && isText(value.explanation) && isText(value.text);
 
 export const isRenderedAnswer = (value: unknown): value is IRenderedAnswer =>
-  isFields(value) && isText(value.html) && isText(value.text);
+  isFields(value) && isText(value.html) && isText(value.text) && orNull(isText)(value.hint);
 
 export const isPickerState = (value: unknown): value is IPickerState =>
   isFields(value) &&
-  oneOf(2)(value.version) &&
+  oneOf(3)(value.version) &&
   oneOf('choosing', 'answered')(value.phase) &&
   isText(value.query) &&
   orNull(isText)(value.notice) &&
@@ -125,4 +156,5 @@ export const isPickerState = (value: unknown): value is IPickerState =>
   listOf(isPreset)(value.presets) &&
   isCount(value.start) &&
   listOf(isText)(value.facts) &&
-  orNull(isText)(value.code_hint);
+  orNull(isCountStep)(value.count_step) &&
+  orNull(isRenderedAnswer)(value.count_answer);

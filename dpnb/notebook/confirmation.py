@@ -1,0 +1,65 @@
+"""Which releases by mouse or magic are confirmed: those that take a large part of what is left.
+
+``%config DpnbMagics.confirm_above = 0.5`` sets the limit for a kernel, and ``c.DpnbMagics.confirm_above = 0.5`` in
+``ipython_config.py`` for all kernels.  ``query.release(...)`` in code is never interrupted.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.query import Query
+from dpnb.errors import DpnbError
+from dpnb.render.numbers import format_percent_up
+from dpnb.results.preview import Preview
+
+CONFIRM_ABOVE = 0.2
+"""The largest share of what is left that is released without a confirmation."""
+
+MAGICS = "DpnbMagics"
+
+
+def limit() -> float:
+    """The largest share of what is left that is released without a confirmation, as set in this kernel."""
+    shell: Any = get_ipython()  # type: ignore[no-untyped-call]
+    magics = None if shell is None else shell.magics_manager.registry.get(MAGICS)
+    return CONFIRM_ABOVE if magics is None else float(magics.confirm_above)
+
+
+def large_share(account: Accountant, preview: Preview, above: float | None = None) -> str | None:
+    """The share of what is left that a release takes, in words; None if it needs no confirmation.
+
+    Parameters
+    ----------
+    account : Accountant
+        The accountant that is charged.
+    preview : Preview
+        The preview of the release.
+    above : float, optional
+        The largest share that needs none; by default `limit`.
+    """
+    if not preview.cost or not preview.fits:
+        return None  # free, or refused anyway
+    left, left_words = account.filter.headroom, "what is left"
+    if not left:  # under individual accounting, when nothing is left in the worst case
+        left, left_words = 1.0, "the whole budget of one unit"
+    share = preview.cost_fraction / left
+    return (
+        f"{format_percent_up(min(share, 1.0))} of {left_words}"
+        if share > (limit() if above is None else above)
+        else None
+    )
+
+
+def large_release(query: Query, target: dict[str, Any], above: float | None = None) -> str | None:
+    """As `large_share`, of a release with these arguments; None if it is free, or if any release would refuse it."""
+    with suppress(DpnbError):
+        if query.runner.is_recorded(query.plan, query.view, **target):
+            return None
+        preview = query.preview(**target)
+        return large_share(query.runner.account, preview, above) if isinstance(preview, Preview) else None
+    return None

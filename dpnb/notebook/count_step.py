@@ -1,0 +1,84 @@
+"""The step of the picker that makes an unknown expected error known: the release of the right count of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpnb._core.query import Query
+from dpnb._plan.code import count_code
+from dpnb._protocol.picker import CountStep
+from dpnb.accounting.exact import decimal_sqrt_down, to_text
+from dpnb.errors import DpnbError
+from dpnb.notebook.amounts import short_amount
+from dpnb.notebook.confirmation import large_share
+from dpnb.render.numbers import format_mu_up, format_percent_up
+from dpnb.render.previews import FIRST_SHARE
+from dpnb.results.answer import Answer
+from dpnb.results.preview import Preview
+
+
+def make_step(count: Query) -> CountStep | None:
+    """The release of a count: for a hundredth of what is left, or for as much again as was spent on it.
+
+    Parameters
+    ----------
+    count : Query
+        `Query.count_needed` of the query that is shown.
+
+    Returns
+    -------
+    CountStep or None
+        None if the count cannot be released, for example because nothing is left.
+    """
+    rows = "the number of rows in each group" if count.plan.group_by else "the number of rows"
+    try:
+        unanswered = next((target for target in count.unanswered if set(target) <= {"mu", "share"}), None)
+        if unanswered is not None:
+            return CountStep(
+                text=f"The expected error depends on {rows}, whose release was charged but not answered.",
+                label=f"Release {rows} (charged already)",
+                loss=None,
+                target={kind: to_text(amount) for kind, amount in unanswered.items()},
+                confirm=None,
+            )
+        best = count.best
+        preview = _preview(count, best)
+    except DpnbError:
+        return None
+    if preview is None or not preview.fits:
+        return None
+    cost = f"{format_percent_up(preview.cost_fraction)} of the budget"
+    text, label = (
+        f"The expected error depends on {rows}, which has not been released.",
+        f"Release {rows} first ({cost})",
+    )
+    if best is not None:
+        text = f"The expected error depends on {rows}, which is not known precisely enough."
+        label = f"Release {rows} more precisely ({cost})"
+    large = large_share(count.runner.account, preview)
+    return CountStep(
+        text=text,
+        label=label,
+        loss=f"mu {format_mu_up(preview.total_loss)}" + (" in total" if best is not None else ""),
+        target={"mu": repr(preview.total_loss.mu)},
+        confirm=None if large is None else f"Release {large}?",
+    )
+
+
+def _preview(count: Query, best: Answer | None) -> Preview | None:
+    """The preview of the proposed release, whose loss is a short number; None if it would be free."""
+    account = count.runner.account
+    share, known = FIRST_SHARE, 0.0
+    if best is not None:
+        known = best.total_loss.mu
+        spent, _ = account.forecast(account.guarantee.to_filter_loss(best.total_loss))
+        share = min(max(share, spent / (account.filter.headroom or 1.0)), 1.0)
+    proposed: Any = count.preview(share=share)
+    mu = short_amount(decimal_sqrt_down(proposed.total_loss.mu_squared), known)
+    preview: Any = count.preview(mu=mu) if mu > known else proposed
+    return preview if preview.cost else None
+
+
+def code_of(count: Query) -> str:
+    """Code that makes the count."""
+    return count_code(count.plan) or "query.count_needed"
