@@ -136,6 +136,8 @@ describe('the cells of a notebook', () => {
 });
 
 describe('a page', () => {
+  beforeEach(() => window.sessionStorage.clear());
+
   const setVisibility = (state: string): void => {
     Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
     document.dispatchEvent(new Event('visibilitychange'));
