@@ -25,6 +25,7 @@ if hasattr(os, "register_at_fork"):
 _sessions: list[weakref.ref[Listed]] = []
 _listeners: list[Callable[[], None]] = []
 _front_end: list[Callable[[], str | None]] = []
+_later: list[Callable[[Callable[[str], None]], None]] = []
 
 
 def note_use(session: Listed) -> None:
@@ -59,9 +60,25 @@ def current_cell() -> str | None:
     return _front_end[-1]() if _front_end else None
 
 
-def set_cell_provider(cell_id: Callable[[], str | None] | None) -> None:
-    """Set the function that returns the id of the running cell; None removes it."""
+def when_cell_identified(listener: Callable[[str], None]) -> None:
+    """Call `listener` with the id of the running cell if that is unknown now, or wrong, and becomes known later."""
+    for later in _later:
+        later(listener)
+
+
+def set_cell_provider(
+    cell_id: Callable[[], str | None] | None, later: Callable[[Callable[[str], None]], None] | None = None
+) -> None:
+    """Set the function that returns the id of the running cell; None removes it.
+
+    Parameters
+    ----------
+    cell_id : callable or None
+    later : callable, optional
+        Called with a function that must be called with the id of the running cell when that becomes known later.
+    """
     _front_end[:] = [] if cell_id is None else [cell_id]
+    _later[:] = [] if later is None else [later]
 
 
 def subscribe(listener: Callable[[], None]) -> None:

@@ -60,6 +60,59 @@ class RequestLog(msgspec.Struct, frozen=True, tag="request_log", tag_field="meth
     session: str
 
 
+class FollowLedgers(msgspec.Struct, frozen=True, tag="follow_ledgers", tag_field="method"):
+    """A page announces that it shows the kernel, which then follows what other kernels charge; or no longer does.
+
+    Parameters
+    ----------
+    page : str
+        Id of the page.
+    is_visible : bool
+        Whether the page is visible.
+    """
+
+    page: str
+    is_visible: bool
+
+
+class CellScheduled(msgspec.Struct, frozen=True, tag="cell_scheduled", tag_field="method"):
+    """A page announces that the server will run a cell, in a request that does not contain the id of the cell.
+
+    Parameters
+    ----------
+    cell_id : str
+    code : str
+    """
+
+    cell_id: str
+    code: str
+
+
+class CellStarted(msgspec.Struct, frozen=True, tag="cell_started", tag_field="method"):
+    """A page has seen the request that runs a cell.
+
+    Parameters
+    ----------
+    cell_id : str
+    request_id : str
+        Id of the request's message.
+    """
+
+    cell_id: str
+    request_id: str
+
+
+class CellEnded(msgspec.Struct, frozen=True, tag="cell_ended", tag_field="method"):
+    """A cell that was announced has ended, or will not be run.
+
+    Parameters
+    ----------
+    cell_id : str
+    """
+
+    cell_id: str
+
+
 class Refresh(msgspec.Struct, frozen=True, tag="refresh", tag_field="method"):
     """A picker requests a new state."""
 
@@ -96,8 +149,8 @@ class ReleaseCount(msgspec.Struct, frozen=True, tag="release_count", tag_field="
     confirmed: bool = False
 
 
-PanelRequest = RequestSnapshot | RequestLog
-"""What the panel sends to the kernel."""
+PanelRequest = RequestSnapshot | RequestLog | FollowLedgers | CellScheduled | CellStarted | CellEnded
+"""What the Lab extension sends to the kernel."""
 
 PickerRequest = Refresh | Release | ReleaseCount
 """What a picker sends to the kernel."""

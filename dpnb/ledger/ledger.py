@@ -157,6 +157,11 @@ class Ledger(NotCopyable):
         ((last,),) = self._file.run("SELECT id FROM head")
         return int(last)
 
+    def foreign_changes(self) -> int:
+        """A number that changes when another connection, of this or another process, has changed the file."""
+        ((version,),) = self._file.run("PRAGMA data_version")
+        return int(version)
+
     def summaries(self, after: int = 0) -> list[ChargeSummary]:
         """Summaries of the committed rows with an id larger than `after`, in order.
 

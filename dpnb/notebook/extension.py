@@ -10,6 +10,7 @@ from IPython.display import display
 from dpnb import progress
 from dpnb._core import registry
 from dpnb._core.query import Query
+from dpnb._protocol.messages import FollowLedgers, PanelRequest
 from dpnb.errors import DpnbError
 from dpnb.notebook import (
     cell_context,
@@ -20,11 +21,14 @@ from dpnb.notebook import (
     tracebacks,
 )
 from dpnb.notebook.completion import complete
+from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
 from dpnb.render import sessions
 from dpnb.render.explanations import explanation_for
 from dpnb.render.page import FAINT, STYLE, explanation_link
 from dpnb.session import BaseSession, snapshot
+
+_watch = LedgerWatch(snapshots.ledgers, panel.publish)
 
 
 def load(shell: Any) -> None:
@@ -40,15 +44,17 @@ def load(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     formatter.for_type(BaseSession, _gauges)
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
-    registry.set_cell_provider(cell_context.current_cell)
+    registry.set_cell_provider(cell_context.current_cell, cell_context.when_identified)
     progress.show_by(progress_line.begin)
-    panel.install(snapshots.sessions, snapshots.log)
+    panel.install(snapshots.sessions, snapshots.log, _on_request)
     registry.subscribe(panel.publish)
+    registry.subscribe(_watch.wake)
 
 
 def unload(shell: Any) -> None:
     """Disable the live output and the magics."""
     registry.unsubscribe(panel.publish)
+    registry.unsubscribe(_watch.wake)
     registry.set_cell_provider(None)
     progress.show_by(None)
     for where in ("line", "cell"):
@@ -73,6 +79,14 @@ def explain_error(result: Any) -> None:
     display(  # type: ignore[no-untyped-call]
         {"text/plain": f"{explanation.title}: {explanation.text}", "text/html": html}, raw=True
     )
+
+
+def _on_request(request: PanelRequest) -> None:
+    """Use what a page sends about itself and the cells that it runs."""
+    if cell_context.note_message(request):
+        panel.publish()  # charges may have been assigned to a cell
+    if isinstance(request, FollowLedgers):
+        _watch.follow(request.page, request.is_visible)
 
 
 def _unregister(shell: Any) -> None:

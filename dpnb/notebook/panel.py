@@ -68,6 +68,7 @@ class Panel:
         self._snapshot: Callable[[], Sessions] | None = None
         self._log: Log | None = None
         self._listeners: list[Callable[[Sessions], None]] = []
+        self._on_request: Callable[[PanelRequest], None] = lambda request: None
         self._lock = threading.Lock()  # for the fields below
         self._last = -interval
         self._is_flushing = False
@@ -76,7 +77,12 @@ class Panel:
         self._worker: ThreadTask[None] | None = None
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
 
-    def install(self, snapshot: Callable[[], Sessions], log: Log | None = None) -> None:
+    def install(
+        self,
+        snapshot: Callable[[], Sessions],
+        log: Log | None = None,
+        on_request: Callable[[PanelRequest], None] | None = None,
+    ) -> None:
         """Send the result of `snapshot` to the browser, now and after every `publish`.
 
         Parameters
@@ -85,8 +91,11 @@ class Panel:
             Returns the sessions; called from any thread.
         log : callable, optional
             Returns rows of the whole log of a session, which a snapshot does not contain.
+        on_request : callable, optional
+            Called with every message of a browser, before it is answered.
         """
         self._snapshot, self._log = snapshot, log
+        self._on_request = on_request or (lambda request: None)
         if self._send is None:
             self._send = self._open_channel(self._answer)
             self._pid = os.getpid()
@@ -132,6 +141,7 @@ class Panel:
             request = msgspec.convert(message, PanelRequest)
         except msgspec.ValidationError:
             return
+        self._on_request(request)
         match request:
             case RequestSnapshot():
                 self.publish()

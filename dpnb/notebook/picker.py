@@ -56,7 +56,7 @@ class Picker(anywidget.AnyWidget):
 
     def __init__(self, query: Query) -> None:
         self._query = query
-        self._cell = cell_context.current_cell()
+        self._run = cell_context.current_run()
         self._seen = _count(query)
         self._display: DisplayHandle | None = None
         self._lock = threading.RLock()
@@ -98,7 +98,7 @@ class Picker(anywidget.AnyWidget):
 
     def _on_message(self, _: Picker, content: object, __: object) -> None:
         # Two threads may handle two messages, and the later one must see the result of the earlier one.
-        with self._lock, cell_context.in_cell(self._cell), progress_line.shown_by(lambda: self._show_progress):
+        with self._lock, cell_context.in_run(self._run), progress_line.shown_by(lambda: self._show_progress):
             match _request(content):
                 case Refresh():
                     self._renew()

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dpnb._core import registry
 from dpnb._protocol import snapshot as protocol
 from dpnb.errors import DpnbError
+from dpnb.ledger import Ledger
 from dpnb.session import BaseSession, snapshot
 
 
 def live() -> list[BaseSession]:
     """Live sessions, most recently used first."""
     return [session for session in registry.sessions() if isinstance(session, BaseSession)]
+
+
+def ledgers() -> list[Ledger]:
+    """The ledgers of the live sessions, each once."""
+    return list({id(ledger): ledger for session in live() if (ledger := session._core.account.ledger)}.values())
 
 
 def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.LogEntry]]:

@@ -12,7 +12,7 @@ import msgspec
 import traitlets
 
 from dpnb._protocol.snapshot import Session
-from dpnb.notebook import panel
+from dpnb.notebook import cell_context, panel
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -86,9 +86,15 @@ def mimebundle(session: Session, *, text: str, html: str) -> dict[str, object]:
 
 
 def live(widget: anywidget.AnyWidget, view: str) -> dict[str, object]:
-    """The live MIME types of a widget: for dpnb's Lab extension, which selects by `view`, and for other front ends."""
+    """The live MIME types of a widget: for dpnb's Lab extension, which selects by `view`, and for other front ends.
+
+    The other front ends' type is omitted if it is not certain that a front end is there at all.
+    """
     bundle = widget._repr_mimebundle_()
-    return {} if bundle is None else {**bundle[0], LIVE: {"model_id": widget.model_id, "view": view}}
+    if bundle is None:
+        return {}
+    others = {} if cell_context.is_front_end_unknown() else bundle[0]
+    return {**others, LIVE: {"model_id": widget.model_id, "view": view}}
 
 
 def _follow(sessions: list[Session]) -> None:

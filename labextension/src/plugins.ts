@@ -1,7 +1,7 @@
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Clipboard, ICommandPalette } from '@jupyterlab/apputils';
 import { IConsoleTracker } from '@jupyterlab/console';
-import { INotebookTracker } from '@jupyterlab/notebook';
+import { INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
@@ -12,6 +12,7 @@ import { addPanelCommands, COMMANDS } from './commands';
 import { exportLog } from './log/exportLog';
 import { followActive } from './kernel/followActive';
 import { DEFAULT_HEADLINE, statusLine } from './dom/format';
+import { followCells } from './kernel/followCells';
 import { gaugeIcon } from './dom/icon';
 import { addLiveOutputs } from './live/liveOutput';
 import { LiveWidgets } from './live/liveWidgets';
@@ -53,6 +54,9 @@ const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
         addLiveOutputs(rendermime, widgets);
       }
       followActive(app, model, notebooks, consoles);
+      if (notebooks) {
+        followCells(NotebookActions, model, notebooks);
+      }
       addPanel(app, model, notebooks, restorer, palette);
     }
     return model;

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpnb.notebook import cell_context
+from dpnb.notebook.cell_runs import CellRun
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_editor_that_sends_an_address_is_shown_widgets(running: dict) -> None:
 
 def test_widget_asks_for_its_own_cell(running: dict) -> None:
     running["cellId"] = "running"
-    with cell_context.in_cell("of-the-widget"):
+    with cell_context.in_run(CellRun("of-the-widget")):
         assert cell_context.current_cell() == "of-the-widget"
     assert cell_context.current_cell() == "running"
 

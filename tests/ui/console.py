@@ -42,6 +42,11 @@ LET_OFF = (
         "JupyterLab opens a subshell for the comm of a widget while the kernel or the page goes away",
     ),
     LetOff(
+        re.compile(r"Comm not found for comm id [0-9a-f-]+"),
+        LAB,
+        "a widget is closed that was opened before this page, or for another one",
+    ),
+    LetOff(
         re.compile(r"Cannot read properties of undefined \(reading 'schema'\)"),
         NOTEBOOK,
         "Notebook 7 looks for settings of plugins that it does not have",

@@ -17,6 +17,16 @@ from pathlib import Path
 from waiting import LIMIT
 
 TOKEN = "t"
+COLLABORATION = {
+    "jpserver_extensions": ("jupyter_server_nbmodel", "jupyter_server_ydoc", "jupyter_server_fileid"),
+    "disabledExtensions": (
+        "@datalayer/jupyter-server-nbmodel",
+        "@jupyter/collaboration-extension",
+        "@jupyter/docprovider-extension",
+    ),
+}
+"""Extensions of the server and of the page that change how every notebook is opened, saved and run."""
+
 OPENS = "--LabApp.default_url=/lab/tree/examples/01-quickstart.ipynb"
 """With which `make lab` opens the quickstart; a test of its own checks that it is the same."""
 
@@ -48,6 +58,18 @@ def _silence_news(home: Path) -> None:
     (folder / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}), encoding="utf-8")
 
 
+def _choose_extensions(home: Path, collaboration: bool) -> None:
+    """Let the server, and the page, load the extensions of `COLLABORATION`, or not."""
+    server = dict.fromkeys(COLLABORATION["jpserver_extensions"], collaboration)
+    page = dict.fromkeys(COLLABORATION["disabledExtensions"], not collaboration)
+    (home / "config" / "labconfig").mkdir(parents=True)
+    for name, content in (
+        ("jupyter_server_config.json", {"ServerApp": {"jpserver_extensions": server}}),
+        ("labconfig/page_config.json", {"disabledExtensions": page}),
+    ):
+        (home / "config" / name).write_text(json.dumps(content), encoding="utf-8")
+
+
 def _wait_until_up(runtime: Path, process: subprocess.Popen[bytes], log: Path) -> str:
     """Address of the server, once it answers.
 
@@ -68,13 +90,20 @@ def _wait_until_up(runtime: Path, process: subprocess.Popen[bytes], log: Path) -
 
 @contextmanager
 def running_lab(
-    home: Path, root: Path, python: str | Path = sys.executable, variables: Mapping[str, str] = os.environ
+    home: Path,
+    root: Path,
+    python: str | Path = sys.executable,
+    variables: Mapping[str, str] = os.environ,
+    *,
+    collaboration: bool = False,
 ) -> Iterator[str]:
     """Run JupyterLab on a free port with `root` as its folder; yields its address.
 
-    By default it is the JupyterLab of this environment; else of the one that `python` belongs to.
+    By default it is the JupyterLab of this environment; else of the one that `python` belongs to.  With `collaboration`
+    several pages share a notebook, and the server runs its cells.
     """
     _silence_news(home)
+    _choose_extensions(home, collaboration)
     command = [
         *(str(python), "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *(f"--ServerApp.port={_free_port()}", "--ServerApp.ip=127.0.0.1"),

@@ -12,9 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.stored_request import plan_of, request_of
@@ -187,11 +188,18 @@ class RequestLog:
         self.refusals: deque[Refusal] = deque(maxlen=MAX_REFUSALS)
 
     def note_request(self, charge: Charge, cell_id: str | None) -> None:
-        """Record that a cell requested a row of the ledger, for the first time or again."""
+        """Record that a cell requested a row of the ledger, for the first time or again.
+
+        Where the server runs the cells, the id may become known only after the request.
+        """
+        self._note_cell(charge.id, cell_id)
+        registry.when_cell_identified(partial(self._note_cell, charge.id))
+
+    def _note_cell(self, row: int, cell_id: str | None) -> None:
         with self._account.ledger.lock.checked():
             self._sync()
-            if cell_id is not None and cell_id != self._cell_ids.get(charge.id):
-                self._assign(charge, cell_id)
+            if cell_id is not None and cell_id != self._cell_ids.get(row):
+                self._assign(self._account.ledger.summaries(after=row - 1)[0], cell_id)
 
     def note_refusal(self, query: str, error: DpnbError, cell_id: str | None) -> None:
         """Record that a request was refused."""
@@ -264,7 +272,7 @@ class RequestLog:
                 if charge.cell_id is not None:
                     self._assign(charge, charge.cell_id)
 
-    def _assign(self, charge: Charge | ChargeSummary, cell_id: str) -> None:
+    def _assign(self, charge: ChargeSummary, cell_id: str) -> None:
         """Assign a row to the cell that requested it last."""
         before = self._cell_ids.get(charge.id)
         if before is not None:

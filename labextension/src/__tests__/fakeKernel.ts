@@ -24,6 +24,8 @@ export class FakeKernel {
   /** Data of every message sent to a comm, and the comms' ids. */
   readonly sent: unknown[] = [];
   readonly sentTo: string[] = [];
+  /** Whether the page was visible, as it announced it. */
+  readonly announced: boolean[] = [];
   /** Answers a question later than it was asked, as a busy kernel does. */
   gate: Promise<void> = Promise.resolve();
 
@@ -35,11 +37,16 @@ export class FakeKernel {
     return { content: { status: 'ok', comms: Object.fromEntries(ids.map(id => [id, { target_name: target }])) } };
   }
 
-  sendShellMessage(message: { content: { comm_id: string; data: unknown } }): void {
+  sendShellMessage(message: { content: { comm_id: string; data: { method?: string; is_visible?: boolean } } }): void {
     if (this.status === 'dead') {
       throw new Error('Kernel is dead'); // as JupyterLab's connection does
     }
-    this.sent.push(message.content.data);
+    const { data } = message.content;
+    if (data.method === 'follow_ledgers') {
+      this.announced.push(data.is_visible === true);
+      return;
+    }
+    this.sent.push(data);
     this.sentTo.push(message.content.comm_id);
   }
 
@@ -52,6 +59,13 @@ export class FakeKernel {
   answer(session: string, request: object = { msg_id: '1', session: 'client' }): void {
     const content = { execution_state: 'busy' };
     const message = { header: { msg_type: 'status', session }, parent_header: request, content };
+    this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
+  }
+
+  /** Begin to answer a request to run code, which a client has sent. */
+  run(requestId: string, code: string, client: string): void {
+    const header = { msg_type: 'execute_input', session: 'process' };
+    const message = { header, parent_header: { msg_id: requestId, session: client }, content: { code } };
     this.iopubMessage.emit(message as unknown as KernelMessage.IIOPubMessage);
   }
 

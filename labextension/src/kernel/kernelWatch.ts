@@ -2,7 +2,9 @@ import { type Kernel, KernelMessage } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
 import { type ISignal, Signal } from '@lumino/signaling';
 
+import { Attention } from './attention';
 import type { ISnapshotCache } from './cache';
+import { CellRuns } from './cellRuns';
 import { sendToComm } from './comm';
 import { type ILog, LogStore } from '../log/logStore';
 import { type PanelRequest, TARGET } from '../protocol/messages';
@@ -31,11 +33,17 @@ export class KernelWatch implements IDisposable {
   private _isBusy = false;
   private _busyTimer: number | undefined;
   private readonly _logs = new LogStore(session => this._send({ method: 'request_log', session }));
+  /** The runs of cells, where the server sends the requests. */
+  readonly runs: CellRuns;
+  private readonly _attention: Attention;
 
   constructor(
     readonly kernel: Kernel.IKernelConnection,
     private readonly _cache: ISnapshotCache
   ) {
+    const send = (request: PanelRequest): boolean => this._send(request);
+    this.runs = new CellRuns(kernel.clientId, send);
+    this._attention = new Attention(kernel.clientId, send);
     const snapshot = _cache.read(kernel.id);
     if (snapshot) {
       this._view = { kind: 'stale', snapshot };
@@ -87,6 +95,7 @@ export class KernelWatch implements IDisposable {
     this._generation += 1;
     window.clearTimeout(this._busyTimer);
     this._logs.close();
+    this._attention.dispose();
     Signal.clearData(this); // the signals that it emits, and those that it is connected to
   }
 
@@ -96,6 +105,10 @@ export class KernelWatch implements IDisposable {
   }
 
   private _onMessage(_: Kernel.IKernelConnection, message: KernelMessage.IIOPubMessage): void {
+    const { parent_header: request } = message;
+    if (KernelMessage.isExecuteInputMsg(message) && 'msg_id' in request) {
+      this.runs.onRequest(request.msg_id, request.session, message.content.code);
+    }
     if (!KernelMessage.isCommMsgMsg(message)) {
       return;
     }
@@ -104,7 +117,7 @@ export class KernelWatch implements IDisposable {
     if (snapshot === 'unreadable') {
       this._set({ kind: 'unreadable' });
     } else if (snapshot && this._isNewer(snapshot)) {
-      this._commId = commId;
+      this._useComm(commId);
       this._cache.write(this.kernel.id, snapshot);
       this._logs.update(snapshot);
       this._set({ kind: 'live', snapshot });
@@ -167,6 +180,7 @@ export class KernelWatch implements IDisposable {
     }
     this._cache.clear(this.kernel.id);
     this._commId = null;
+    this.runs.clear();
     this._logs.forget();
     this._set(view);
   }
@@ -184,11 +198,21 @@ export class KernelWatch implements IDisposable {
       if (commId === undefined) {
         this._onAbsent();
       } else {
-        this._commId = commId;
+        this._commId = null; // the connection may be new
+        this._useComm(commId);
         this._send({ method: 'request_snapshot' });
       }
     } catch {
       // The connection was closed during the request; its successor, if any, sends a new one.
+    }
+  }
+
+  /** Use the comm of dpnb; a new one belongs to a process that does not know this page yet. */
+  private _useComm(commId: string): void {
+    if (commId !== this._commId) {
+      this._commId = commId;
+      this._attention.announce();
+      this.runs.flush();
     }
   }
 

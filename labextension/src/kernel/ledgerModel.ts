@@ -3,6 +3,7 @@ import type { IDisposable } from '@lumino/disposable';
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { ISnapshotCache } from './cache';
+import type { CellRuns } from './cellRuns';
 import { KernelWatch } from './kernelWatch';
 import type { ILog } from '../log/logStore';
 import type { ILogEntry } from '../protocol/snapshot';
@@ -64,6 +65,11 @@ export class LedgerModel implements ILedgerModel, IDisposable {
       .map(watch => watch?.view ?? NO_KERNEL);
     // Of several connections to one kernel, the newest may not have received a reply yet.
     return views.find(view => view.kind === 'live') ?? views[0] ?? NO_KERNEL;
+  }
+
+  /** The runs of cells in the kernel of a host; null if it has no kernel. */
+  runs(host: IKernelHost): CellRuns | null {
+    return this._watches.get(host)?.runs ?? null;
   }
 
   log(sessionId: string): ILog {

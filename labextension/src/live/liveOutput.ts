@@ -87,8 +87,13 @@ export class LiveOutput extends Panel implements IRenderMime.IRenderer {
   }
 }
 
-/** Show dpnb's widgets in every output of the page. */
+/**
+ * Show dpnb's widgets in every output of the page.
+ *
+ * They are safe in an output that the reader has not trusted, as all are that a server has written: the live view shows
+ * only what the kernel sends, and the static one is HTML, which JupyterLab sanitises.
+ */
 export function addLiveOutputs(rendermime: IRenderMimeRegistry, widgets: LiveWidgets): void {
   const createRenderer = (): LiveOutput => new LiveOutput(widgets, rendermime);
-  rendermime.addFactory({ safe: false, mimeTypes: [LIVE], createRenderer }, RANK);
+  rendermime.addFactory({ safe: true, mimeTypes: [LIVE], createRenderer }, RANK);
 }

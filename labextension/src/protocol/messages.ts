@@ -33,6 +33,36 @@ export interface IRequestLog {
   session: string;
 }
 
+/** A page announces that it shows the kernel, which then follows what other kernels charge; or no longer does. */
+export interface IFollowLedgers {
+  method: 'follow_ledgers';
+  /** Id of the page. */
+  page: string;
+  /** Whether the page is visible. */
+  is_visible: boolean;
+}
+
+/** A page announces that the server will run a cell, in a request that does not contain the id of the cell. */
+export interface ICellScheduled {
+  method: 'cell_scheduled';
+  cell_id: string;
+  code: string;
+}
+
+/** A page has seen the request that runs a cell. */
+export interface ICellStarted {
+  method: 'cell_started';
+  cell_id: string;
+  /** Id of the request's message. */
+  request_id: string;
+}
+
+/** A cell that was announced has ended, or will not be run. */
+export interface ICellEnded {
+  method: 'cell_ended';
+  cell_id: string;
+}
+
 /** A picker requests a new state. */
 export interface IRefresh {
   method: 'refresh';
@@ -66,6 +96,6 @@ export const isLogChunk = (value: unknown): value is ILogChunk =>
   isCount(value.total) &&
   listOf(isLogEntry)(value.rows);
 
-export type PanelRequest = IRequestSnapshot | IRequestLog;
+export type PanelRequest = IRequestSnapshot | IRequestLog | IFollowLedgers | ICellScheduled | ICellStarted | ICellEnded;
 
 export type PickerRequest = IRefresh | IRelease | IReleaseCount;

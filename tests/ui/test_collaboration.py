@@ -1,0 +1,184 @@
+"""The Lab of a collaborative hub: the server runs the cells, and several pages share one notebook.
+
+Neither is loaded by the server of the other tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from ui.conftest import CELL
+from ui.lab import Lab, expect_reading
+
+RUNS_ON_SERVER = """() => new Promise(resolve => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const listen = (_, message) => {
+    if (message.header.msg_type === 'execute_input') {
+      kernel.iopubMessage.disconnect(listen);
+      resolve(message.parent_header.session !== kernel.clientId);
+    }
+  };
+  kernel.iopubMessage.connect(listen);
+  void window.jupyterapp.commands.execute('notebook:run-cell');
+})"""
+
+
+@pytest.fixture(scope="module")
+def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of a server of this module's own."""
+    folder = tmp_path_factory.mktemp("shared-lab")
+    (folder / "home").mkdir()
+    (folder / "root").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab_url(chromium: str, lab_home: Path) -> Iterator[str]:
+    """Address of a JupyterLab whose notebooks are shared and run by the server."""
+    from ui.server import running_lab
+
+    with running_lab(lab_home / "home", lab_home / "root", collaboration=True) as url:
+        yield url
+
+
+@pytest.fixture
+def other(browser: Browser, lab_url: str, lab_root: Path) -> Iterator[Lab]:
+    """A second browser."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    lab = Lab(context.new_page(), lab_url, lab_root.parent, lab_root.name)
+    yield lab
+    troubles = list(lab.troubles)
+    context.close()
+    assert troubles == []
+
+
+def left(lab: Lab) -> str:
+    headroom = float(str(lab.value("session.headroom")))
+    return f"{math.floor(1000 * headroom) / 10:.1f}% left"
+
+
+def cell(lab: Lab, name: str) -> Locator:
+    return lab.page.locator(".jp-Cell").nth(CELL[name])
+
+
+def badge(lab: Lab, name: str) -> Locator:
+    return cell(lab, name).locator(".dpnb-badge")
+
+
+def run_all(lab: Lab) -> None:
+    """Run all cells at once, as a queue; none of them fails."""
+    lab.write(CELL["refused"], "")
+    lab.run_all()
+
+
+def test_server_runs_the_cells_in_these_tests(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    assert lab.page.evaluate(RUNS_ON_SERVER) is True
+
+
+def test_notebook_that_the_server_runs_at_once_has_gauges_pickers_and_badges(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    run_all(lab)
+    for name in ("question", "count"):
+        expect(cell(lab, name).locator(".dpnb-picker")).to_be_visible()
+    expect_reading(lab.cell_gauge("headroom"), left(lab))
+    expect(badge(lab, "release")).to_be_visible()
+    assert lab.value("session.log()['cell_id'].tolist()") == ["the-release-cell"]
+
+
+def test_cells_that_are_run_later_are_known_before_they_charge(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    run_all(lab)
+    lab.write(CELL["spare"], "print([session.frame.count_units().release(mu=0.01).cost, session.log()['cell_id'][2]])")
+    lab.run(CELL["spare"])
+    expect(cell(lab, "spare").locator(".jp-OutputArea-output")).to_contain_text("the-spare-cell")
+    expect(badge(lab, "spare")).to_be_visible()
+
+
+def test_release_of_a_picker_belongs_to_its_cell(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    run_all(lab)
+    picker = cell(lab, "count").locator(".dpnb-picker")
+    picker.get_by_role("button", name="Release", exact=True).click()
+    expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    expect(badge(lab, "count")).to_be_visible()
+    assert lab.value("session.log()['cell_id'].tolist()") == ["the-release-cell", "the-count-cell"]
+
+
+def test_two_notebooks_on_one_kernel_have_their_own_cells(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    run_all(lab)
+    lab.open_on_the_same_kernel("other.ipynb")
+    lab.write(0, "hie['mdvis'].sum().release(mu=0.05)\nhie.count_units().release(mu=0.07)")
+    lab.run(0)
+    expect(
+        lab.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").first.locator(".dpnb-badge")
+    ).to_be_visible()
+    first, second = lab.value("session.log()['cell_id'].tolist()")  # type: ignore[misc]
+    assert first == second != "the-release-cell", "the request was repeated by the other notebook's cell"
+
+
+def test_kernel_restarts_and_all_is_run_again_at_no_cost(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    run_all(lab)
+    spent = lab.value("session.spent.mu")
+    lab.restart()
+    run_all(lab)
+    assert lab.value("session.spent.mu") == spent
+    expect(cell(lab, "question").locator(".dpnb-picker")).to_be_visible()
+    expect(badge(lab, "release")).to_be_visible()
+
+
+def test_release_in_one_browser_is_seen_in_the_other(lab: Lab, other: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    other.open("cockpit.ipynb")
+    run_all(lab)
+    for page in (lab, other):
+        expect(cell(page, "question").locator(".dpnb-picker")).to_be_visible()
+        expect(badge(page, "release")).to_be_visible()
+        expect(page.panel.locator(".dpnb-release")).to_have_count(1)
+    picker = cell(other, "count").locator(".dpnb-picker")
+    picker.get_by_role("button", name="Release", exact=True).click()
+    words = None
+    for page in (lab, other):
+        expect(page.panel.locator(".dpnb-release")).to_have_count(2)
+        expect(cell(page, "count").locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+        expect(badge(page, "count")).to_be_visible()
+        words = words or left(lab)
+        for gauge in (page.panel_gauge("headroom"), page.cell_gauge("headroom")):
+            expect_reading(gauge, words)
+    lab.screenshot("collaboration")
+
+
+def test_both_browsers_press_release_and_the_query_is_charged_once(lab: Lab, other: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    other.open("cockpit.ipynb")
+    run_all(lab)
+    buttons = [
+        cell(page, "count").locator(".dpnb-picker").get_by_role("button", name="Release", exact=True)
+        for page in (lab, other)
+    ]
+    for button in buttons:
+        expect(button).to_be_visible()
+    for button in buttons:  # the second before the page can know of the first
+        button.evaluate("node => node.click()")
+    for page in (lab, other):
+        expect(cell(page, "count").locator(".dpnb-picker-answer")).to_contain_text("95% interval")
+    assert lab.value("len(session.log())") == 2
+
+
+def test_cell_run_in_the_other_browser_is_known_too(lab: Lab, other: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    other.open("cockpit.ipynb")
+    run_all(lab)
+    expect(badge(other, "release")).to_be_visible()
+    other.write(CELL["spare"], "hie.count_units().release(mu=0.03)")
+    other.run(CELL["spare"])
+    for page in (lab, other):
+        expect(badge(page, "spare")).to_be_visible()
+    assert lab.value("session.log()['cell_id'].tolist()") == ["the-release-cell", "the-spare-cell"]
