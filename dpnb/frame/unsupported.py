@@ -97,7 +97,8 @@ class UnsupportedOperations(NotCopyable):
         refusal_for_caller(self._examples())
         raise UnsupportedError(f"{self._description()}: is not an array; it {self._example(SHOWS_ROWS)}")
 
-    def __narwhals_dataframe__(self) -> NoReturn:  # noqa: D102  (a protocol)
+    def __narwhals_dataframe__(self) -> NoReturn:
+        """Refuse: narwhals, and so plotly, would read rows."""
         self.__array__()
 
     if not TYPE_CHECKING:
@@ -114,6 +115,7 @@ class UnsupportedOperations(NotCopyable):
                 self.__setitem__(name, value)
 
         def __call__(self, *_: object, **__: object) -> NoReturn:
+            """Refuse: ``df.wage()`` is meant as ``df.wage``."""
             raise PlanError(
                 f"{self._description()}: is not a function; write it without parentheses, as in "
                 + self._example("{number}.mean()")
