@@ -12,6 +12,10 @@ from dpnb.frame.examples import examples
 from dpnb.frame.remedies import REMEDIES, SHOWS_ROWS
 
 
+class NoLengthError(PlanError, TypeError):
+    """The number of rows is private; also a `TypeError`, so that ``list(frame)`` gives the names of columns."""
+
+
 class UnsupportedOperations(NotCopyable):
     """Base of the pandas-like classes: an unsupported name is refused with a remedy; it never acts as an array."""
 
@@ -72,7 +76,7 @@ class UnsupportedOperations(NotCopyable):
 
     def __len__(self) -> NoReturn:
         refusal_for_caller(self._examples())
-        raise PlanError(
+        raise NoLengthError(
             f"{self._description()}: has no len(), since the number of rows is private; release .count() instead"
         )
 
