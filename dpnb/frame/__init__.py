@@ -2,7 +2,8 @@
 
 ``view``             the rows and columns that are selected; shared by the next three
 ``frame``            a view of a private table
-``series``           one column of a view, also of a grouped one, with its aggregations
+``series``           one column of a view, also of a grouped one
+``aggregations``     its aggregations that are one number
 ``groupby``          a view split into groups
 ``columnwise``       aggregations of all numeric columns of a frame or its groups
 ``layout``           methods of frames that choose, rename and convert columns

@@ -224,8 +224,8 @@ def literal(value: object, where: str) -> Literal:
     """
     if isinstance(value, Query):
         raise PlanError(
-            f"{where}: {value.description} is a query, not a number; .release(...) answers it, and the answer can be "
-            "used here"
+            f"{where}: {value.description}: this is a query, not a number; .release(...) answers it, for example "
+            ".release(share=0.01), and the answer can be used here"
         )
     if isinstance(value, Estimates):
         if not value.is_scalar:

@@ -24,7 +24,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
-from dpnb.frame.options import AGGREGATION, PandasOptions, check_options
+from dpnb.frame.options import AGGREGATION, AxisOptions, PandasOptions, check_options
 from dpnb.frame.view import TableView
 
 
@@ -54,11 +54,11 @@ class ColumnwiseAggregations:
         """Mean of each numeric column, and proportion of each condition."""
         return each_column(self, "mean", {"axis": axis, **options})
 
-    def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
+    def var(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Variance of each numeric column; `ddof` as in `Series.var`."""
         return each_column(self, "var", options, ddof=ddof)
 
-    def std(self: HasColumns, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
+    def std(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Standard deviation of each numeric column; `ddof` as in `Series.var`."""
         return each_column(self, "std", options, ddof=ddof)
 
@@ -74,7 +74,7 @@ class ColumnwiseAggregations:
         """Median of each numeric column."""
         return each_column(self, "median", {"axis": axis, **options})
 
-    def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[PandasOptions]) -> Query:
+    def quantile(self: HasColumns, q: float = 0.5, **options: Unpack[AxisOptions]) -> Query:
         """One quantile of each numeric column."""
         if np.ndim(q):
             raise PlanError(
@@ -108,11 +108,11 @@ class ColumnwiseAggregations:
         shape = ColumnsView(tuple(named), title, rows, tuple(statistics) if rows else ())
         return self._ask(JointAggregation(tuple(parts)), shape)
 
-    def corr(self: HasColumns, **options: Unpack[PandasOptions]) -> Query:
+    def corr(self: HasColumns, **options: Unpack[AxisOptions]) -> Query:
         """Pearson's correlations of all pairs of numeric columns, from one measurement; the answer is a matrix."""
         return _pairs(self, "corr", options, 0)
 
-    def cov(self: HasColumns, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
+    def cov(self: HasColumns, ddof: Ddof = 1, **options: Unpack[AxisOptions]) -> Query:
         """Covariances of all pairs of numeric columns, from one measurement; the answer is a matrix."""
         return _pairs(self, "cov", options, checked_ddof(ddof))
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
+from dpnb._plan.schema import Schema
 from dpnb.errors import PlanError
-
-if TYPE_CHECKING:
-    from dpnb.frame.view import TableView
 
 _KINDS: dict[type[Dtype], str] = {
     Numeric: "number",
@@ -22,7 +21,21 @@ _KINDS: dict[type[Dtype], str] = {
 }
 
 
-def examples(view: TableView | None, node: Expression | None = None) -> dict[str, str]:
+class PublicColumns(Protocol):
+    """The part of a `TableView` that examples are made of."""
+
+    @property
+    def columns(self) -> Mapping[str, Expression]:
+        """The columns by name."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table."""
+        ...
+
+
+def examples(view: PublicColumns | None, node: Expression | None = None) -> dict[str, str]:
     """Columns of a view as an analyst writes them, by kind, from the schema alone.
 
     Parameters
@@ -36,8 +49,8 @@ def examples(view: TableView | None, node: Expression | None = None) -> dict[str
     -------
     dict
         ``number``, ``category``, ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``,
-        other columns of these kinds; ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``, for
-        example ``(df['union'] == 'yes')``; ``self``, the column that the error is about; ``common_texts`` and
+        other columns of these kinds; ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``,
+        for example ``(df['union'] == 'yes')``; ``self``, the column that the error is about; ``common_texts`` and
         ``periods``, remedies for texts and dates, which are empty if there are none.
     """
     found = {} if view is None else _found(view, node)
@@ -59,7 +72,7 @@ def examples(view: TableView | None, node: Expression | None = None) -> dict[str
     return {**found, **names, "self": own}
 
 
-def own_words(node: Expression, view: TableView) -> str:
+def own_words(node: Expression, view: PublicColumns) -> str:
     """A column as ``df['wage']``; any other expression in words, in parentheses."""
     for name, own in view.columns.items():
         if own == node:
@@ -67,7 +80,7 @@ def own_words(node: Expression, view: TableView) -> str:
     return f"df[{node.name!r}]" if isinstance(node, Column) else f"({words(node)})"
 
 
-def _found(view: TableView, node: Expression | None) -> dict[str, str]:
+def _found(view: PublicColumns, node: Expression | None) -> dict[str, str]:
     """The first two columns of each kind, and a value of the first category."""
     found: dict[str, str] = {}
     columns = sorted(view.columns.values(), key=lambda own: _is_whole(own, view))
@@ -89,14 +102,14 @@ def _name(written: str) -> str:
     return written[3:-1] if written.startswith("df[") and written.endswith("]") else written
 
 
-def _dtype(node: Expression, view: TableView) -> Dtype | None:
+def _dtype(node: Expression, view: PublicColumns) -> Dtype | None:
     try:
         return dtype_of(node, view.schema)
     except PlanError:  # an error message must not fail
         return None
 
 
-def _is_whole(node: Expression, view: TableView) -> bool:
+def _is_whole(node: Expression, view: PublicColumns) -> bool:
     """Whether a column holds whole numbers, which are often codes: numbers with fractions are better examples."""
     kind = _dtype(node, view)
     return isinstance(kind, Numeric) and kind.whole

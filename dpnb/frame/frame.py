@@ -91,7 +91,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         return Series(self._view, self._view.column(key))
 
     @property
-    def loc(self) -> Loc:
+    def loc(self) -> Loc[Frame]:
         """Rows by a condition and columns by name: ``loc[condition]``, ``loc[condition, "x"]``, ``loc[:, ["x"]]``."""
         return Loc(self)
 

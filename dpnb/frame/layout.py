@@ -33,6 +33,10 @@ class ColumnLayout(UnsupportedOperations):
     def _with(self, **changes: Any) -> Self:
         return type(self)(replace(self._view, **changes))
 
+    def _of(self, view: TableView, columns: Mapping[str, Expression]) -> Self:
+        """Some columns of another view."""
+        return type(self)(replace(view, assigned=columns))
+
     def _examples(self) -> dict[str, str]:
         return examples(self._view)
 

@@ -13,7 +13,6 @@ from dpnb.errors import PlanError
 class PandasOptions(TypedDict, total=False):
     """Arguments of pandas' aggregations: accepted where they ask for what is computed anyway."""
 
-    axis: object
     skipna: object
     numeric_only: object
     min_count: object
@@ -24,6 +23,12 @@ class PandasOptions(TypedDict, total=False):
     method: object
     engine: object
     engine_kwargs: object
+
+
+class AxisOptions(PandasOptions, total=False):
+    """The same for aggregations whose first argument is another one."""
+
+    axis: object
 
 
 class GroupOptions(TypedDict, total=False):
@@ -131,7 +136,7 @@ def check_options(verb: str, options: Mapping[str, object], examples: Mapping[st
             raise PlanError(f"{verb}: {name}={value!r} is not offered; {remedy}")
 
 
-AGGREGATION = tuple(PandasOptions.__annotations__)
+AGGREGATION = tuple(AxisOptions.__annotations__)
 """The arguments of aggregations."""
 
 GROUPING = tuple(GroupOptions.__annotations__)

@@ -129,7 +129,7 @@ class _Translator:
             else:
                 out.append(char)
                 at += 1
-        return "".join(out)
+        return "".join(out).strip()
 
     def _identifier(self, name: str, text: str) -> str:
         self._view.column(name)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from dpnb.errors import PlanError
 from dpnb.frame.column_expr import ColumnExpr, filtered
 from dpnb.frame.examples import examples
+from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.series import Series
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 
-if TYPE_CHECKING:
-    from dpnb.frame.frame import Frame
+F = TypeVar("F", bound=ColumnLayout)
+"""The frame."""
 
 
-class Loc(UnsupportedOperations):
+class Loc(UnsupportedOperations, Generic[F]):
     """The indexer of a frame.
 
     Parameters
@@ -25,7 +26,7 @@ class Loc(UnsupportedOperations):
 
     __slots__ = ("_frame",)
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: F) -> None:
         self._frame = frame
 
     def _description(self) -> str:
@@ -35,11 +36,11 @@ class Loc(UnsupportedOperations):
         return examples(self._frame._view)
 
     @overload
-    def __getitem__(self, key: ColumnExpr | slice) -> Frame: ...
+    def __getitem__(self, key: ColumnExpr | slice) -> F: ...
     @overload
     def __getitem__(self, key: tuple[ColumnExpr | slice, str]) -> Series: ...
     @overload
-    def __getitem__(self, key: tuple[ColumnExpr | slice, list[str] | slice]) -> Frame: ...
+    def __getitem__(self, key: tuple[ColumnExpr | slice, list[str] | slice]) -> F: ...
     def __getitem__(self, key: object) -> Any:
         """``loc[condition]``, ``loc[condition, columns]`` or ``loc[:, columns]``."""
         parts = key if isinstance(key, tuple) else (key, slice(None))
@@ -49,7 +50,8 @@ class Loc(UnsupportedOperations):
         view = self._rows(rows)
         if isinstance(columns, str):
             return Series(view, view.column(columns))
-        return type(self._frame)(view)[self._names(view, columns)]
+        names = self._names(view, columns)
+        return self._frame._of(view, {name: view.column(name) for name in names})
 
     def _rows(self, rows: object) -> TableView:
         frame = self._frame

@@ -5,56 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar, Unpack
 
-import numpy as np
-
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
-from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
-from dpnb._plan.expressions.nodes import AsNumber, Expression
-from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
+from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import numeric_dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
     Count,
     Measured,
-    Moments,
-    MomentsView,
     PlainView,
     Proportions,
-    QuantilesView,
-    QuantileTree,
-    Ratio,
-    Sum,
 )
 from dpnb._plan.plan import GroupLevel
 from dpnb._plan.schema import Key
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
+from dpnb.frame.aggregations import Aggregations
 from dpnb.frame.bounds import BoundsQuery, bounds_query
 from dpnb.frame.coerce import (
-    Ddof,
     aggregation_for,
     as_number,
     bins,
-    checked_ddof,
     description_of,
     joint_aggregation,
-    quantile_levels,
 )
 from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
-from dpnb.frame.column_methods import ColumnMethods
 from dpnb.frame.date_bins import date_bins
 from dpnb.frame.examples import examples, own_words
-from dpnb.frame.named_operators import NamedOperators
-from dpnb.frame.numpy_functions import NumpyFunctions
-from dpnb.frame.options import AGGREGATION, GROUPING, GroupOptions, PandasOptions, check_options
+from dpnb.frame.options import GROUPING, AxisOptions, GroupOptions, check_options
 from dpnb.frame.verbs import verb_name, verb_names
 from dpnb.frame.view import TableView
 
 C = TypeVar("C", bound=ColumnExpr)
 
 
-class Series(NamedOperators, NumpyFunctions, ColumnMethods):
+class Series(Aggregations):
     """One column of a view, or an expression of its columns.
 
     Examples
@@ -82,126 +68,6 @@ class Series(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def _examples(self) -> dict[str, str]:
         return examples(self._view, self._node)
-
-    # --- aggregations ------------------------------------------------------------------------------------------
-
-    def _query(
-        self,
-        aggregation: Measured,
-        view: AnyView | None = None,
-        by: tuple[GroupLevel, ...] = (),
-        keys: tuple[tuple[Key, ...], ...] | None = None,
-    ) -> Query:
-        return self._view.query(aggregation, view or PlainView(), by, keys)
-
-    def _number(self) -> Expression:
-        """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
-        kind = dtype_of(self._node, self._view.schema)
-        if isinstance(kind, Categorical):
-            if kind.numeric:
-                return AsNumber(self._node)
-            raise PlanError(
-                f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
-                + self._example("{self}.value_counts(), or one of them with {condition}.mean()")
-            )
-        if isinstance(kind, Timestamp):
-            raise PlanError(
-                f"{words(self._node)}: needs a number, and this is {described(kind)}; use a part of it, as in "
-                + self._example("{self}.dt.month, or count rows by period, as in df.groupby({self}.dt.year).count()")
-            )
-        return as_number(self._node, self._view.schema)
-
-    def _checked(self, verb: str, options: PandasOptions, axis: object = 0) -> None:
-        if options or axis != 0:
-            check_options(verb, {"axis": axis, **options}, self._examples(), *AGGREGATION)
-
-    def count(self) -> Query:
-        """Number of rows with a value in the column, as in pandas.
-
-        What the schema cannot use counts as null: an undeclared category, or a number out of bounds with
-        ``outside="drop"``.  There is no ``size``: `Frame.count` is the number of rows, nulls included.
-        """
-        return self._query(*aggregation_for("count", self._node))
-
-    def sum(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Sum of a bounded column; of a condition, the number of rows for which it is true."""
-        self._checked("sum", options, axis)
-        return self._query(*aggregation_for("sum", self._number()))
-
-    def mean(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion."""
-        self._checked("mean", options, axis)
-        return self._query(*aggregation_for("mean", self._number()))
-
-    def var(self, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
-        """Variance: count, sum and sum of squares, measured jointly.
-
-        Parameters
-        ----------
-        ddof : {1, 0}
-            The sum of squares about the mean is divided by the noisy count less `ddof`.  As in pandas 1 is the
-            default, and 0 gives the population variance.  Both are read from one measurement: once one is released,
-            the other costs nothing at the same ``mu=``; ``share=`` and ``within=`` are resolved again.
-
-        Raises
-        ------
-        PlanError
-            The column is no number, or `ddof` is neither 0 nor 1.
-        """
-        self._checked("var", options)
-        return self._query(*aggregation_for("var", self._number(), ddof=ddof))
-
-    def std(self, ddof: Ddof = 1, **options: Unpack[PandasOptions]) -> Query:
-        """Standard deviation: the square root of `var`."""
-        self._checked("std", options)
-        return self._query(*aggregation_for("std", self._number(), ddof=ddof))
-
-    def min(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The smallest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
-        self._checked("min", options, axis)
-        return self._query(*aggregation_for("min", self._number()))
-
-    def max(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The largest value that exceeds the noise: a quantile, measured with the other quantiles at no extra cost."""
-        self._checked("max", options, axis)
-        return self._query(*aggregation_for("max", self._number()))
-
-    def median(self, axis: object = 0, **options: Unpack[PandasOptions]) -> Query:
-        """The median; any other quantile is free afterwards."""
-        self._checked("median", options, axis)
-        return self._query(*aggregation_for("median", self._number()))
-
-    def quantile(self, q: object = 0.5, **options: Unpack[PandasOptions]) -> Query:
-        """One quantile or a list of them, in one charge: all are read from one noisy tree."""
-        self._checked("quantile", options)
-        return self._query(QuantileTree(self._number()), QuantilesView(quantile_levels(q), single=np.ndim(q) == 0))  # type: ignore[arg-type]
-
-    def corr(self, other: Series, **options: Unpack[PandasOptions]) -> Query:
-        """Pearson's correlation with another column."""
-        self._checked("corr", options)
-        return self._pair("corr", other)
-
-    def cov(self, other: Series, *, ddof: Ddof = 1) -> Query:
-        """Covariance with another column; `ddof` as in `var`, of the rows that have both."""
-        return self._pair("cov", other, checked_ddof(ddof))
-
-    def _pair(self, statistic: str, other: object, ddof: int = 0) -> Query:
-        second = as_number(self._column(other, statistic), self._view.schema)
-        columns = tuple(sorted((self._number(), second), key=words))  # the same query in either order
-        if columns[0] == columns[1]:
-            raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
-        return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
-
-    def dot(self, other: Series) -> Query:
-        """Sum of the products with another column; also ``column @ other``."""
-        return self._query(Sum((self * Series(self._view, self._column(other, "dot")))._node))
-
-    __matmul__ = dot
-
-    def ratio(self, denominator: Series) -> Query:
-        """Sum of this column divided by the sum of another, over the rows that have a value in both."""
-        other = as_number(self._column(denominator, "ratio"), self._view.schema)
-        return self._query(Ratio(self._number(), other))
 
     def value_counts(
         self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
@@ -278,7 +144,7 @@ class Series(NamedOperators, NumpyFunctions, ColumnMethods):
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
         return self._query(*description_of(self._number()))
 
-    def agg(self, func: object, **options: Unpack[PandasOptions]) -> Query:
+    def agg(self, func: object, **options: Unpack[AxisOptions]) -> Query:
         """One aggregation by name, or a list of them in one charge, as in ``agg(["mean", "std"])``.
 
         Raises

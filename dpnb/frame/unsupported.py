@@ -12,6 +12,10 @@ from dpnb.frame.examples import examples
 from dpnb.frame.remedies import REMEDIES, SHOWS_ROWS
 
 
+class NoLengthError(PlanError, TypeError):
+    """The number of rows is private; also a `TypeError`, so that ``list(frame)`` gives the names of columns."""
+
+
 class UnsupportedOperations(NotCopyable):
     """Base of the pandas-like classes: an unsupported name is refused with a remedy; it never acts as an array."""
 
@@ -72,7 +76,7 @@ class UnsupportedOperations(NotCopyable):
 
     def __len__(self) -> NoReturn:
         refusal_for_caller(self._examples())
-        raise PlanError(
+        raise NoLengthError(
             f"{self._description()}: has no len(), since the number of rows is private; release .count() instead"
         )
 
@@ -97,7 +101,8 @@ class UnsupportedOperations(NotCopyable):
         refusal_for_caller(self._examples())
         raise UnsupportedError(f"{self._description()}: is not an array; it {self._example(SHOWS_ROWS)}")
 
-    def __narwhals_dataframe__(self) -> NoReturn:  # noqa: D102  (a protocol)
+    def __narwhals_dataframe__(self) -> NoReturn:
+        """Refuse: narwhals, and so plotly, would read rows."""
         self.__array__()
 
     if not TYPE_CHECKING:
@@ -114,6 +119,7 @@ class UnsupportedOperations(NotCopyable):
                 self.__setitem__(name, value)
 
         def __call__(self, *_: object, **__: object) -> NoReturn:
+            """Refuse: ``df.wage()`` is meant as ``df.wage``."""
             raise PlanError(
                 f"{self._description()}: is not a function; write it without parentheses, as in "
                 + self._example("{number}.mean()")

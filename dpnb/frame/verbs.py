@@ -33,8 +33,8 @@ def verb_name(verb: object) -> str:
         known = None
     if known is None:
         raise PlanError(
-            f"agg: takes names such as 'mean' or ['mean', 'std']; got {getattr(verb, '__name__', verb)!r}; functions would run "
-            "Python on private rows"
+            "agg: takes names such as 'mean' or ['mean', 'std'], since functions would run Python on private rows; got "
+            f"{getattr(verb, '__name__', verb)!r}"
         )
     return known
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,20 +57,20 @@ STOPS = {
 }
 
 
-def tables() -> dict[str, Any]:
-    """The three frames of the habits, by their names in the expressions."""
+def tables(folder: Path) -> dict[str, Any]:
+    """The three frames of the habits, by their names in the expressions; their ledgers are in a folder."""
     rng = np.random.default_rng(21)
     persons = np.repeat(np.arange(30), 8)
     wages = {"nr": persons} | _drawn(WAGES, len(persons), rng)
     return {
-        "df": _frame("wages", wages, WAGES, privacy_unit="nr", max_rows_per_unit=8),
-        "hm": _frame("mortgages", _drawn(MORTGAGES, 200, rng), MORTGAGES),
-        "sf": _frame("stops", _drawn(STOPS, 300, rng), STOPS),
+        "df": _frame(folder / "wages", wages, WAGES, privacy_unit="nr", max_rows_per_unit=8),
+        "hm": _frame(folder / "mortgages", _drawn(MORTGAGES, 200, rng), MORTGAGES),
+        "sf": _frame(folder / "stops", _drawn(STOPS, 300, rng), STOPS),
     }
 
 
-def _frame(name: str, rows: dict[str, Any], schema: Any, **unit: Any) -> Any:
-    session = dpnb.Session(pd.DataFrame(rows), name=name, budget=BUDGET, schema=schema, **unit)
+def _frame(ledger: Path, rows: dict[str, Any], schema: Any, **unit: Any) -> Any:
+    session = dpnb.Session(pd.DataFrame(rows), name=ledger.name, budget=BUDGET, schema=schema, ledger=ledger, **unit)
     return session.frame
 
 
