@@ -17,7 +17,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpnb._plan.expressions.nodes import Cut, ExtractDatePart
+from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
 from dpnb._plan.measurements import (
     ColumnsView,
     Count,
@@ -330,7 +330,7 @@ def _needs_vertical_axis(estimates: Estimates, positions: list[str | float]) -> 
     ordered = all(isinstance(part, int | float) for key in estimates.keys for part in key)
     if isinstance(estimates, Answer):
         ordered = ordered or all(
-            isinstance(group.expression, Cut | ExtractDatePart) for group in estimates.plan.group_by
+            isinstance(group.expression, Cut | ExtractDatePart | Period) for group in estimates.plan.group_by
         )
     return (
         longest > 24
