@@ -255,8 +255,13 @@ def chosen(condition: Expression, one: Expression | None, other: Expression | No
     Raises
     ------
     PlanError
-        Both are missing.
+        Both are missing, or the condition is none.
     """
+    if not isinstance(kind := dtype_of(condition, schema), Boolean):
+        raise PlanError(
+            f"where {words(condition)}: takes a condition, and this is {described(kind)}; compare it, as in "
+            f"{as_operand(condition)} {'> 0' if isinstance(kind, Numeric) else '== ...'}"
+        )
     if one is None and other is None:
         raise PlanError(f"where {words(condition)}: at least one of the two values must not be missing")
     if one is None:

@@ -7,8 +7,9 @@ from typing import Any, NoReturn, TypeVar, Unpack
 
 from dpnb._core.query import Query
 from dpnb._plan.constants import flag
+from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.expressions.rules import numeric_dtype_of
+from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
 import numpy as np
 
-from dpnb._plan.expressions.nodes import Cut, ExtractDatePart
+from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
 from dpnb._plan.measurements import AnyView, Count, CountUnits, Discovery, Sum
 from dpnb._plan.plan import Plan
 from dpnb._plan.schema import Key
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NOT_COMBINABLE = "each observation of a discovery has its own groups, so the observations cannot be combined"
 
-ORDERED = (Cut, ExtractDatePart)
+ORDERED = (Cut, ExtractDatePart, Period)
 """Expressions whose values have an order that is not that of their labels."""
 
 

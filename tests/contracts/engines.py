@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from contracts import texts_and_dates
 from dpnb._backends import MemoryBackend, opened
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb._backends.unit_vectors import Sums
@@ -22,7 +23,7 @@ from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import PartSource, Plan, column
 from dpnb._plan.privacy_unit import PrivacyUnit, privacy_unit_from
-from dpnb._plan.schema import schema_from
+from dpnb._plan.schema import Schema, schema_from
 from dpnb.errors import SchemaError, UnsupportedError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -177,7 +178,7 @@ def outside() -> pd.DataFrame:
 OUTSIDE = outside()
 
 
-def plans_of(ask: Ask, unit: PrivacyUnit) -> list[Plan]:
+def plans_of(ask: Ask, unit: PrivacyUnit, schema: Schema = SCHEMA) -> list[Plan]:
     """The plans that a question in pandas' words makes."""
     plans: list[Plan] = []
 
@@ -192,7 +193,7 @@ def plans_of(ask: Ask, unit: PrivacyUnit) -> list[Plan]:
         plans.append(plan)
         return Asked(plan)
 
-    ask(Frame(TableView("", {"": SCHEMA}, unit.column, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
+    ask(Frame(TableView("", {"": schema}, unit.column, asked, lambda _: "0.000001", None)))  # type: ignore[arg-type]
     return plans
 
 
@@ -250,12 +251,15 @@ class EngineContract(ABC):
             for query in compiled(LIMITED[limit], UNITS[unit]):
                 same(query, *self.both(at_hand, unit))
 
-    @pytest.mark.parametrize("function", ["log1p", "exp", "root"])
+    @pytest.mark.parametrize("function", ["log1p", "exp", "root", "log", "log2", "log10"])
     def test_functions_move_a_row_by_a_step_at_most(self, function: str, at_hand: dict[str, tuple[Any, Any]]) -> None:
         asks: dict[str, Ask] = {
             "log1p": lambda f: np.log1p(f["x"]).sum(),
             "exp": lambda f: np.exp(f["y"] / 10).sum(),
             "root": lambda f: (f["x"] ** 0.5).sum(),
+            "log": lambda f: np.log(f["x"] + 0.5).sum(),
+            "log2": lambda f: np.log2(f["x"].clip(lower=1)).sum(),
+            "log10": lambda f: np.log10(f["y"] + 1).sum(),
         }
         (query,) = compiled(asks[function], UNITS["row"])
         here, there = self.both(at_hand, "row")
@@ -282,6 +286,17 @@ class EngineContract(ABC):
             frame.groupby(frame[name].dt.day).count()
             (frame[name] - "2017-12-30").dt.total_seconds().sum()
             frame[name].isna().sum()
+
+    def test_texts_and_dates_give_the_same_integers(self) -> None:
+        schema = texts_and_dates.SCHEMA
+        units = {"": privacy_unit_from("pid", schema, rows=3)}
+        here = MemoryBackend.read({"": texts_and_dates.TABLE}, {"": schema}, units)
+        there = opened({"": self.native(texts_and_dates.TABLE)}, {"": schema}, units)
+        for ask in texts_and_dates.QUESTIONS.values():
+            for plan in plans_of(ask, units[""], schema):
+                query = linear_query(plan, schema, units[""])
+                there.refuse(query)
+                same(query, here, there)
 
     def test_some_cells_are_measured_alone(self, at_hand: dict[str, tuple[Any, Any]]) -> None:
         (plan,) = plans_of(lambda f: f.groupby("k")["x"].mean(), UNITS["whole number"])

@@ -19,6 +19,7 @@ from dpnb._plan.expressions.nodes import (
     Apply,
     Arithmetic,
     AsNumber,
+    ChangeCase,
     Clip,
     Column,
     Compare,
@@ -30,9 +31,13 @@ from dpnb._plan.expressions.nodes import (
     IsNull,
     Literal,
     Lookup,
+    MatchText,
     Not,
+    OnlyWhere,
     Or,
+    Period,
     Round,
+    TextLength,
     Where,
 )
 from dpnb._plan.expressions.rules import dtype_of, public_keys_of
@@ -60,7 +65,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, Plan, describe_plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.schema import Bounded, Categories, Dates, Schema
+from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
 from dpnb.errors import PlanError
 
 SCHEMA: Schema = {
@@ -70,6 +75,7 @@ SCHEMA: Schema = {
     "g": Categories(["a", "b"]),
     "k": Categories([10, -20, 2.5]),
     "d": Dates("1960-03-01", "2020-02-29"),
+    "t": Text(max_length=4),
 }
 ENDS = {"x": [-3, 5, 0, -0.0, 0.5, np.nan], "y": [0.25, 2, 1, np.nan], "z": [-1e6, -0.5, -7, np.nan]}
 
@@ -81,6 +87,7 @@ def made(size: int = 120) -> pd.DataFrame:
         low, high = min(ends[:2]), max(ends[:2])
         columns[name] = np.where(chance.random(size) < 0.6, chance.choice(ends, size), chance.uniform(low, high, size))
     columns["g"] = chance.choice(np.array(["a", "b", None], object), size)
+    columns["t"] = chance.choice(np.array(["", "Zoë", "zoë\0", "a longer one", None], object), size)
     columns["k"] = chance.choice([10, -20, 2.5, np.nan], size)
     first, last = pd.Timestamp("1960-03-01"), pd.Timestamp("2020-02-29")
     columns["d"] = [first, last, pd.NaT, *(first + (last - first) * part for part in chance.random(size - 3))]
@@ -89,6 +96,7 @@ def made(size: int = 120) -> pd.DataFrame:
 
 ROWS = NumpyEvaluator(prepare(made(), SCHEMA, PrivacyUnit()), SCHEMA)
 
+x, y, g = Column("x"), Column("y"), Column("g")
 constants = st.one_of(st.integers(-5, 7), st.sampled_from([0.5, -0.25, 1e-3, 1e4, 2.5]))
 literals = st.builds(Literal, constants)
 positive = st.builds(Literal, st.sampled_from([0.3, 1, 2, 2.5, 7]))
@@ -98,9 +106,17 @@ leaves: st.SearchStrategy[Expression] = st.one_of(
         [Column("x"), Column("y"), Column("z"), AsNumber(Column("k")), days, ExtractDatePart("month", Column("d"))]
     ),
     st.sampled_from(
-        [Lookup("n", (Column("g"),), (("a",), ("b",)), (1.5, -4), -4.0, 1.5), ExtractDatePart("year", Column("d"))]
+        [
+            Lookup("n", (Column("g"),), (("a",), ("b",)), (1.5, -4), -4.0, 1.5),
+            ExtractDatePart("year", Column("d")),
+            ExtractDatePart("minute", Column("d")),
+            TextLength(ChangeCase("lower", Column("t"))),
+        ]
     ),
 )
+
+
+texts = st.sampled_from([Column("t"), ChangeCase("lower", Column("t")), ChangeCase("upper", Column("t"))])
 
 
 def conditions_of(numbers: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
@@ -108,7 +124,11 @@ def conditions_of(numbers: st.SearchStrategy[Expression]) -> st.SearchStrategy[E
         Compare, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), numbers, st.one_of(literals, numbers)
     )
     listed = st.builds(IsIn, numbers, st.lists(constants, min_size=1, max_size=3).map(tuple))
-    simple = st.one_of(compared, listed, st.builds(IsNull, numbers), st.just(Compare("==", Column("g"), Literal("a"))))
+    matched = st.builds(
+        MatchText, st.sampled_from(["startswith", "endswith", "contains"]), texts, st.sampled_from("aë\0")
+    )
+    category = st.just(Compare("==", Column("g"), Literal("a")))
+    simple = st.one_of(compared, listed, st.builds(IsNull, numbers), category, matched)
     joined = st.one_of(st.builds(And, simple, simple), st.builds(Or, simple, simple), st.builds(Not, simple))
     return st.one_of(simple, joined)
 
@@ -119,7 +139,7 @@ def larger(numbers: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expressi
         st.builds(Arithmetic, st.sampled_from(["+", "-", "*", "/"]), numbers, st.one_of(literals, numbers)),
         st.builds(Arithmetic, st.sampled_from(["-", "/", "*"]), literals, numbers),
         st.builds(Arithmetic, st.sampled_from(["//", "%", "**"]), numbers, positive),
-        st.builds(Apply, st.sampled_from(["abs", "log1p", "exp"]), numbers),
+        st.builds(Apply, st.sampled_from(["abs", "log1p", "exp", "log", "log2", "log10"]), numbers),
         st.builds(Round, numbers, st.integers(-2, 3)),
         st.builds(lambda node, pair: Clip(node, *pair), numbers, limits),
         st.builds(Clip, numbers, st.none(), constants.map(float)),
@@ -171,7 +191,7 @@ def test_values_lie_within_the_bounds_and_are_whole_if_that_is_said(node: Expres
 def test_a_row_has_a_value_unless_something_in_it_is_missing(node: Expression) -> None:
     kind_or_nothing(node)
     complete = ROWS.present(Column("d"))
-    for name in ("x", "y", "z", "g", "k"):
+    for name in ("x", "y", "z", "g", "k", "t"):
         complete = complete & ROWS.present(Column(name))
     with np.errstate(all="ignore"):
         assert ROWS.present(node)[complete].all()
@@ -198,8 +218,12 @@ def test_a_plan_survives_json(node: Expression, data: st.DataObject) -> None:
     plan = Plan(
         aggregation,
         where,
-        (GroupLevel("bin", Cut(node, (0.0, 0.5, 2.0), ("low", 1), False)), GroupLevel("g", Column("g"))),
-        data.draw(st.sampled_from([None, (("low", "a"), (1, "b"))])),
+        (
+            GroupLevel("bin", Cut(node, (0.0, 0.5, 2.0), ("low", 1), False)),
+            GroupLevel("g", Column("g")),
+            GroupLevel("month", Period("month", OnlyWhere(Compare(">", x, Literal(1)), Column("d")))),
+        ),
+        data.draw(st.sampled_from([None, (("low", "a", "1999-12"), (1, "b", "2000-01"))])),
         data.draw(
             st.sampled_from([ContributionBounds(), ContributionBounds(2, None, 1), ContributionBounds(max_norm=1.5)])
         ),
@@ -258,7 +282,6 @@ def test_groups_of_whole_numbers_are_those_that_a_row_can_have(node: Expression,
 
 LARGEST = float(np.finfo(np.float64).max)
 """What an infinite edge is kept as: JSON has no infinity."""
-x, y, g = Column("x"), Column("y"), Column("g")
 
 
 @pytest.mark.parametrize(
@@ -280,6 +303,14 @@ x, y, g = Column("x"), Column("y"), Column("g")
         (Cut(x, (0.0, 1.0), ("in",)), "cut(x, [0, 1])"),
         (ExtractDatePart("days", Arithmetic("-", Column("d"), Literal("2020-01-01"))), "(d - '2020-01-01').dt.days"),
         (AsNumber(Column("k")), "k.astype(float)"),
+        (Apply("log", Arithmetic("+", x, Literal(4))), "log(x + 4)"),
+        (Where(Compare(">", x, Literal(1)), Literal("a"), Literal("b")), "where(x > 1, 'a', 'b')"),
+        (OnlyWhere(Compare(">", x, Literal(1)), x), "x.where(x > 1)"),
+        (OnlyWhere(Compare(">", x, Literal(1)), Literal(3)), "where(x > 1, 3)"),
+        (MatchText("contains", ChangeCase("lower", Column("t")), "a"), "t.str.lower().str.contains('a')"),
+        (TextLength(Column("t")), "t.str.len()"),
+        (Period("week", Column("d")), "d.dt.to_period('W')"),
+        (Cut(Column("d"), (0.0, 86400.5), ("in",), dates=True), "cut(d, ['1970-01-01', '1970-01-02T00:00:00.500000'])"),
         (Cut(x, (-LARGEST, 0.5, LARGEST), ("low", "high")), "cut(x, [-inf, 0.5, inf])"),
     ],
     ids=lambda case: case if isinstance(case, str) else "",

@@ -17,6 +17,7 @@ from dpnb._plan.expressions.nodes import (
     Apply,
     Arithmetic,
     AsNumber,
+    ChangeCase,
     Clip,
     Column,
     Compare,
@@ -28,9 +29,13 @@ from dpnb._plan.expressions.nodes import (
     IsNull,
     Literal,
     Lookup,
+    MatchText,
     Not,
+    OnlyWhere,
     Or,
+    Period,
     Round,
+    TextLength,
     Where,
 )
 from dpnb._plan.expressions.rules import dtype_of
@@ -42,7 +47,7 @@ SCHEMA: Schema = {
     "y": Bounded(0.25, 2),
     "g": Categories(["a", "b", "c"]),
     "k": Categories([10, 20, 2.5]),
-    "t": Text(),
+    "t": Text(max_length=3),
     "d": Dates("1899-12-31T22:00:00", "2101-06-01"),
     "e": Dates("1999-01-01", "2001-01-01"),
 }
@@ -60,7 +65,7 @@ def made(seed: int = 4) -> pd.DataFrame:
             "y": np.where(chance.random(SIZE) < 0.1, np.nan, chance.uniform(0.25, 2, SIZE)),
             "g": chance.choice(np.array(["a", "b", "c", None], object), SIZE),
             "k": chance.choice(np.array([10, 20, 2.5, np.nan]), SIZE),
-            "t": chance.choice(np.array(["foo", "bar", "7", "", None], object), SIZE),
+            "t": chance.choice(np.array(["foo", "bar", "7", "", "FOOLED", None], object), SIZE),
             "d": pd.Series(start + chance.integers(0, 200 * 365 * 86_400, SIZE).astype("timedelta64[s]")).mask(
                 pd.Series(chance.random(SIZE) < 0.1)
             ),
@@ -110,6 +115,15 @@ NUMBERS: dict[str, tuple[Expression, Pandas]] = {
     "round to tens": (Round(Arithmetic("*", X, Literal(11)), -1), lambda t: (t.x * 11).round(-1)),
     "log1p": (Apply("log1p", Y), lambda t: np.log1p(t.y)),
     "exp": (Apply("exp", X), lambda t: np.exp(t.x)),
+    "log": (Apply("log", Y), lambda t: np.log(t.y)),
+    "log2": (Apply("log2", Y), lambda t: np.log2(t.y)),
+    "log10": (Apply("log10", Y), lambda t: np.log10(t.y)),
+    "only where": (OnlyWhere(Compare(">", Y, Literal(1)), X), lambda t: t.x.where(t.y > 1)),
+    "length of texts": (TextLength(WORDS), lambda t: t.t.str.len().clip(upper=3)),
+    "looked up by a condition": (
+        Lookup("n", (Compare(">", X, Literal(1)),), ((True,), (False,)), (5, None), 5.0, 5.0),
+        lambda t: (t.x > 1).map({True: 5.0, False: np.nan}),
+    ),
     "fillna": (FillNull(X, -1.5), lambda t: t.x.fillna(-1.5)),
     "where": (Where(Compare(">", Y, Literal(1)), X, Literal(-2)), lambda t: t.x.where(t.y > 1, -2).mask(t.y.isna())),
     "where a column": (
@@ -148,7 +162,7 @@ NUMBERS: dict[str, tuple[Expression, Pandas]] = {
     **{
         part: (ExtractDatePart(part, D), lambda t, name=name: getattr(t.d.dt, name))  # type: ignore[arg-type,misc]
         for part, name in {
-            **{part: part for part in ("year", "quarter", "month", "day", "hour")},
+            **{part: part for part in ("year", "quarter", "month", "day", "hour", "minute", "second")},
             "dayofyear": "day_of_year",
             "dayofweek": "day_of_week",
         }.items()
@@ -223,6 +237,28 @@ CONDITIONS: dict[str, tuple[Expression, Pandas]] = {
         Or(Compare(">", X, Literal(1)), Not(Compare("==", G, Literal("a")))),
         lambda t: known(t.x > 1, t.x) | ~known(t.g == "a", t.g),
     ),
+    "starts": (MatchText("startswith", WORDS, "fo"), lambda t: known(t.t.str.startswith("fo"), t.t)),
+    "ends": (MatchText("endswith", WORDS, "o"), lambda t: known(t.t.str.endswith("o"), t.t)),
+    "contains": (MatchText("contains", WORDS, "a"), lambda t: known(t.t.str.contains("a"), t.t)),
+    "contains a dot": (MatchText("contains", WORDS, "."), lambda t: known(t.t.str.contains(".", regex=False), t.t)),
+    "contains nothing": (MatchText("contains", WORDS, ""), lambda t: known(t.t.str.contains(""), t.t)),
+    "contains in lower case": (
+        MatchText("contains", ChangeCase("lower", WORDS), "fool"),
+        lambda t: known(t.t.str.contains("fool", case=False), t.t),
+    ),
+    "text in upper case": (
+        Compare("==", ChangeCase("upper", WORDS), Literal("FOO")),
+        lambda t: known(t.t.str.upper() == "FOO", t.t),
+    ),
+    "text in upper case is in": (
+        IsIn(ChangeCase("upper", WORDS), ("FOO", "BAR", "bar")),
+        lambda t: known(t.t.str.upper().isin(["FOO", "BAR", "bar"]), t.t),
+    ),
+    "isna of a text in lower case": (IsNull(ChangeCase("lower", WORDS)), lambda t: t.t.isna()),
+    "condition only where": (
+        OnlyWhere(Compare("==", G, Literal("a")), Compare(">", X, Literal(1))),
+        lambda t: known(t.x > 1, t.x).mask(t.g != "a"),
+    ),
     "isna": (IsNull(X), lambda t: t.x.isna()),
     "notna": (Not(IsNull(G)), lambda t: t.g.notna()),
     "isna of text": (IsNull(WORDS), lambda t: t.t.isna()),
@@ -262,6 +298,19 @@ CATEGORIES: dict[str, tuple[Expression, Pandas]] = {
     "where": (
         Where(Compare(">", X, Literal(1)), G, Literal("low")),
         lambda t: t.g.where(t.x > 1, "low").mask(t.x.isna(), None),
+    ),
+    "only where": (OnlyWhere(Compare(">", X, Literal(1)), G), lambda t: t.g.where(t.x > 1)),
+    **{
+        f"period {freq}": (Period(unit, D), lambda t, freq=freq: t.d.dt.to_period(freq).astype(str).mask(t.d.isna()))  # type: ignore[arg-type,misc]
+        for unit, freq in {"day": "D", "month": "M", "quarter": "Q", "year": "Y"}.items()
+    },
+    "week": (Period("week", D), lambda t: t.d.dt.to_period("W").dt.start_time.dt.strftime("%Y-%m-%d").mask(t.d.isna())),
+    "hour": (Period("hour", E), lambda t: t.e.dt.strftime("%Y-%m-%dT%H:00")),
+    "bins of dates": (
+        Cut(E, (915148800.0, 930000000.0, 946684800.0), ("first", "second"), False, dates=True),
+        lambda t: pd.cut(
+            t.e, pd.to_datetime([915148800, 930000000, 946684800], unit="s"), labels=["first", "second"], right=False
+        ),
     ),
     "numeric where": (
         Where(Compare(">", X, Literal(1)), K, Literal(0)),

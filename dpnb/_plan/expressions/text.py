@@ -89,6 +89,8 @@ def words(node: Expression) -> str:
             return f"where({words(condition)}, {_value(value)}, {words(otherwise)})"
         case Where(condition, inner, otherwise):
             return f"{operand(inner)}.where({words(condition)}, {words(otherwise)})"
+        case OnlyWhere(condition, Literal(value)):
+            return f"where({words(condition)}, {_value(value)})"
         case OnlyWhere(condition, inner):
             return f"{operand(inner)}.where({words(condition)})"
         case MatchText(relation, inner, text):
