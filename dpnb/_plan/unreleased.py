@@ -70,7 +70,9 @@ class Unreleased:
 
     def __eq__(self, other: object) -> bool:
         """Identity; a comparison with a number or a table is refused."""
-        return NotImplemented if other is None or isinstance(other, Unreleased) else self.refuse()
+        if other is None or isinstance(other, Unreleased):
+            return NotImplemented
+        self.refuse()
 
     __hash__ = object.__hash__
 

@@ -31,5 +31,7 @@ def pandas_index(
     if not levels:
         return pd.RangeIndex(1)
     if len(levels) == 1:
-        return pd.Index([label[0] for label in labels], name=levels[0])
-    return pd.MultiIndex.from_tuples(labels, names=levels)
+        index: pd.Index = pd.Index([label[0] for label in labels], name=levels[0])
+        return index
+    several: pd.Index = pd.MultiIndex.from_tuples(labels, names=levels)
+    return several

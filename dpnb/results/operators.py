@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -81,23 +81,28 @@ class Operators(Generic[E]):
 
     @_leaves_private_objects
     def __sub__(self, other: object) -> E:
-        return self._combine("-", other, difference)
+        combined: E = self._combine("-", other, difference)
+        return combined
 
     def __rsub__(self, other: object) -> E:
-        return self._negative() + other
+        combined: E = self._negative()._combine("+", other, lambda a, b: difference(a, negative(b)))
+        return combined
 
     @_leaves_private_objects
     def __add__(self, other: object) -> E:
-        return self._combine("+", other, lambda a, b: difference(a, negative(b)))
+        combined: E = self._combine("+", other, lambda a, b: difference(a, negative(b)))
+        return combined
 
     __radd__ = __add__
 
     @_leaves_private_objects
     def __truediv__(self, other: object) -> E:
-        return self._combine("/", other, ratio)
+        combined: E = self._combine("/", other, ratio)
+        return combined
 
     def __rtruediv__(self, other: object) -> E:
-        return self._combine("divided into", other, lambda a, b: ratio(b, a))
+        combined: E = self._combine("divided into", other, lambda a, b: ratio(b, a))
+        return combined
 
     @_leaves_private_objects
     def __mul__(self, other: object) -> E:
@@ -106,7 +111,8 @@ class Operators(Generic[E]):
                 "*: an answer can be multiplied by a number only; got another answer; query the product of the "
                 "columns instead"
             )
-        return self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
+        combined: E = self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
+        return combined
 
     __rmul__ = __mul__
 
@@ -127,9 +133,10 @@ class Operators(Generic[E]):
         return getattr(self, REFLECTED[name])(number)
 
     def __neg__(self) -> E:
-        return self._negative()
+        negated: E = self._negative()
+        return negated
 
-    def __pos__(self) -> E:
+    def __pos__(self) -> Self:
         return self
 
     @_leaves_private_objects
@@ -151,7 +158,9 @@ class Operators(Generic[E]):
     def _compare(self, sign: str, other: object) -> Comparison:
         """With a number; another answer is subtracted first."""
         if isinstance(other, Operators):
-            return (self - other)._compare(sign, 0)
+            between: Any = self - other
+            compared: Comparison = between._compare(sign, 0)
+            return compared
         number = plain(other)
         if isinstance(number, bool) or not isinstance(number, int | float) or math.isnan(number):
             raise RequestError(
@@ -161,17 +170,18 @@ class Operators(Generic[E]):
         same = ("description", "names", "keys", "outputs", "arrays", "confidence", "simultaneous", "notice")
         return Comparison(operator=sign, number=float(number), **{name: getattr(self, name) for name in same})
 
-    def _negative(self) -> E:
+    def _negative(self) -> Any:
         return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
 
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Any:
         with np.errstate(all="ignore"):  # a number beyond the range of doubles is infinite or unknown
             anytime = None if self.anytime_arrays is None else function(self.anytime_arrays)
-            return replace(self, arrays=function(self.arrays), anytime_arrays=anytime, decimals=None)
+            whole: Any = self
+            return replace(whole, arrays=function(self.arrays), anytime_arrays=anytime, decimals=None)
 
     def _combine(
         self, sign: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
-    ) -> E:
+    ) -> Any:
         if not isinstance(other, Operators):
             number = plain(other)
             if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):

@@ -322,7 +322,7 @@ class PandasMethods(Generic[E]):
     def _level(self, level: object, verb: str) -> int:
         """The index of a level by its name or number."""
         if isinstance(level, str) and level in self.names:
-            return self.names.index(level)
+            return int(self.names.index(level))
         number = whole_number(level)
         if number is not None and -len(self.names) <= number < len(self.names):
             return number % len(self.names)

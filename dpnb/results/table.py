@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -192,7 +191,11 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
 
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
         arrays, anytime = self.arrays.select(rows, columns), self.anytime_arrays
-        fields = {"measurement_ids": self.measurement_ids[rows], "decimals": self.decimals and self.decimals[columns]}
+        fields: dict[str, Any] = {
+            "measurement_ids": self.measurement_ids[rows],
+            "decimals": self.decimals and self.decimals[columns],
+        }
+        fields["is_two_way"] = self.is_two_way and rows == slice(None)
         return self._with(words, arrays, anytime and anytime.select(rows, columns), **{**fields, **changes})
 
     def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> Estimates:
@@ -268,7 +271,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
 
     def __eq__(self, other: object) -> bool | Comparison:  # type: ignore[override]
         """Whether another answer is the same; with a number, what the interval says."""
-        if isinstance(other, numbers.Real) and not isinstance(other, bool | Estimates):
+        if isinstance(other, int | float | np.number) and not isinstance(other, bool):
             return self._compare("==", other)
         return type(other) is type(self) and self._content() == other._content()
 

@@ -15,7 +15,8 @@ import dpnb
 from dpnb._core.query import Query
 from dpnb._plan.unreleased import Unreleased
 from dpnb.errors import DpnbError, NotReleasedError, UnsupportedError
-from dpnb.results.answer import Answer
+from dpnb.results.operators import Operators
+from dpnb.results.pandas_methods import PandasMethods
 
 SENTENCE = (
     "mean of wage: this is a query, not a number; .release(...) answers it, for example .release(share=0.01){method}"
@@ -72,6 +73,10 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 METHODS = {
+    "head": ".head()",
+    "round": ".round()",
+    "sort_values": ".sort_values()",
+    "to_csv": ".to_csv()",
     "proportions": ".proportions()",
     "plot": ".plot()",
     "to_pandas": ".to_pandas()",
@@ -190,11 +195,10 @@ def test_the_refusal_is_an_attribute_error_but_not_one_of_rows() -> None:
 
 def test_every_operator_of_python_and_numpy_is_covered() -> None:
     """Those of a float, a Series and an answer, which an analyst expects of a query."""
-    ordinary = set(dir(object)) | {name for name in dir(Query) if name.startswith("__")}
-    special = {name for kind in (float, complex, Answer) for name in dir(kind) if name.startswith("__")}
-    special -= {"__getnewargs__", "__getformat__", "__dataclass_fields__", "__dataclass_params__", "__replace__"}
-    special -= {"__match_args__", "__annotations__", "__class_getitem__", "__from_number__", "__dict__", "__weakref__"}
-    special -= {"__orig_bases__", "__parameters__"}
+    ordinary = {name for name in dir(Query) if name.startswith("__")}
+    members = [item for kind in (float, complex, Operators, PandasMethods) for item in vars(kind).items()]
+    special = {name for name, member in members if name.startswith("__") and callable(member)}
+    special -= {"__new__", "__getnewargs__", "__getformat__", "__from_number__"}
     assert sorted(special - ordinary) == []
     assert {name for name in dir(list) if name.startswith("__")} - ordinary == {
         "__iadd__",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import numpy as np
@@ -354,6 +355,65 @@ def test_arithmetic_has_pictures_too(frame: Any) -> None:
     assert [one[0] for one in drawn(figure)] == ratio.estimate.tolist()  # type: ignore[union-attr]
     assert figure.layout.yaxis.title.text == "estimate"
     assert counts["free"].plot().data[0].x == (counts["free"].estimate,)
+
+
+def test_a_histogram_stands_upright_with_its_edges_between_the_bars(frame: Any) -> None:
+    edges = [0.125 * number for number in range(81)]  # long labels, and many
+    for answer in (frame["x"].histogram(10), frame.groupby(dpnb.cut(frame["x"], edges)).size()):
+        released = answer.release(mu=0.5)
+        figure = released.plot()
+        (bars,) = figure.data
+        assert (bars.type, bars.orientation) == ("bar", "v")
+        assert bars.x == tuple(key for (key,) in released.keys)
+        assert bars.y == tuple(released.estimate)
+        axis = figure.layout.xaxis
+        assert axis.tickvals[0] == -0.5
+        assert np.diff(axis.tickvals).min() == np.diff(axis.tickvals).max() >= 1
+        assert axis.ticktext[0] == "0"
+        assert sum(len(label) + 1 for label in axis.ticktext) <= 90
+        assert {float(label) for label in axis.ticktext} <= {*edges, *range(0, 21, 2)}
+
+
+def test_ticks_of_values_have_separators_and_equal_decimals(frame: Any) -> None:
+    assert frame.groupby("plan").count().release(mu=0.5).plot().layout.yaxis.tickformat == ",.0f"
+    axis = by_hand([(0.31, 0.3, 0.33), (0.35, 0.34, 0.37)]).plot().layout.yaxis
+    assert (axis.tickformat, axis.dtick) == (",.2f", 0.02)
+    assert by_hand([(1e300, 1e299, 2e300)]).plot().layout.yaxis.tickformat is None
+
+
+def test_a_rearranged_answer_is_drawn_like_the_answer(frame: Any) -> None:
+    answer = frame.groupby("town").count().release(mu=0.5)
+    original, ordered = answer.plot(), answer.sort_values(ascending=False).round().head(3).plot()
+    assert {trace.type for trace in ordered.data} == {"bar"} == {trace.type for trace in original.data}
+    axis = ordered.layout.xaxis if ordered.data[0].orientation == "v" else ordered.layout.yaxis
+    assert list(axis.categoryarray) == list(answer.estimate.sort_values(ascending=False).index[:3])
+    pairs = frame.groupby(["plan", "side"]).count().release(mu=0.5)
+    assert [trace.type for trace in pairs.unstack().plot().data] == ["bar", "bar"]
+    table = ASKED["statistics by group"](frame).release(mu=0.5)
+    kinds = [trace.type for trace in table.sort_values("mean").plot().data]
+    assert kinds == [trace.type for trace in table.plot().data]
+
+
+def test_a_negative_count_is_a_bar_below_zero_with_its_interval(frame: Any) -> None:
+    answer = frame[frame["x"] > 19].groupby("plan").count().release(mu=0.005)
+    figure = answer.plot()
+    (bars,) = figure.data
+    assert min(bars.y) < 0
+    assert bars.y == tuple(answer.estimate)
+    assert figure.layout.yaxis.range[0] < min(bars.y)
+    assert figure.layout.yaxis.range[1] > answer.interval["high"].max()
+    assert [high - low for _, low, high, _ in drawn(figure)] == pytest.approx(
+        (answer.interval["high"] - answer.interval["low"]).tolist()
+    )
+
+
+def test_lines_of_text_fit_a_narrow_cell(frame: Any) -> None:
+    query = frame[(frame["x"] > 1.2345) & (frame["y"] < 4.321) & (frame["week"] > 3)]
+    figure = query.groupby(["side", dpnb.cut(query["x"], [0, 1, 2, 3, 4, 5, 20])]).count().release(mu=0.5).plot()
+    lines = re.sub(r"</?(span|b)( [^>]*)?>", "", figure.layout.title.text).split("<br>")
+    assert len(lines) > 3
+    assert max(len(unescape(line)) for line in lines) <= style.NOTE_WIDTH
+    assert max(map(len, figure.layout.legend.title.text.split("<br>"))) <= style.LEGEND_WIDTH
 
 
 # --- history ---

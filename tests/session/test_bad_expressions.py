@@ -132,10 +132,7 @@ FUNCTIONS: dict[str, Case] = {
     "fillna of a number by nothing": (lambda f: f["visits"].fillna(None), "constant"),
     "fillna of a number by nan": (lambda f: f["visits"].fillna(math.nan), "constant"),
     "fillna of a number by a column": (lambda f: f["visits"].fillna(f["income"]), "constant"),
-    "fillna of a number by its mean": (
-        lambda f: f["visits"].fillna(f["visits"].mean()),
-        "this is a query, not a number",
-    ),
+    "fillna of a number by its mean": (lambda f: f["visits"].fillna(f["visits"].mean()), "a query, not a number"),
     "fillna of texts": (lambda f: f["street"].fillna("none"), "cannot be combined"),
     "fillna by a text that no file can hold": (
         lambda f: f["town"].fillna(HALF).value_counts().release(mu=0.01),
