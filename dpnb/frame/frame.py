@@ -78,6 +78,13 @@ class Frame(UnsupportedOperations):
         """Names of the view's columns."""
         return list(self._view.columns)
 
+    def __dir__(self) -> list[str]:
+        """Names for completion: the methods, and the columns that are valid names."""
+        return [*super().__dir__(), *filter(str.isidentifier, self._view.columns)]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.columns
+
     @overload
     def __getitem__(self, key: str) -> Series: ...
     @overload

@@ -53,6 +53,9 @@ class GroupBy(UnsupportedOperations):
             )
         return GroupedSeries(self, self._view.column(name))
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._view.columns)
+
     def count(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `size`.
 

@@ -160,6 +160,12 @@ class Estimates(Displayed):
         ]
         raise RequestError(f"[{key!r}]: is not in this answer; it has {', '.join(map(repr, known)) or 'one number'}")
 
+    def _ipython_key_completions_(self) -> list[Key | tuple[Key, ...]]:
+        return [
+            *(self.outputs[1] if self.outputs else ()),
+            *(key if len(key) > 1 else key[0] for key in self.keys if key),
+        ]
+
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
         labels = {"names": self.names, "keys": self.keys, "outputs": self.outputs}
         return Estimates(
