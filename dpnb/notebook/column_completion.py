@@ -47,14 +47,14 @@ MAX_SOURCE = 10_000
 def install(shell: Any) -> None:
     """Add the matcher to a shell's completer; IPython before 8.6 has no matchers, and a shell may have no completer."""
     remove(shell)
-    completer = getattr(shell, "Completer", None)
+    completer: Any = getattr(shell, "Completer", None)
     if hasattr(completer, "custom_matchers"):
         completer.custom_matchers.append(matcher(shell))
 
 
 def remove(shell: Any) -> None:
     """Remove the matcher from a shell's completer."""
-    completer = getattr(shell, "Completer", None)
+    completer: Any = getattr(shell, "Completer", None)
     if hasattr(completer, "custom_matchers"):
         others = [one for one in completer.custom_matchers if getattr(one, "matcher_identifier", None) != IDENTIFIER]
         completer.custom_matchers[:] = others
@@ -70,7 +70,8 @@ def matcher(shell: Any) -> Callable[[Any], dict[str, Any]]:
     """
     from IPython.core.completer import context_matcher  # not in every version
 
-    @context_matcher(identifier=IDENTIFIER, priority=1000)  # before those that read attributes of the objects
+    # Before the matchers that read attributes of the objects.
+    @context_matcher(identifier=IDENTIFIER, priority=1000)  # type: ignore[untyped-decorator]
     def complete(context: Any) -> dict[str, Any]:
         try:
             lines = context.full_text.split("\n")[: context.cursor_line + 1]

@@ -67,7 +67,9 @@ class TableSchema(Displayed, Mapping[str, ColumnType]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The type of a column, or `default` if it is not declared."""
-        return self[name] if name in self else default
+        if name not in self:
+            return default
+        return self[name]
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -102,7 +104,9 @@ class TablesSchema(Displayed, Mapping[str, TableSchema]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The schema of a table, or `default` if there is none of this name."""
-        return self[name] if name in self else default
+        if name not in self:
+            return default
+        return self[name]
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
