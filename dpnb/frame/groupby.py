@@ -93,6 +93,9 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
         """Number of groups, with and without rows: public."""
         return len(group_keys(self._view.plan(Count(), self._by, self._keys), self._view.schema))
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._view.columns)
+
     def count(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `size`.
 

@@ -14,6 +14,7 @@ from dpnb._protocol.messages import FollowLedgers, PanelRequest
 from dpnb.errors import DpnbError
 from dpnb.notebook import (
     cell_context,
+    column_completion,
     panel,
     picker_state,
     progress_line,
@@ -36,6 +37,7 @@ def load(shell: Any) -> None:
     shell.register_magics(DpnbMagics)
     for command in ("%dpnb", "%%dpnb"):
         shell.set_hook("complete_command", complete, str_key=command)
+    column_completion.install(shell)
     tracebacks.shorten(shell)
     if getattr(shell, "kernel", None) is None:
         return  # a terminal: text output suffices
@@ -63,6 +65,7 @@ def unload(shell: Any) -> None:
         shell.strdispatchers["complete_command"].strs.pop(command, None)
     shell.display_formatter.mimebundle_formatter.type_printers.pop(BaseSession, None)
     shell.display_formatter.ipython_display_formatter.type_printers.pop(Query, None)
+    column_completion.remove(shell)
     tracebacks.lengthen()
     _unregister(shell)
 

@@ -15,9 +15,10 @@
 ``thresholds``   results of above-threshold mechanisms
 ``facts``        explanations
 ``explanations`` one explanation for each refusal and warning
+``schemas``      the declared columns of the tables
 ``sessions``     a session's state
 """
 
-from dpnb.render import answers, bounds, comparisons, facts, history, previews, thresholds
+from dpnb.render import answers, bounds, comparisons, facts, history, previews, schemas, thresholds
 
-__all__ = ["answers", "bounds", "comparisons", "facts", "history", "previews", "thresholds"]
+__all__ = ["answers", "bounds", "comparisons", "facts", "history", "previews", "schemas", "thresholds"]

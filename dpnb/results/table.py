@@ -189,6 +189,12 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
         ]
         raise RequestError(f"[{key!r}]: is not in this answer; it has {', '.join(map(repr, known)) or 'one number'}")
 
+    def _ipython_key_completions_(self) -> list[Key | tuple[Key, ...]]:
+        return [
+            *(self.outputs[1] if self.outputs else ()),
+            *(key if len(key) > 1 else key[0] for key in self.keys if key),
+        ]
+
     def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Estimates:
         arrays, anytime = self.arrays.select(rows, columns), self.anytime_arrays
         fields: dict[str, Any] = {

@@ -32,6 +32,7 @@ from dpnb.render import sessions
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
 from dpnb.results.explanation import Explanation
+from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.session import snapshot
 
 if TYPE_CHECKING:
@@ -86,6 +87,24 @@ class BaseSession(Launches["SubSession", "PartSession"]):
     def public_rows(self) -> Mapping[str, int]:
         """The public numbers of rows by table name; the name of a single table is empty."""
         return self._core.pricer.public.rows
+
+    @property
+    def schema(self) -> TableSchema | TablesSchema:
+        """The declared columns, by name: types, bounds, categories, and what counts as missing.  Free.
+
+        With several tables, the schema of each table by its name.
+        """
+        core = self._core
+        public = core.pricer.public
+        tables = {
+            name: TableSchema(
+                name, dict(columns), core.tables.units[name], public.units, public.rows.get(name), core.notice
+            )
+            for name, columns in core.tables.schemas.items()
+        }
+        if core.part is not None:
+            return tables[table_of(core.part)]
+        return tables[""] if "" in tables else TablesSchema(tables)
 
     # --- queries ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,111 @@
+"""The declared columns of a session's tables as text and as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+
+from dpnb._plan.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.errors import printable
+from dpnb.render.page import FAINT, box_html, title_html, with_notice
+from dpnb.render.tables import LEFT, table_text
+from dpnb.results.display import to_html, to_text
+from dpnb.results.schema import TableSchema, TablesSchema
+
+HEAD = ("column", "type", "values", "outside the bounds", "counts as missing")
+
+MAX_LISTED = 60
+"""Characters of a list of categories that are shown; the type itself has all of them."""
+
+MISSING = "A row with a missing value in a column counts in every query that does not use the column."
+
+COUNTS = {"clamp": "counts as the nearer bound", "drop": "counts as missing"}
+
+
+@to_text.register
+def table_schema_text(schema: TableSchema) -> str:
+    """A schema for a terminal."""
+    return with_notice(schema.notice, _lines(schema))
+
+
+@to_text.register
+def tables_schema_text(schema: TablesSchema) -> str:
+    """The schemas of several tables for a terminal."""
+    parts = [_lines(table) for table in schema.values()]
+    notice = next((table.notice for table in schema.values()), None)
+    return with_notice(notice, "\n\n".join("\n".join(lines) for lines in parts).split("\n"))
+
+
+@to_html.register
+def table_schema_html(schema: TableSchema) -> str:
+    """A schema for a notebook."""
+    return box_html(schema.notice, *_parts(schema))
+
+
+@to_html.register
+def tables_schema_html(schema: TablesSchema) -> str:
+    """The schemas of several tables for a notebook."""
+    notice = next((table.notice for table in schema.values()), None)
+    return box_html(notice, "", *(part for table in schema.values() for part in _parts(table)))
+
+
+def _lines(schema: TableSchema) -> list[str]:
+    rows = [[*map(printable, row)] for row in (HEAD, *_rows(schema))]
+    facts = [f"  {printable(fact)}" for fact in _facts(schema)]
+    return [printable(_title(schema)), *table_text(rows, left=range(len(HEAD)), indent="  "), *facts]
+
+
+def _parts(schema: TableSchema) -> tuple[str, str, str]:
+    heads = "".join(f'<th style="{LEFT}">{escape(name)}</th>' for name in HEAD)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{LEFT};vertical-align:top">{escape(cell)}</td>' for cell in row) + "</tr>"
+        for row in _rows(schema)
+    )
+    table = f'<table style="margin:4px 0"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+    facts = "".join(f"<div>{escape(fact)}</div>" for fact in _facts(schema))
+    return title_html(_title(schema)), table, f'<div style="{FAINT}">{facts}</div>'
+
+
+def _title(schema: TableSchema) -> str:
+    return f"schema of {schema.name}" if schema.name else "schema"
+
+
+def _rows(schema: TableSchema) -> list[tuple[str, ...]]:
+    return [(name, *_declared(column)) for name, column in schema.items()]
+
+
+def _facts(schema: TableSchema) -> list[str]:
+    facts = [f"privacy unit: {schema.unit.words}"]
+    for what, number in (("units", schema.public_size), ("rows", schema.public_rows)):
+        if number is not None:
+            facts.append(f"public number of {what}: {number:,}")
+    return [*facts, MISSING]
+
+
+def _declared(column: ColumnType) -> tuple[str, str, str, str]:
+    """Type, values, what is done outside the bounds, and what counts as missing."""
+    match column:
+        case Bounded():
+            kind = "whole numbers" if column.integer else "numbers"
+            values = f"{_number(column.low)} to {_number(column.high)}"
+            return kind, values, COUNTS[column.outside], "null, NaN, infinity, anything but a number"
+        case Dates():
+            values = f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
+            return "dates", values, COUNTS[column.outside], "null, anything but a date in ISO 8601"
+        case Categories():
+            return "categories", _listed(column.values), "", "null, any other value"
+        case Text():
+            return "text", "not public", "", "null, anything but a text or number"
+
+
+def _number(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def _listed(values: tuple[Key, ...]) -> str:
+    text, shown = "", 0
+    for value in values:
+        longer = f"{text}, {value!r}" if text else repr(value)
+        if shown and len(longer) > MAX_LISTED:
+            break
+        text, shown = longer, shown + 1
+    return text if shown == len(values) else f"{text}, ... ({len(values):,} in all)"
