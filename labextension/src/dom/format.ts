@@ -1,5 +1,6 @@
 import type { ISnapshot } from '../protocol/snapshot';
 import type { LedgerView } from '../kernel/tokens';
+import { trans } from '../translation';
 
 /** Default of the setting for the line in the status bar. */
 export const DEFAULT_HEADLINE = 'remaining';
@@ -35,28 +36,29 @@ export function roundedUp(value: number, decimals: number, power = 0): string {
 export function message(view: LedgerView, isBusy = false): string | null {
   switch (view.kind) {
     case 'no-kernel':
-      return 'No running kernel. Open a notebook, or start its kernel.';
+      return trans.__('No running kernel. Open a notebook, or start its kernel.');
     case 'waiting':
       return isBusy
-        ? 'The kernel is busy; the budget will be shown when it is idle.'
-        : 'Waiting for the kernel; a busy kernel replies when it is idle.';
+        ? trans.__('The kernel is busy; the budget will be shown when it is idle.')
+        : trans.__('Waiting for the kernel; a busy kernel replies when it is idle.');
     case 'no-dpnb':
-      return 'This kernel has not loaded dpnb: run %load_ext dpnb';
+      return trans.__('This kernel has not loaded dpnb: run %load_ext dpnb');
     case 'restarted':
-      return (
-        'The kernel was restarted. The budget spent is recorded in the ledger, ' +
-        'and running the notebook again repeats its queries for free.'
+      return trans.__(
+        'The kernel was restarted. The budget spent is recorded in the ledger, and running the notebook again repeats its queries for free.'
       );
     case 'dead':
-      return 'The kernel died. The budget spent is recorded in the ledger.';
+      return trans.__('The kernel died. The budget spent is recorded in the ledger.');
     case 'unreadable':
-      return 'This kernel and this page have different versions of dpnb: install the same version for both, then reload the page.';
+      return trans.__(
+        'This kernel and this page have different versions of dpnb: install the same version for both, then reload the page.'
+      );
     case 'stale':
-      return `Last known at ${clock(view.snapshot.time)}; the kernel is busy and has not confirmed it yet.`;
+      return trans.__('Last known at %1; the kernel is busy and has not confirmed it yet.', clock(view.snapshot.time));
     case 'live':
       return view.snapshot.sessions.length > 0
         ? null
-        : 'dpnb is loaded. The budget of a dpnb.Session will be shown here.';
+        : trans.__('dpnb is loaded. The budget of a dpnb.Session will be shown here.');
   }
 }
 
@@ -72,7 +74,9 @@ export function statusLine(view: LedgerView, headline = DEFAULT_HEADLINE): strin
   }
   const { headlines, name } = session;
   const selected = headlines.find(line => line.id === headline) ?? headlines[0];
-  const remarks = [session.notice, view.kind === 'stale' ? 'last known' : null].filter(remark => remark !== null);
+  const remarks = [session.notice, view.kind === 'stale' ? trans.__('last known') : null].filter(
+    remark => remark !== null
+  );
   return [`dpnb ${selected?.text ?? name}`, ...remarks].join(' · ');
 }
 

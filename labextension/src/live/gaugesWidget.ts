@@ -2,6 +2,7 @@ import type { RenderProps } from '@anywidget/types';
 
 import { SessionView } from '../panel/sessionView';
 import { isSession } from '../protocol/read';
+import { trans } from '../translation';
 
 interface IState {
   /** One session of the snapshot. */
@@ -19,7 +20,7 @@ export function renderGauges({ model, el }: RenderProps<IState>): () => void {
         el.replaceChildren(view.node); // only once: an element that is inserted again loses the focus
       }
     } else {
-      el.replaceChildren('These gauges were created by another version of dpnb: run the cell again.');
+      el.replaceChildren(trans.__('These gauges were created by another version of dpnb: run the cell again.'));
     }
   };
   update();

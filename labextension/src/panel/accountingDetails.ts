@@ -5,10 +5,11 @@ import { TimelineView } from '../timeline/timeline';
 import type { ISession } from '../protocol/snapshot';
 import { FiltersView } from './filters';
 import { OdometersView } from './odometers';
+import { trans } from '../translation';
 
 /** What an expert looks up: the filters compared, every odometer, the odometers over time, and the ledger's file. */
 export class AccountingDetails implements IView<ISession> {
-  readonly fold = new Fold('dpnb-accounting', 'Accounting details');
+  readonly fold = new Fold('dpnb-accounting', trans.__('Accounting details'));
   private readonly _filters = new FiltersView();
   private readonly _odometers = new OdometersView();
   private readonly _timeline = new TimelineView(ODOMETERS_OVER_TIME);
@@ -27,6 +28,6 @@ export class AccountingDetails implements IView<ISession> {
     this._odometers.update(session.odometers);
     this._timeline.update(session.timeline);
     this._timeline.node.hidden = session.timeline.curves.length === 0;
-    setText(this._ledger, `Ledger: ${session.ledger}`);
+    setText(this._ledger, trans.__('Ledger: %1', session.ledger));
   }
 }

@@ -1,4 +1,5 @@
 import { element } from '../dom/dom';
+import { trans } from '../translation';
 
 /** Prefix of all links to explanations, in the panel and in outputs of cells. */
 const PREFIX = '#dpnb-explain-';
@@ -8,13 +9,13 @@ export const explanationNodeId = (explanation: string): string => `${PREFIX.slic
 
 /** A link to an explanation; hidden if there is none. */
 export class ExplanationLink {
-  readonly node = element('a', 'dpnb-explanation-link', 'Why?');
+  readonly node = element('a', 'dpnb-explanation-link', trans.__('Why?'));
 
   /** @param subject What is explained, for screen readers, which read the link without its context. */
   update(explanation: string | null, subject: string): void {
     this.node.hidden = explanation === null;
     this.node.href = explanation === null ? '#' : `${PREFIX}${encodeURIComponent(explanation)}`;
-    this.node.setAttribute('aria-label', `Why? ${subject}`);
+    this.node.setAttribute('aria-label', `${trans.__('Why?')} ${subject}`);
   }
 }
 

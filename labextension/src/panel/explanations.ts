@@ -2,6 +2,7 @@ import { element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import { type IExplanation, type ISession, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
 import { explanationNodeId } from './explanationLink';
+import { trans } from '../translation';
 
 /** Milliseconds for which a requested explanation is highlighted. */
 export const HIGHLIGHT_MS = 2500;
@@ -11,11 +12,11 @@ type Entry = IExplanation & { isUsed: boolean };
 
 /** The explanations of all refusals and warnings. */
 export class ExplanationsView {
-  readonly fold = new Fold('dpnb-explanations', 'What refusals and warnings mean');
+  readonly fold = new Fold('dpnb-explanations', trans.__('What refusals and warnings mean'));
   private readonly _missing = element(
     'p',
     'dpnb-explanations-missing',
-    'The kernel has not sent explanations yet: it sends them with its first dpnb session.'
+    trans.__('The kernel has not sent explanations yet: it sends them with its first dpnb session.')
   );
   private readonly _list = element('dl', 'dpnb-explanation-list');
   private readonly _entries = new Views(this._list, explanationEntry);
@@ -82,7 +83,7 @@ function linkedExplanations(session: ISession): (string | null)[] {
 
 function explanationEntry(): IView<Entry> {
   const title = element('span', 'dpnb-explanation-title');
-  const used = element('span', 'dpnb-explanation-used', 'shown above');
+  const used = element('span', 'dpnb-explanation-used', trans.__('shown above'));
   const text = element('dd', 'dpnb-explanation-text');
   const node = element('div', 'dpnb-explanation', element('dt', '', title, ' ', used), text);
   node.tabIndex = -1; // so that a link can move the focus to it

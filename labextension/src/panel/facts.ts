@@ -1,6 +1,7 @@
 import { element, type IView, setText } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import type { ISession } from '../protocol/snapshot';
+import { trans } from '../translation';
 
 /** What is spent: first as a share of the budget, then in the measure of the filter. */
 export class SpentView implements IView<ISession> {
@@ -24,12 +25,12 @@ export class GuaranteeView implements IView<ISession> {
     'dpnb-facts',
     this._unitName,
     this._unit,
-    element('dt', 'dpnb-fact-name', 'Guarantee'),
+    element('dt', 'dpnb-fact-name', trans.__('Guarantee')),
     this._guarantee
   );
 
   constructor() {
-    setTextWithTerms(this._unitName, 'Privacy unit');
+    setTextWithTerms(this._unitName, trans.__('Privacy unit'));
   }
 
   update({ guarantee, privacy_unit: unit }: ISession): void {

@@ -2,8 +2,7 @@ import { element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import { levelOf } from './gauge';
 import type { IFilter } from '../protocol/snapshot';
-
-const TITLE = 'Same guarantee under each filter';
+import { trans } from '../translation';
 
 /** The budget that would remain under each filter after the same history, as a table; the enforced filter is first. */
 export class FiltersView implements IView<IFilter[]> {
@@ -11,12 +10,13 @@ export class FiltersView implements IView<IFilter[]> {
   private readonly _rows: Views<IFilter>;
 
   constructor() {
+    const title = trans.__('Same guarantee under each filter');
     const rows = element('tbody', '');
-    const header = element('tr', '', columnHeader('Filter'), columnHeader('Remaining'));
+    const header = element('tr', '', columnHeader(trans.__('Filter')), columnHeader(trans.__('Remaining')));
     const table = element('table', 'dpnb-filter-table', element('thead', '', header), rows);
-    table.setAttribute('aria-label', TITLE);
+    table.setAttribute('aria-label', title);
     const heading = element('h5', 'dpnb-subheading');
-    setTextWithTerms(heading, TITLE);
+    setTextWithTerms(heading, title);
     this.node.append(heading, table);
     this._rows = new Views(rows, filterRow);
   }
@@ -29,7 +29,7 @@ export class FiltersView implements IView<IFilter[]> {
 
 function filterRow(): IView<IFilter> {
   const name = element('span', 'dpnb-filter-name');
-  const enforced = element('span', 'dpnb-filter-enforced', 'enforced');
+  const enforced = element('span', 'dpnb-filter-enforced', trans.__('enforced'));
   const fill = element('div', 'dpnb-bar-fill');
   const text = element('div', 'dpnb-filter-text');
   const sentence = element('div', 'dpnb-visually-hidden');

@@ -2,8 +2,7 @@ import { arrange, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import { setTextWithTerms } from '../dom/terms';
 import type { IMechanism, IPart } from '../protocol/snapshot';
-
-const TITLE = 'Interactive mechanisms';
+import { trans } from '../translation';
 
 /** Maximum number of parts that are shown; if there are more, all are collapsed. */
 export const PARTS_SHOWN = 6;
@@ -16,8 +15,9 @@ export class MechanismsView implements IView<IMechanism[]> {
   private _rows = new Map<string, IView<IMechanism>>();
 
   constructor() {
-    this.node.setAttribute('aria-label', TITLE);
-    this.node.append(element('h4', 'dpnb-heading', TITLE), this._list);
+    const title = trans.__('Interactive mechanisms');
+    this.node.setAttribute('aria-label', title);
+    this.node.append(element('h4', 'dpnb-heading', title), this._list);
   }
 
   update(mechanisms: IMechanism[]): void {
@@ -74,8 +74,8 @@ class PartsView implements IView<IMechanism> {
   update({ name, parts }: IMechanism): void {
     const isMany = parts.length > PARTS_SHOWN;
     this.node.hidden = parts.length === 0;
-    this._fold.rename(`Parts (${parts.length})`);
-    this._list.setAttribute('aria-label', `Parts of ${name}`);
+    this._fold.rename(trans.__('Parts (%1)', parts.length));
+    this._list.setAttribute('aria-label', trans.__('Parts of %1', name));
     this._items.update(parts);
     arrange(this._fold.body, isMany ? [this._list] : []);
     arrange(this.node, [isMany ? this._fold.node : this._list]);

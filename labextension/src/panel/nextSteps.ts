@@ -1,6 +1,7 @@
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import type { INextStep } from '../protocol/snapshot';
 import type { ISessionActions } from './sessionActions';
+import { trans } from '../translation';
 
 /** Milliseconds for which a button shows that the text was copied. */
 const COPIED_MS = 2000;
@@ -13,8 +14,9 @@ export class NextSteps implements IView<INextStep[]> {
 
   /** @param actions Copies a line; null omits the buttons. */
   constructor(actions: Pick<ISessionActions, 'copy'> | null) {
-    this.node.setAttribute('aria-label', 'What to do next');
-    this.node.append(element('h4', 'dpnb-heading', 'What to do next'), this._list);
+    const title = trans.__('What to do next');
+    this.node.setAttribute('aria-label', title);
+    this.node.append(element('h4', 'dpnb-heading', title), this._list);
     this._steps = new Views(this._list, () => stepItem(actions));
   }
 
@@ -28,14 +30,14 @@ function stepItem(actions: Pick<ISessionActions, 'copy'> | null): IView<INextSte
   const text = element('div', 'dpnb-next-text');
   const code = element('code', 'dpnb-next-code');
   const line = element('div', 'dpnb-next-line', code);
-  const copy = button('dpnb-next-copy', 'Copy');
+  const copy = button('dpnb-next-copy', trans.__('Copy'));
   if (actions) {
     let timer: number | undefined;
     copy.addEventListener('click', () => {
       actions.copy(code.textContent ?? '');
-      setText(copy, 'Copied');
+      setText(copy, trans.__('Copied'));
       window.clearTimeout(timer);
-      timer = window.setTimeout(() => setText(copy, 'Copy'), COPIED_MS);
+      timer = window.setTimeout(() => setText(copy, trans.__('Copy')), COPIED_MS);
     });
     line.append(copy);
   }
@@ -44,7 +46,7 @@ function stepItem(actions: Pick<ISessionActions, 'copy'> | null): IView<INextSte
     update: (step): void => {
       setText(text, step.text);
       setText(code, step.code);
-      copy.setAttribute('aria-label', `Copy: ${step.code}`);
+      copy.setAttribute('aria-label', trans.__('Copy: %1', step.code));
     }
   };
 }

@@ -1,12 +1,17 @@
 import { element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
 import type { IOdometer } from '../protocol/snapshot';
+import { trans } from '../translation';
 
-/** How the bounds of each kind of odometer may be used. */
-const NOTES = new Map([
-  ['time-uniform', "valid at every moment, and therefore larger than the filter's guarantee; choose one in advance"],
-  ['accumulator', 'the answers are within every budget of at least this bound that was fixed in advance']
-]);
+/** How the bounds of a kind of odometer may be used. */
+const noteOf = (kind: string): string | undefined =>
+  new Map([
+    [
+      'time-uniform',
+      trans.__("valid at every moment, and therefore larger than the filter's guarantee; choose one in advance")
+    ],
+    ['accumulator', trans.__('the answers are within every budget of at least this bound that was fixed in advance')]
+  ]).get(kind);
 
 /** The odometers of one kind. */
 type Group = [kind: string, odometers: IOdometer[]];
@@ -19,7 +24,7 @@ export class OdometersView implements IView<IOdometer[]> {
 
   constructor() {
     const heading = element('h5', 'dpnb-subheading');
-    setTextWithTerms(heading, 'Odometers');
+    setTextWithTerms(heading, trans.__('Odometers'));
     this.node.append(heading, this._list);
   }
 
@@ -42,9 +47,9 @@ function odometerGroup(): IView<Group> {
   return {
     node,
     update: ([name, odometers]): void => {
-      const note = NOTES.get(name);
+      const note = noteOf(name);
       node.dataset.reading = name;
-      list.setAttribute('aria-label', `Odometers, ${name}`);
+      list.setAttribute('aria-label', trans.__('Odometers, %1', name));
       setText(reading, name);
       setText(meaning, note === undefined ? '' : `: ${note}`);
       items.update(odometers);

@@ -9,10 +9,11 @@ import { SessionView } from './sessionView';
 import type { ISession } from '../protocol/snapshot';
 import type { ILedgerModel } from '../kernel/tokens';
 import type { ISessionActions } from './sessionActions';
+import { trans } from '../translation';
 
 /** The side panel: every session of the active kernel, and the explanations. */
 export class LedgerPanel extends Widget {
-  private readonly _busy = element('p', 'dpnb-busy', 'kernel is busy');
+  private readonly _busy = element('p', 'dpnb-busy', trans.__('kernel is busy'));
   private readonly _message = element('p', 'dpnb-message');
   private readonly _sessions = element('div', 'dpnb-sessions');
   private readonly _explanations = new ExplanationsView();
@@ -27,7 +28,7 @@ export class LedgerPanel extends Widget {
     super();
     this.addClass('dpnb-panel');
     this.node.tabIndex = -1; // so that the command that opens it can move the focus to it
-    this.node.setAttribute('aria-label', 'Privacy budget');
+    this.node.setAttribute('aria-label', trans.__('Privacy budget'));
     this.node.setAttribute('role', 'region');
     this._message.setAttribute('role', 'status');
     this.node.append(this._busy, this._message, this._sessions, this._explanations.node);

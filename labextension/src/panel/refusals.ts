@@ -3,6 +3,7 @@ import { CellButton } from '../log/logRow';
 import type { IRefusal } from '../protocol/snapshot';
 import type { ISessionActions } from './sessionActions';
 import { ExplanationLink } from './explanationLink';
+import { trans } from '../translation';
 
 /** The refused requests, newest first. */
 export class RefusalsView implements IView<IRefusal[]> {
@@ -11,8 +12,9 @@ export class RefusalsView implements IView<IRefusal[]> {
   private readonly _items: Views<IRefusal>;
 
   constructor(actions: ISessionActions) {
-    this.node.setAttribute('aria-label', 'Refused');
-    this.node.append(element('h4', 'dpnb-heading', 'Refused'), this._list);
+    const title = trans.__('Refused');
+    this.node.setAttribute('aria-label', title);
+    this.node.append(element('h4', 'dpnb-heading', title), this._list);
     this._items = new Views(this._list, () => refusalItem(actions));
   }
 
@@ -28,7 +30,7 @@ function refusalItem(actions: ISessionActions): IView<IRefusal> {
   const time = element('time', 'dpnb-refusal-time');
   const why = new ExplanationLink();
   const jump = new CellButton(actions);
-  const facts = element('div', 'dpnb-refusal-facts', 'nothing was charged · ', time, ' ', why.node);
+  const facts = element('div', 'dpnb-refusal-facts', trans.__('nothing was charged'), ' · ', time, ' ', why.node);
   const node = element('li', 'dpnb-refusal', query, message, facts, jump.node);
   return {
     node,
@@ -37,8 +39,8 @@ function refusalItem(actions: ISessionActions): IView<IRefusal> {
       setText(query, refusal.query);
       setText(message, refusal.message);
       setTime(time, refusal.time);
-      why.update(refusal.explanation, `was this refused: ${refusal.query}`);
-      jump.update(refusal.cell_id, `of the refused query ${refusal.query}`);
+      why.update(refusal.explanation, trans.__('was this refused: %1', refusal.query));
+      jump.update(refusal.cell_id, trans.__('of the refused query %1', refusal.query));
     }
   };
 }

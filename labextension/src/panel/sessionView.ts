@@ -11,6 +11,7 @@ import { MechanismsView } from './mechanisms';
 import { NextSteps } from './nextSteps';
 import { NoticeView } from './notice';
 import type { ISessionActions } from './sessionActions';
+import { trans } from '../translation';
 
 /**
  * One session: what is left and spent, the guarantee, the odometer, mechanisms, timeline, log and accounting details.
@@ -34,7 +35,7 @@ export class SessionView implements IView<ISession> {
   private readonly _next: NextSteps;
   private readonly _mechanisms = new MechanismsView();
   private readonly _timeline = new TimelineView(BUDGET_OVER_TIME);
-  private readonly _timelineFold = new Fold('dpnb-budget-over-time', BUDGET_OVER_TIME.title);
+  private readonly _timelineFold = new Fold('dpnb-budget-over-time', BUDGET_OVER_TIME.title());
   private readonly _log: LogView | null;
   private readonly _details = new AccountingDetails();
 
@@ -55,7 +56,7 @@ export class SessionView implements IView<ISession> {
   update(session: ISession): void {
     this.node.dataset.session = session.id;
     this.node.classList.toggle('dpnb-mod-not-private', session.notice !== null);
-    this.node.setAttribute('aria-label', `dpnb session ${session.name}`);
+    this.node.setAttribute('aria-label', trans.__('dpnb session %1', session.name));
     setText(this._name, session.name);
     this._notice.update({ text: session.notice, explanation: session.notice_explanation });
     this._dialViews.update(session.gauges.filter(gauge => gauge.kind !== 'loss'));

@@ -1,13 +1,15 @@
 import { percent, roundedUp } from '../dom/format';
 import type { ICurve, ITimeline, ITimelinePoint } from '../protocol/timeline';
 import type { ILine } from './timelineChart';
+import { trans } from '../translation';
 
 /** A curve of the legend, and the class that defines its colour and its dashes. */
 export type LegendEntry = [curve: ICurve, className: string];
 
 /** What a timeline shows of the points. */
 export interface IContents {
-  title: string;
+  /** In the reader's language. */
+  title(): string;
   className: string;
   axis(timeline: ITimeline): { label: string; text: string };
   /** The least value at which the scale ends. */
@@ -27,22 +29,22 @@ export interface IContents {
 
 /** The budget that is spent. */
 export const BUDGET_OVER_TIME: IContents = {
-  title: 'Budget over time',
+  title: () => trans.__('Budget over time'),
   className: 'dpnb-timeline-spent',
   axis: ({ budget }) => budget,
   end: () => 1,
   limit: 1,
   lines: ({ points }) => [{ id: 'spent', className: 'dpnb-timeline-steps', values: points.map(point => point.spent) }],
   legend: () => [],
-  headings: () => ['Spent'],
+  headings: () => [trans.__('Spent')],
   values: ({ spent }) => [percent(spent)],
-  words: ({ spent }) => [`${percent(spent)} of the budget spent`],
+  words: ({ spent }) => [trans.__('%1 of the budget spent', percent(spent))],
   format: percent
 };
 
 /** What the odometers reported, on a scale of their own. */
 export const ODOMETERS_OVER_TIME: IContents = {
-  title: 'Odometers over time',
+  title: () => trans.__('Odometers over time'),
   className: 'dpnb-timeline-loss',
   axis: ({ odometers }) => odometers,
   end: ({ odometers }) => odometers.end ?? 0,
@@ -59,7 +61,7 @@ export const ODOMETERS_OVER_TIME: IContents = {
   words: ({ bounds }, { curves }) =>
     curves.map(({ label }, index) => {
       const value = bounds[index] ?? null;
-      return `${label} ${value === null ? 'reports nothing' : bound(value)}`;
+      return value === null ? trans.__('%1 reports nothing', label) : `${label} ${bound(value)}`;
     }),
   format: value => bound(value)
 };

@@ -4,6 +4,7 @@ import type { IContents, LegendEntry } from './contents';
 import { Chart } from './timelineChart';
 import { indexForKey } from './timelineKeys';
 import { TimelineTable } from './timelineTable';
+import { trans } from '../translation';
 
 /**
  * Values from request to request.
@@ -13,7 +14,7 @@ import { TimelineTable } from './timelineTable';
  */
 export class TimelineView implements IView<ITimeline> {
   readonly node = element('div', 'dpnb-timeline');
-  private readonly _empty = element('p', 'dpnb-timeline-empty', 'No budget has been spent yet.');
+  private readonly _empty = element('p', 'dpnb-timeline-empty', trans.__('No budget has been spent yet.'));
   private readonly _chart: Chart;
   private readonly _slider: HTMLElement;
   private readonly _tip = element('div', 'dpnb-timeline-tip');
@@ -34,8 +35,8 @@ export class TimelineView implements IView<ITimeline> {
     this._slider.tabIndex = 0;
     this._slider.setAttribute('role', 'slider');
     this._slider.setAttribute('data-lm-suppress-shortcuts', 'true'); // in a notebook, arrow keys move between cells
-    this._slider.setAttribute('aria-label', `${_contents.title}: one step for each request`);
-    this._legend.setAttribute('aria-label', 'Curves');
+    this._slider.setAttribute('aria-label', trans.__('%1: one step for each request', _contents.title()));
+    this._legend.setAttribute('aria-label', trans.__('Curves'));
     this._tip.setAttribute('aria-hidden', 'true'); // the slider states the same
     this._slider.addEventListener('keydown', event => this._onKey(event));
     this._slider.addEventListener('focus', () => this._choose(this._chosen ?? this._last?.id ?? null));

@@ -1,6 +1,7 @@
 import { element, type IView, setText, Views } from '../dom/dom';
 import type { ITimeline, ITimelinePoint } from '../protocol/timeline';
 import type { IContents } from './contents';
+import { trans } from '../translation';
 
 /** The values of a chart as a table, for screen readers. */
 export class TimelineTable implements IView<ITimeline> {
@@ -19,7 +20,7 @@ export class TimelineTable implements IView<ITimeline> {
   update(timeline: ITimeline): void {
     const { label, text } = this._contents.axis(timeline);
     setText(this._caption, [label, text].filter(part => part !== '').join('; '));
-    this._headings.update(['Request', ...this._contents.headings(timeline)]);
+    this._headings.update([trans.__('Request'), ...this._contents.headings(timeline)]);
     this._rows.update(timeline.points);
   }
 }
