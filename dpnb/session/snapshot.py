@@ -257,6 +257,10 @@ def log_entry(one: LogEntry) -> protocol.LogEntry:
         cost=one.cost,
         mu=one.mu,
         cost_fraction=format_percent_up(one.cost_fraction),
+        estimate=None if one.answer is None else one.answer.text,
+        value=_finite(one.answer and one.answer.value),
+        low=_finite(one.answer and one.answer.low),
+        high=_finite(one.answer and one.answer.high),
         error=one.error,
         time=one.time,
         status=one.status,
@@ -264,13 +268,18 @@ def log_entry(one: LogEntry) -> protocol.LogEntry:
     )
 
 
+def _finite(value: float | None) -> float | None:
+    """The value if JSON has it, otherwise None: an unknown number, or the end of an unbounded interval."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellCost:
     """What the queries of one notebook cell were charged."""
     queries = "; ".join(dict.fromkeys(one.query for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
-    fraction = f"{format_percent_up(cost.cost_fraction)} of the budget of {name}"
-    text = fraction if cost.loss is None else format_cost_up(cost.loss)
-    description = f"The queries of this cell cost {text}, {fraction}: {queries}{others}."
+    text = f"{format_percent_up(cost.cost_fraction)} of the budget"
+    loss = "" if cost.loss is None else f" ({format_cost_up(cost.loss)})"
+    description = f"The queries of this cell cost {text} of {name}{loss}: {queries}{others}."
     return protocol.CellCost(cell_id=cell_id, text=text, description=description)
 
 

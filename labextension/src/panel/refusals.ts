@@ -3,6 +3,7 @@ import { CellButton } from '../log/logRow';
 import type { IRefusal } from '../protocol/snapshot';
 import type { ISessionActions } from './sessionActions';
 import { ExplanationLink } from './explanationLink';
+import { trans } from '../translation';
 
 /** The refused requests, newest first. */
 export class RefusalsView implements IView<IRefusal[]> {
@@ -38,7 +39,7 @@ function refusalItem(actions: ISessionActions): IView<IRefusal> {
       setText(message, refusal.message);
       setTime(time, refusal.time);
       why.update(refusal.explanation, `was this refused: ${refusal.query}`);
-      jump.update(refusal.cell_id, `of the refused query ${refusal.query}`);
+      jump.update(refusal.cell_id, trans.__('Go to cell of the refused query %1', refusal.query));
     }
   };
 }
