@@ -101,7 +101,7 @@ class ReleasePipeline(NotCopyable):
         self._pricer, self._source, self.notice, self._individuals = pricer, source, notice, individuals
         self._release_of, self.changed = release_of, changed
         self._compile_unfiltered = lru_cache(MAX_COMPILED)(partial(_compiled, pricer.tables))
-        self.log = RequestLog(pricer.account, self.error_of)
+        self.log = RequestLog(pricer.account, self.estimates_of)
 
     @property
     def account(self) -> Accountant:
@@ -269,15 +269,15 @@ class ReleasePipeline(NotCopyable):
         charges = self._pricer.account.ledger.by_id(charge.observations)
         return self._answer(query, request, charges, cost=cost, total_loss=charge.total_loss, time=charge.time)
 
-    def error_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> str:
-        """The error of the answer of a released row of the ledger, in words.
+    def estimates_of(self, charge: Charge, plan: Plan, request: StoredRequest) -> EstimateReader:
+        """The estimates of a released row of the ledger, which are those of its answer.
 
-        It does not depend on which rows of the table count, so queries that differ only in that are compiled once.
+        They do not depend on which rows of the table count, so queries that differ only in that are compiled once.
         """
         charges = (
             [charge] if charge.observations == (charge.id,) else self._pricer.account.ledger.by_id(charge.observations)
         )
-        return self._reader(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges).error
+        return self._reader(self._compile_unfiltered(replace(plan, where=None).to_json()), request, charges)
 
     def _answer(
         self,

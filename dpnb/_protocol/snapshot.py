@@ -191,6 +191,10 @@ class LogEntry(Record, frozen=True):
         The cost as a number, to sort by.
     cost_fraction : str
         The cost as a fraction of the whole budget, in words.
+    estimate : str or None
+        The released answer in words: a number with its interval, or how many groups there are; None without an answer.
+    value, low, high : float or None
+        The number and the ends of its interval; None unless the answer is one number, and if they are not finite.
     error : str or None
         Half-width of the interval in words; None without an answer, or if there is no single half-width.
     time : str
@@ -205,6 +209,10 @@ class LogEntry(Record, frozen=True):
     cost: str
     mu: float
     cost_fraction: str
+    estimate: str | None
+    value: float | None
+    low: float | None
+    high: float | None
     error: str | None
     time: str
     status: str

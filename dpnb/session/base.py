@@ -233,10 +233,12 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         Returns
         -------
         DataFrame
-            One row for each row of the ledger, with the columns ``query`` (in words); ``mu``, ``delta`` and
-            ``cost_fraction``, the charge and its fraction of the budget (under individual accounting, of a unit that
-            the query affects in full); ``error``, that of the answer in words; ``status``; ``time``; and ``cell_id``,
-            the id of the notebook cell that made the request.
+            One row for each row of the ledger, with the columns ``query`` (in words); ``cost_fraction``, ``mu`` and
+            ``delta``, the charge as a fraction of the budget and as a loss (under individual accounting, of a unit that
+            the query affects in full); ``estimate``, the released answer in words: a number with its interval, or how
+            many groups there are; ``error``, the half-width of its intervals in words; ``status``; ``time``; and
+            ``cell_id``, the id of the notebook cell that made the request.  A request without an answer has neither
+            ``estimate`` nor ``error``.
         """
         return self._core.releases.log.to_pandas()
 

@@ -230,11 +230,20 @@ def log_entry(one: LogEntry) -> protocol.LogEntry:
         cost=one.cost,
         mu=one.mu,
         cost_fraction=format_percent_up(one.cost_fraction),
+        estimate=None if one.answer is None else one.answer.text,
+        value=_finite(one.answer and one.answer.value),
+        low=_finite(one.answer and one.answer.low),
+        high=_finite(one.answer and one.answer.high),
         error=one.error,
         time=one.time,
         status=one.status,
         cell_id=one.cell_id,
     )
+
+
+def _finite(value: float | None) -> float | None:
+    """The value if JSON has it, otherwise None: an unknown number, or the end of an unbounded interval."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellCost:
@@ -246,7 +255,9 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
     if cost.loss is not None:
         text = format_cost(cost.loss, cost.cost_fraction, f"the budget of {name}")
     return protocol.CellCost(
-        cell_id=cell_id, text=share, description=f"The queries of this cell cost {text}: {queries}{others}."
+        cell_id=cell_id,
+        text=f"{share} of the budget",
+        description=f"The queries of this cell cost {text}: {queries}{others}.",
     )
 
 

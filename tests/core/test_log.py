@@ -83,7 +83,7 @@ def test_cell_that_asked_is_remembered_by_the_ledger(made: Made, cell: Callable)
     cell(None)
     again = made()
     assert list(again.log()["cell_id"]) == ["first"]
-    assert cells(again) == {"first": "9.0%"}
+    assert cells(again) == {"first": "9.0% of the budget"}
 
 
 def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -> None:
@@ -94,9 +94,9 @@ def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -
     cell("second")
     session.frame.count().release(mu=0.3)
     assert list(session.log()["cell_id"]) == ["second", "first"]
-    assert cells(session) == {"second": "9.0%", "first": "16.0%"}
+    assert cells(session) == {"second": "9.0% of the budget", "first": "16.0% of the budget"}
     session.frame["x"].sum().release(mu=0.4)
-    assert cells(session) == {"second": "25.0%"}, "nothing is left of the first cell"
+    assert cells(session) == {"second": "25.0% of the budget"}, "nothing is left of the first cell"
 
 
 def test_costs_of_cells_make_up_what_was_spent(made: Made, cell: Callable) -> None:
@@ -143,7 +143,9 @@ def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.
 def test_log_of_a_session_without_requests_is_empty_and_has_its_columns(made: Made) -> None:
     log = made().log()
     assert len(log) == 0
-    assert list(log.columns) == ["query", "mu", "delta", "cost_fraction", "error", "status", "time", "cell_id"]
+    assert list(log.columns) == [
+        *("query", "cost_fraction", "mu", "delta", "estimate", "error", "status", "time", "cell_id")
+    ]
 
 
 def test_whole_log_is_read_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,3 +202,62 @@ def test_a_question_that_is_refused_by_now_stays_in_the_log(made: Made, monkeypa
     assert list(session.log()["query"]) == ["sum of x * 1e+150"]
     assert session.log()["error"].isna().all()
     assert snapshot.snapshot(session)
+
+
+# --- estimates --------------------------------------------------------------------------------------------------------
+
+
+def test_estimate_in_the_log_is_the_released_answer(made: Made) -> None:
+    session = made()
+    frame = session.frame
+    for query in (
+        frame.count(),
+        frame["x"].sum(),
+        frame["x"].mean(),
+        frame[frame["x"] > 1]["x"].sum(),
+        frame[frame["g"] == "a"]["x"].mean(),
+        (frame["x"] * 2).sum(),
+        frame["x"].var(),
+    ):
+        answer = query.release(mu=0.05)
+        [entry] = session._core.releases.log.latest(1)
+        assert entry.answer is not None
+        assert (entry.answer.value, entry.answer.low, entry.answer.high) == (answer.estimate, *answer.interval)
+        assert session.log()["estimate"].iloc[-1] == entry.answer.text
+    assert made().log()["estimate"].tolist() == session.log()["estimate"].tolist(), "another kernel reads the same"
+
+
+def test_estimate_of_a_request_is_not_that_of_its_refinement(made: Made) -> None:
+    session = made()
+    first = session.frame["x"].sum().release(mu=0.1)
+    second = first.refine(mu=0.5)
+    log = session._core.releases.log
+    assert [one.answer.value for one in reversed(log.latest(2)) if one.answer] == [first.estimate, second.estimate]
+
+
+def test_estimates_of_groups_are_counted(made: Made) -> None:
+    session = made()
+    session.frame.groupby("g")["x"].sum().release(mu=0.1)
+    session.frame.groupby("g")["x"].quantile([0.25, 0.5]).release(mu=0.1)
+    session.frame["x"].quantile([0.25, 0.5]).release(mu=0.1)
+    assert session.log()["estimate"].tolist() == ["3 groups", "3 groups, 2 values each", "2 values"]
+
+
+def test_request_without_an_answer_has_no_estimate(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = made()
+    monkeypatch.setattr(session._core.releases, "_measured", lambda *_: 1 / 0)
+    with pytest.raises(dpnb.errors.ExecutionError):
+        session.frame.count().release(mu=0.3)
+    monkeypatch.undo()
+    [row] = snapshot.snapshot(session).log
+    assert (row.estimate, row.value, row.low, row.high) == (None, None, None, None)
+    answer = session.frame.count().release(mu=0.3)
+    [row] = snapshot.snapshot(session).log
+    assert row.value == answer.estimate
+
+
+def test_launch_has_no_estimate(made: Made) -> None:
+    session = made()
+    session.delegate(mu=0.1, name="colleague")
+    assert session.log()["estimate"].tolist() == [None]
+    assert session.log()["cost_fraction"].iloc[0] > 0

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history import launch_text
+from dpnb._core.pricing.estimation import AnswerSummary, EstimateReader
 from dpnb._core.pricing.stored_request import plan_of, request_of
 from dpnb._core.pricing.target import StoredRequest
 from dpnb._plan.plan import Plan, describe_plan
@@ -51,6 +52,8 @@ class LogEntry:
         The loss that was charged to its node.
     cost_fraction : float
         The cost for this session as a fraction of the whole budget, rounded up.
+    answer : AnswerSummary or None
+        The released answer in a few words; None if there is no answer.
     error : str or None
         Half-width of its intervals in words; None if there is no answer.
     time, status : str
@@ -63,6 +66,7 @@ class LogEntry:
     query: str
     loss: Loss
     cost_fraction: float
+    answer: AnswerSummary | None
     error: str | None
     time: str
     status: str
@@ -172,12 +176,14 @@ class RequestLog:
     ----------
     account : Accountant
         The accountant of the session.
-    describe_error : callable
-        Returns the error of a released answer, in words.
+    read_estimates : callable
+        Returns the estimates of a released answer.
     """
 
-    def __init__(self, account: Accountant, describe_error: Callable[[Charge, Plan, StoredRequest], str]) -> None:
-        self._account, self._describe_error = account, describe_error
+    def __init__(
+        self, account: Accountant, read_estimates: Callable[[Charge, Plan, StoredRequest], EstimateReader]
+    ) -> None:
+        self._account, self._read_estimates = account, read_estimates
         self._released: dict[int, LogEntry] = {}
         self._cell_ids: dict[int, str] = {}
         self._cells: dict[str, _CellRows] = {}
@@ -254,9 +260,10 @@ class RequestLog:
         entries = self.by_id(self.ids)
         columns = {
             "query": [entry.query for entry in entries],
+            "cost_fraction": [entry.cost_fraction for entry in entries],
             "mu": [entry.mu for entry in entries],
             "delta": [decimal_up(delta) if (delta := entry.loss.delta) else 0.0 for entry in entries],
-            "cost_fraction": [entry.cost_fraction for entry in entries],
+            "estimate": [None if entry.answer is None else entry.answer.text for entry in entries],
             "error": [entry.error for entry in entries],
             "status": [entry.status for entry in entries],
             "time": pd.to_datetime([entry.time for entry in entries], utc=True),
@@ -293,18 +300,20 @@ class RequestLog:
     def _entry(self, charge: Charge) -> LogEntry:
         """The entry of a row; that of a released row does not change and is kept."""
         is_query = charge.launch is None and charge.result is None
-        query, error = "", None
+        query, answer, error = "", None, None
         if is_query:
             plan, request = plan_of(charge), request_of(charge)
             query = describe_plan(plan, request.view)
             if charge.status == "released":
                 with suppress(PlanError):  # what an earlier version of dpnb answered may be refused by now
-                    error = self._describe_error(charge, plan, request)
+                    estimates = self._read_estimates(charge, plan, request)
+                    answer, error = estimates.summary, estimates.error
         entry = LogEntry(
             id=charge.id,
             query=printable(query if is_query else launch_text.of(charge)),
             loss=charge.loss,
             cost_fraction=self._account.cost_fraction(charge.id),
+            answer=answer,
             error=error,
             time=charge.time,
             status=charge.status,

@@ -15,11 +15,29 @@ from dpnb._plan.schema import Key, Schema
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.partition_selection import least_named
-from dpnb.render.numbers import describe_error
+from dpnb.render.numbers import describe_error, number_with_interval
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.outputs import Table, outputs_of, table_of
 from dpnb.results.observations import CombinedObservations, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSummary:
+    """An answer in a few words.
+
+    Parameters
+    ----------
+    text : str
+        A single number with its interval, otherwise how many groups and values the answer has.
+    value, low, high : float or None
+        A single number and the ends of its interval; None for any other answer.
+    """
+
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,20 @@ class EstimateReader:
     def error(self) -> str:
         """Half-widths of the intervals, in words."""
         return describe_error(self.arrays.half_width, self.outputs, decimal_down(self.request.confidence))
+
+    @property
+    def summary(self) -> AnswerSummary:
+        """The answer in a few words, for the log."""
+        cells = self.arrays
+        if not self.query.plan.group_by and cells.value.size == 1:
+            value, low, high = (float(array.ravel()[0]) for array in (cells.value, cells.low, cells.high))
+            return AnswerSummary("{} ({})".format(*number_with_interval(value, low, high)), value, low, high)
+        n_groups, n_outputs = cells.value.shape
+        values = f"{n_outputs} values"
+        if not self.query.plan.group_by:
+            return AnswerSummary(values)
+        groups = f"{n_groups:,} group{'' if n_groups == 1 else 's'}"
+        return AnswerSummary(groups if self.outputs is None else f"{groups}, {values} each")
 
     @cached_property
     def _alpha(self) -> Fraction:

@@ -1,5 +1,6 @@
 import type { ICost } from './badgeMemory';
 import { button, element, setText, Views } from '../dom/dom';
+import { trans } from '../translation';
 
 /** A cost, and whether it comes from the saved notebook instead of a live session. */
 export type BadgeLine = ICost & { isSaved: boolean };
@@ -44,7 +45,7 @@ export class Badge {
 }
 
 function sentence({ description, notice, isSaved }: BadgeLine): string {
-  return [description, notice, isSaved ? '(as saved with the notebook)' : undefined]
+  return [description, notice, isSaved ? trans.__('(as saved with the notebook)') : undefined]
     .filter(part => part !== undefined)
     .join(' ');
 }

@@ -1,6 +1,9 @@
 import type { ILogEntry } from '../protocol/snapshot';
 
-const COLUMNS = ['id', 'time', 'status', 'query', 'cost', 'mu', 'cost_fraction', 'error', 'cell_id'] as const;
+const COLUMNS = [
+  ...(['id', 'time', 'status', 'query', 'cost_fraction', 'cost', 'mu'] as const),
+  ...(['estimate', 'value', 'low', 'high', 'error', 'cell_id'] as const)
+];
 
 /** Milliseconds after which the URL of a download is revoked: the browser fetches it with a delay. */
 const REVOKE_AFTER = 60_000;

@@ -1,9 +1,10 @@
 import { arrange, button, element, type IView, setText } from '../dom/dom';
-import { isOrder, matches, type Order, ORDERS, sorted } from './logOrder';
+import { isOrder, matches, type Order, orderNames, sorted } from './logOrder';
 import { logRow } from './logRow';
 import { RefusalsView } from '../panel/refusals';
 import type { ILogEntry, ISession } from '../protocol/snapshot';
 import type { ISessionActions } from '../panel/sessionActions';
+import { trans } from '../translation';
 
 /** Number of rows that are drawn unless all are requested: thousands would keep the page busy at every release. */
 export const MAX_DRAWN = 50;
@@ -18,9 +19,11 @@ export class LogView implements IView<ISession> {
   private readonly _title = element('h4', 'dpnb-heading');
   private readonly _filter = element('input', 'dpnb-log-filter');
   private readonly _sort = element('select', 'dpnb-log-sort');
-  private readonly _export = button('dpnb-log-export', 'Export as CSV', () => this._onExport());
+  private readonly _export = button('dpnb-log-export', trans.__('Export as CSV'), () => this._onExport());
   private readonly _bar = element('div', 'dpnb-log-bar', this._filter, this._sort, this._export);
-  private readonly _oneCell = button('dpnb-log-cell', 'Releases of one cell only: show all', () => this._only(null));
+  private readonly _oneCell = button('dpnb-log-cell', trans.__('Releases of one cell only: show all'), () =>
+    this._only(null)
+  );
   private readonly _matchCount = element('p', 'dpnb-log-matches');
   private readonly _list = element('ol', 'dpnb-releases');
   private readonly _empty = element('p', 'dpnb-log-empty');
@@ -35,15 +38,15 @@ export class LogView implements IView<ISession> {
   constructor(private readonly _actions: ISessionActions) {
     this._refusals = new RefusalsView(_actions);
     this._filter.type = 'search';
-    this._filter.placeholder = 'Filter: words or #3';
-    this._filter.setAttribute('aria-label', 'Filter the releases by words, or by number as in #3');
+    this._filter.placeholder = trans.__('Filter: words or #3');
+    this._filter.setAttribute('aria-label', trans.__('Filter the releases by words, or by number as in #3'));
     this._filter.addEventListener('input', () => this._draw());
-    this._sort.setAttribute('aria-label', 'Sort the releases');
-    this._sort.append(...Object.entries(ORDERS).map(([order, [name]]) => new Option(name, order)));
+    this._sort.setAttribute('aria-label', trans.__('Sort the releases'));
+    this._sort.append(...Object.entries(orderNames()).map(([order, name]) => new Option(name, order)));
     this._sort.addEventListener('change', () => this._onSort());
     this._matchCount.setAttribute('role', 'status');
     this._list.tabIndex = 0; // it scrolls, so it must be reachable by keyboard
-    this.node.setAttribute('aria-label', 'Log of releases');
+    this.node.setAttribute('aria-label', trans.__('Log of releases'));
     this.node.append(this._title, this._bar, this._oneCell, this._matchCount);
     this.node.append(this._list, this._empty, this._all, this._refusals.node);
   }
@@ -92,15 +95,18 @@ export class LogView implements IView<ISession> {
     const filter = this._filter.value.trim();
     const known = this._knownRows;
     const shown = known.filter(row => matches(row, filter) && (this._cell === null || row.cell_id === this._cell));
-    setText(this._title, session.n_requests > 0 ? `Log of releases (${session.n_requests})` : 'Log of releases');
+    setText(
+      this._title,
+      session.n_requests > 0 ? trans.__('Log of releases (%1)', session.n_requests) : trans.__('Log of releases')
+    );
     this._bar.hidden = known.length === 0;
     this._oneCell.hidden = this._cell === null;
     const isFiltered = filter !== '' || this._cell !== null;
-    setText(this._matchCount, isFiltered ? `${shown.length} of ${known.length} shown` : '');
-    setText(this._empty, known.length === 0 ? 'No release yet.' : 'No release matches.');
+    setText(this._matchCount, isFiltered ? trans.__('%1 of %2 shown', shown.length, known.length) : '');
+    setText(this._empty, known.length === 0 ? trans.__('No release yet.') : trans.__('No release matches.'));
     this._empty.hidden = shown.length > 0;
     this._list.hidden = shown.length === 0;
-    this._list.setAttribute('aria-label', `Releases, ${ORDERS[this._order][0].toLowerCase()}`);
+    this._list.setAttribute('aria-label', trans.__('Releases, %1', orderNames()[this._order].toLowerCase()));
     const ordered = sorted(shown, this._order);
     this._drawRows(this._showsAll ? ordered : ordered.slice(0, MAX_DRAWN));
     this._drawAll(session, known.length < session.n_requests || (!this._showsAll && shown.length > MAX_DRAWN));
@@ -123,7 +129,7 @@ export class LogView implements IView<ISession> {
     this._all.hidden = !isMore;
     // Not disabled, which would remove the focus from it.
     this._all.setAttribute('aria-disabled', String(isPending));
-    setText(this._all, isPending ? 'Waiting for the kernel…' : `Show all ${session.n_requests}`);
+    setText(this._all, isPending ? trans.__('Waiting for the kernel…') : trans.__('Show all %1', session.n_requests));
   }
 
   private _only(cell: string | null): void {

@@ -1,4 +1,5 @@
 import type { ILogEntry } from '../protocol/snapshot';
+import { trans } from '../translation';
 
 type Compare = (a: ILogEntry, b: ILogEntry) => number;
 
@@ -13,30 +14,39 @@ const byStatus: Compare = (a, b) => words.compare(a.status, b.status);
 
 export type Order = 'newest' | 'oldest' | 'mostExpensive' | 'query' | 'status';
 
-/** The orders of a log, each with its name; equal rows are newest first. */
-export const ORDERS: Record<Order, [name: string, compare: Compare]> = {
-  newest: ['Newest first', newestFirst],
-  oldest: ['Oldest first', oldestFirst],
-  mostExpensive: ['Most expensive first', mostExpensiveFirst],
-  query: ['Query A–Z', byQuery],
-  status: ['Status', byStatus]
+/** The orders of a log; equal rows are newest first. */
+const ORDERS: Record<Order, Compare> = {
+  newest: newestFirst,
+  oldest: oldestFirst,
+  mostExpensive: mostExpensiveFirst,
+  query: byQuery,
+  status: byStatus
 };
+
+/** The names of the orders. */
+export const orderNames = (): Record<Order, string> => ({
+  newest: trans.__('Newest first'),
+  oldest: trans.__('Oldest first'),
+  mostExpensive: trans.__('Most expensive first'),
+  query: trans.__('Query A–Z'),
+  status: trans.__('Status')
+});
 
 export const isOrder = (value: string): value is Order => value in ORDERS;
 
 /** A sorted copy. */
 export function sorted(rows: readonly ILogEntry[], order: Order): ILogEntry[] {
-  const [, compare] = ORDERS[order];
+  const compare = ORDERS[order];
   return [...rows].sort((a, b) => compare(a, b) || newestFirst(a, b));
 }
 
 /**
  * Whether a release matches a filter.
  *
- * Every word must occur in its query, status or cost; "#3" is the release with this number.
+ * Every word must occur in its query, status, cost or estimate; "#3" is the release with this number.
  */
 export function matches(row: ILogEntry, filter: string): boolean {
-  const text = [row.query, row.status, row.cost].join('\n').toLowerCase();
+  const text = [row.query, row.status, row.cost, row.cost_fraction, row.estimate ?? ''].join('\n').toLowerCase();
   return filter
     .toLowerCase()
     .split(/\s+/)

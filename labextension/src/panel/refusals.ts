@@ -40,7 +40,7 @@ function refusalItem(actions: ISessionActions): IView<IRefusal> {
       setText(message, refusal.message);
       setTime(time, refusal.time);
       why.update(refusal.explanation, trans.__('was this refused: %1', refusal.query));
-      jump.update(refusal.cell_id, trans.__('of the refused query %1', refusal.query));
+      jump.update(refusal.cell_id, trans.__('Go to cell of the refused query %1', refusal.query));
     }
   };
 }

@@ -112,6 +112,11 @@ export interface ILogEntry {
   mu: number;
   /** The cost as a fraction of the whole budget, in words. */
   cost_fraction: string;
+  /** The released answer in words: a number with its interval, or how many groups there are; null without an answer. */
+  estimate: string | null;
+  value: number | null;
+  low: number | null;
+  high: number | null;
   /** Half-width of the interval in words; null without an answer, or if there is no single half-width. */
   error: string | null;
   /** ISO 8601, UTC. */
@@ -265,6 +270,10 @@ export const isLogEntry = (value: unknown): value is ILogEntry =>
   isText(value.cost) &&
   isNumber(value.mu) &&
   isText(value.cost_fraction) &&
+  orNull(isText)(value.estimate) &&
+  orNull(isNumber)(value.value) &&
+  orNull(isNumber)(value.low) &&
+  orNull(isNumber)(value.high) &&
   orNull(isText)(value.error) &&
   isText(value.time) &&
   isText(value.status) &&

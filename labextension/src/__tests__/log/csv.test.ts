@@ -5,7 +5,7 @@ import { exportLog } from '../../log/exportLog';
 import { FakeModel } from '../fakeModel';
 import { release, releases, sharedSession } from '../fixture';
 
-const HEADER = 'id,time,status,query,cost,mu,cost_fraction,error,cell_id\r\n';
+const HEADER = 'id,time,status,query,cost_fraction,cost,mu,estimate,value,low,high,error,cell_id\r\n';
 
 describe('toCsv', () => {
   it('has a header and ends every line as RFC 4180 wants', () => {
@@ -15,9 +15,15 @@ describe('toCsv', () => {
   it('has one line for each release, oldest first, and nothing for what there is not', () => {
     const [mean, count] = sharedSession().log;
     expect(toCsv([mean, count].filter(row => row !== undefined))).toBe(
-      `${HEADER}1,2026-11-21T01:19:41Z,failed,count of persons,mu 0.0707,0.0707,11.16%,,\r\n` +
-        '2,2026-11-21T01:19:58Z,released,mean of mdvis by coins,mu 0.05,0.05,5.58%,± 0.31 or better,3f2a-mean\r\n'
+      `${HEADER}1,2026-11-21T01:19:41Z,failed,count of persons,11.16%,mu 0.0707,0.0707,,,,,,\r\n` +
+        '2,2026-11-21T01:19:58Z,released,mean of mdvis by coins,5.58%,mu 0.05,0.05,5 groups,,,,± 0.31 or better,3f2a-mean\r\n'
     );
+  });
+
+  it('has the released number and its interval as numbers, and in words', () => {
+    const answer = { estimate: '5,908 (5,890 to 5,926)', value: 5908.25, low: 5890.5, high: 5926 };
+    const line = toCsv([release(1, answer)]).slice(HEADER.length);
+    expect(line).toContain(',"5,908 (5,890 to 5,926)",5908.25,5890.5,5926,,');
   });
 
   it.each([
@@ -31,7 +37,7 @@ describe('toCsv', () => {
     [' spaces ', ' spaces ']
   ])('writes the question %j as %s', (question, field) => {
     const line = toCsv([release(1, { query: question })]).slice(HEADER.length);
-    expect(line).toBe(`1,2026-11-21T01:20:00Z,released,${field},mu 0.01,0.01,1%,,\r\n`);
+    expect(line).toBe(`1,2026-11-21T01:20:00Z,released,${field},1%,mu 0.01,0.01,,,,,,\r\n`);
   });
 });
 
