@@ -1,4 +1,4 @@
-"""pandas-like verbs that build plans: lazy, immutable, and without access to any row.
+"""pandas-like verbs that build plans: lazy, and without access to any row.
 
 ``view``             the rows and columns that are selected; shared by the next three
 ``frame``            a view of a private table
@@ -19,6 +19,8 @@
 ``formula``          regressions; ``formula_text`` parses ``"y ~ x1 + C(x2)"``
 ``lookup``           join with a public table
 ``unit_column``      the column that identifies the privacy unit
+``plot``             ``column.plot.hist()``
+``pipe``             ``df.pipe(function)``
 ``coerce``           validation of the analyst's arguments: bins, quantile levels, the columns of ``agg``
 ``options``          keyword arguments of pandas that have no effect here
 ``verbs``            names of aggregations

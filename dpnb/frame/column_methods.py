@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import NoReturn, Self
 
+from dpnb._plan.expressions.dtypes import Categorical
 from dpnb._plan.expressions.nodes import Compare, IsNull, Not
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
-from dpnb.errors import PlanError
+from dpnb._plan.schema import Key
+from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.column_expr import ColumnExpr
 from dpnb.frame.declared_types import type_words
 from dpnb.frame.examples import own_words
 from dpnb.frame.options import check_options
+from dpnb.frame.pipe import Pipe
+from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.view import TableView
 
 
-class ColumnMethods(ColumnExpr):
+class ColumnMethods(Pipe, ColumnExpr):
     """A column with the methods of pandas that are neither row-wise functions nor aggregations."""
 
     __slots__ = ()
@@ -43,6 +47,19 @@ class ColumnMethods(ColumnExpr):
             f"{shown}: the truth value of a private column is ambiguous; combine conditions with &, | and ~ in "
             "parentheses, as in " + self._example("({number} > 1) & {condition}") + ", not with and, or, not"
         )
+
+    def unique(self) -> list[Key]:
+        """The declared values of a column of categories: public, whether rows have them or not.
+
+        Raises
+        ------
+        UnsupportedError
+            The column has no declared values: which values the rows have is private.
+        """
+        kind = dtype_of(self._node, self._view.schema)
+        if not isinstance(kind, Categorical):
+            raise UnsupportedError(f".unique of {self._description()}: {self._example(REMEDIES['unique'])}")
+        return list(kind.values)
 
     def dropna(self, **options: object) -> Self:
         """Only the rows with a value in the column; aggregations never count missing values, so they do not need it."""

@@ -25,6 +25,7 @@ from dpnb._plan.measurements import (
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
 from dpnb.frame.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.frame.pipe import Pipe
 from dpnb.frame.view import TableView
 
 
@@ -38,7 +39,7 @@ class HasColumns(Protocol):
     def _ask(self, aggregation: Measured, view: AnyView) -> Query: ...
 
 
-class ColumnwiseAggregations:
+class ColumnwiseAggregations(Pipe):
     """One number for each numeric column, in one charge that is divided equally between the columns.
 
     A single numeric column is measured exactly like the series: ``df[["a"]].mean()`` is ``df["a"].mean()``.

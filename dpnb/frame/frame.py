@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpnb._core.query import Query
+from dpnb._plan.constants import flag
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import AnyView, Discovery, Measured, PlainView
+from dpnb._plan.measurements import AnyView, Count, Discovery, Measured, PlainView, Proportions
 from dpnb._plan.privacy_unit import bounds_from
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
@@ -30,9 +31,10 @@ from dpnb.frame.unit_column import UnitColumn
 
 
 class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
-    """A view of the private table, used like a pandas DataFrame.  Every verb returns a new view or a query.
+    """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
-    A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.
+    A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
+    column to this frame; the table is never changed.
 
     Parameters
     ----------
@@ -96,6 +98,37 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         if key == self._view.unit and isinstance(key, str) and key not in self._view.columns:
             return UnitColumn(self._view, key)  # type: ignore[return-value]  # only .nunique() of it is offered
         return Series(self._view, self._view.column(key))
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Add or replace a column, as `assign` does in a new view; views that were made before are unchanged."""
+        if not isinstance(key, str) or not key:
+            raise PlanError(
+                f"df[{key!r}] = ...: rows cannot be changed; one column is set by its name, as in "
+                + self._example("df['new'] = {number} * 2")
+            )
+        if key == self._view.unit:
+            raise PlanError(f"df[{key!r}] = ...: {key!r} identifies the privacy unit; choose another name")
+        self._view = self.assign(**{key: value})._view
+
+    def __delitem__(self, key: object) -> None:
+        self._view = self.drop(columns=[key])._view
+
+    def items(self) -> list[tuple[str, Series]]:
+        """Name and column of each column, as in pandas."""
+        return [(name, self[name]) for name in self.columns]
+
+    def value_counts(self, subset: str | list[str] | None = None, normalize: bool = False, **options: object) -> Query:
+        """Number of rows for each combination of public values; see `Series.value_counts`.
+
+        Raises
+        ------
+        PlanError
+            A column has no public values, or an argument is not offered.
+        """
+        check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna")
+        groups = self.groupby(self.columns if subset is None else subset)
+        view = Proportions() if flag(normalize, "normalize") else PlainView()
+        return groups._ask(Count(), view)
 
     @property
     def loc(self) -> Loc[Frame]:

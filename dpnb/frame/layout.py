@@ -72,7 +72,7 @@ class ColumnLayout(UnsupportedOperations):
         return pd.Series(kinds, dtype=object)
 
     def copy(self, deep: bool = True) -> Self:
-        """The same view: views are immutable."""
+        """A view of the same rows and columns, to which columns can be added separately."""
         del deep
         return self._with()
 

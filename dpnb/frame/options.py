@@ -94,7 +94,7 @@ _REMEDIES: dict[str, str] = {
     ".release(...).to_pandas().sort_values('estimate')",
     "method": "only Pearson's correlation and linear quantiles are offered",
     "interpolation": "quantiles are read from a noisy tree, without a choice of interpolation",
-    "inplace": "views are immutable; assign the result, as in df = df.drop(columns=[{number_name}])",
+    "inplace": "assign the result, as in df = df.drop(columns=[{number_name}])",
     "margins": "totals are queries of their own; release df.count() or df[{number_name}].mean() for them",
     "level": "there is no index; group by columns, as in df.groupby({category_name})",
     "percentiles": "the quartiles are described; use {number}.quantile([...]) for others",

@@ -24,7 +24,7 @@ ROW_COUNT = (
 
 REMEDIES: dict[str, str] = {
     **dict.fromkeys(
-        ["values", "to_numpy", "array", "head", "tail", "sample", "iloc", "iat", "at", "items", "iterrows", "T",
+        ["values", "to_numpy", "array", "head", "tail", "sample", "iloc", "iat", "at", "iterrows", "T",
          "itertuples", "to_list", "tolist", "to_dict", "to_csv", "to_pandas", "to_parquet", "to_json", "to_string",
          "to_excel", "to_markdown", "item", "pop", "index", "transpose", "first", "last", "nth", "xs", "take",
          "explode", "to_frame", "squeeze", "ravel", "flatten", "to_arrow", "to_polars", "iteritems", "truncate",
@@ -32,10 +32,12 @@ REMEDIES: dict[str, str] = {
         SHOWS_ROWS,
     ),
     **dict.fromkeys(
-        ["apply", "map", "applymap", "pipe", "transform", "combine", "update"],
+        ["apply", "map", "applymap", "transform", "combine", "update"],
         RUNS_CODE,
     ),
-    **dict.fromkeys(["shape", "size", "empty", "info", "memory_usage", "nbytes", "ndim"], ROW_COUNT),
+    **dict.fromkeys(["shape", "size", "empty", "memory_usage", "nbytes", "ndim"], ROW_COUNT),
+    "info": "would count values of rows; df.dtypes and session.schema are what is declared, and df.notna().sum() "
+            "counts the values of each column",
     **dict.fromkeys(
         ["nlargest", "nsmallest"],
         "would show the rows with the most extreme values; release {number}.quantile([0.9, 0.99]), {number}.max() or "
@@ -55,8 +57,7 @@ REMEDIES: dict[str, str] = {
     ),
     **dict.fromkeys(["crosstab", "get_dummies", "cut", "qcut"],
         "is a function: dpnb.crosstab({category}, {category2}), dpnb.get_dummies({category}), dpnb.cut({number}, 5)"),
-    "unique": "would show which values the rows have; {category}.dtype is what is declared; release "
-              "{category}.value_counts() for the rows of each declared value{common_texts}",
+    "unique": "would show which values the rows have; {category}.unique() is the list of declared values{common_texts}",
     **dict.fromkeys(
         ["nunique", "is_unique", "groups", "indices", "get_group"],
         "depends on single rows; release {category}.value_counts() for declared values{common_texts}, or "

@@ -85,6 +85,6 @@ class Loc(UnsupportedOperations, Generic[F]):
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise PlanError(
-            "df.loc: views are immutable; values are replaced by .where() or .mask(), as in "
+            "df.loc: rows cannot be changed; values are replaced by .where() or .mask(), as in "
             + self._example("df.assign(new={number}.mask({number} > 1, 1))")
         )

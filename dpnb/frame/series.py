@@ -35,6 +35,7 @@ from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
 from dpnb.frame.date_bins import date_bins
 from dpnb.frame.examples import examples, own_words
 from dpnb.frame.options import GROUPING, AxisOptions, GroupOptions, check_options
+from dpnb.frame.plot import Plot
 from dpnb.frame.verbs import verb_name, verb_names
 from dpnb.frame.view import TableView
 
@@ -139,6 +140,11 @@ class Series(Aggregations):
         """The same as `histogram`; its answer has a `plot`.  Arguments of pandas for the drawing have no effect."""
         del drawing
         return self.histogram(bins)
+
+    @property
+    def plot(self) -> Plot:
+        """``plot.hist(bins=20)`` is `histogram`; anything else is drawn from a released answer."""
+        return Plot(self._description(), self._examples(), self.histogram)
 
     def describe(self, **options: object) -> Query:
         """Count, mean, `std` and quartiles in one charge: half for the moments, half for the quantiles."""

@@ -112,11 +112,14 @@ class UnsupportedOperations(NotCopyable):
                 object.__setattr__(self, name, value)
             elif name == "columns":
                 raise PlanError(
-                    f"{self._description()}: is immutable; df = df.rename(columns={{...}}) is a view with other names, "
-                    f"as in df = df.rename(columns={{{self._examples()['number_name']}: 'new'}})"
+                    f"{self._description()}: its columns are renamed by df = df.rename(columns="
+                    f"{{{self._examples()['number_name']}: 'new'}})"
                 )
             else:
-                self.__setitem__(name, value)
+                raise PlanError(
+                    f"{self._description()}: a column is set by its name in brackets, as in "
+                    + self._example(f"df[{name!r}] = {{number}} * 2")
+                )
 
         def __call__(self, *_: object, **__: object) -> NoReturn:
             """Refuse: ``df.wage()`` is meant as ``df.wage``."""
@@ -125,15 +128,14 @@ class UnsupportedOperations(NotCopyable):
                 + self._example("{number}.mean()")
             )
 
-    def __setitem__(self, key: object, value: object) -> NoReturn:
-        name = key if isinstance(key, str) and key.isidentifier() else "new"
+    def __setitem__(self, key: object, value: object) -> None:
         raise PlanError(
-            f"{self._description()}: is immutable; df = df.assign({name}=...) is a view with the column, as in "
-            f"df = df.assign({name}={self._examples()['number']} * 2)"
+            f"{self._description()}: its values cannot be changed; a new column is set by "
+            + self._example("df['new'] = {number} * 2, and values are replaced by {number}.where({condition}, 0)")
         )
 
-    def __delitem__(self, key: object) -> NoReturn:
-        raise PlanError(f"{self._description()}: is immutable; df = df.drop(columns=[{key!r}]) is a view without it")
+    def __delitem__(self, key: object) -> None:
+        raise PlanError(f"{self._description()}: its rows cannot be deleted; select those to keep by a condition")
 
     def __contains__(self, item: object) -> bool:
         raise PlanError(

@@ -49,7 +49,7 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
-from dpnb.errors import DpnbError, PlanError
+from dpnb.errors import PlanError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
 
@@ -295,8 +295,6 @@ def test_no_verb_changes_the_view_it_is_called_on(f: Frame) -> None:
     f.groupby("g").agg(n="count")
     f["x"].clip(0, 1)
     assert (f.columns, repr(f), f.count()) == before
-    with pytest.raises((TypeError, AttributeError, DpnbError)):
-        f["z"] = f["x"]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("ddof", [2, -1, 0.5, None, "1", True])

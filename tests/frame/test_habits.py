@@ -28,12 +28,13 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def run(code: str, names: dict[str, Any]) -> Any:
     """The value of an expression; a statement has none."""
-    for module in re.findall(r"(?:import|from) ([\w.]+)", code):
+    for module in re.findall(r"(?:^!|; )(?:import|from) ([\w.]+)", code):
         pytest.importorskip(module)
+    own = {name: value.copy() if isinstance(value, dpnb.Frame) else value for name, value in names.items()}
     if code.startswith("!"):
-        exec(code[1:], dict(names))
+        exec(code[1:], own)
         return None
-    return eval(code, dict(names))
+    return eval(code, own)
 
 
 @pytest.mark.parametrize("code", WORKS)

@@ -86,6 +86,10 @@ PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "numpy on a frame": (lambda f: np.mean(f[["x", "y"]]), lambda f: f[["x", "y"]].mean()),
     "numpy's where": (lambda f: np.where(f["x"] > 1, f["x"], 0).mean(), lambda f: f["x"].where(f["x"] > 1, 0).mean()),
     "hist": (lambda f: f["x"].hist(bins=5), lambda f: f["x"].histogram(5)),
+    "plot.hist": (lambda f: f["x"].plot.hist(bins=5), lambda f: f["x"].histogram(5)),
+    "plot of a kind": (lambda f: f["x"].plot(kind="hist"), lambda f: f["x"].histogram()),
+    "value_counts of a frame": (lambda f: f[["g", "count"]].value_counts(),
+                                lambda f: f.groupby(["g", "count"]).count()),
     "hist of a frame": (lambda f: f.hist("x", bins=5), lambda f: f["x"].histogram(5)),
     "value_counts in bins": (lambda f: f["x"].value_counts(bins=4), lambda f: f.groupby(dpnb.cut(f["x"], 4)).count()),
     "value_counts options": (lambda f: f["g"].value_counts(sort=True, dropna=True), lambda f: f["g"].value_counts()),
@@ -151,6 +155,14 @@ def test_a_frame_is_a_mapping_of_names_but_shows_no_rows(f: Any) -> None:
         list(f["x"])
 
 
+def test_declared_values_are_public(f: Any) -> None:
+    assert f["g"].unique() == ["a", "b", "c"]
+    assert dict(f.dtypes)["x"] == "number from 0 to 20"
+    assert dict(f.items())["x"].name == "x"
+    assert f.groupby(["g", "count"]).ngroups == 18
+    assert f.pipe(lambda view: view.columns) == f.columns
+
+
 def test_groups_have_no_columns_of_their_own_keys(f: Any) -> None:
     plan, view = f[["count", "x", "y"]].groupby("count").mean()
     assert [column.name for column in view.columns] == ["x", "y"]
@@ -174,7 +186,8 @@ def test_whole_numbers_can_be_categories_of_a_formula(f: Any) -> None:
     "formula",
     ["x ~", "~ x", "x", "x ~ y -1", "x ~ 0 + y", "x ~ y + 0", "x ~ log(y)", "x ~ np.log(y)", "x ~ I(y**2)",
      "x ~ y ** 2", "x ~ C(y)", "x ~ C(t)", "x ~ z", "x ~ y:g", "x ~ y +", "x ~ y y", "C(x) ~ y", "x ~ C()", "x ~ C(y",
-     "x ~ x", "x ~ y~g", "x ~ `y", "x ~ __import__('os')", "x ~ y.__class__", "x ~ (y)", "x ~ " + "y:" * 6000 + "y", "1 ~ x",
+     "x ~ x", "x ~ y~g", "x ~ `y", "x ~ __import__('os')", "x ~ y.__class__", "x ~ (y)", "1 ~ x",
+     "x ~ " + "y:" * 6000 + "y",
      "x ~ 1", "x ~ C(1)", "x ~ \x00", "x ~ y;g"],
 )  # fmt: skip
 def test_what_is_no_formula_is_refused(f: Any, formula: str) -> None:
@@ -205,6 +218,7 @@ def test_what_is_no_formula_is_refused(f: Any, formula: str) -> None:
         (lambda f: f.groupby("u"), "count_units"),
         (lambda f: f["u"] == 3, "count_units"),
         (lambda f: f["u"].unique(), "declared"),
+        (lambda f: f["t"].unique(), "declared"),
         (lambda f: f.groupby("g")["x"].dropna(), "filter before grouping"),
         (lambda f: f.groupby("g")["x"].isna(), "before grouping"),
         (lambda f: f.groupby("g").corr(), r"df\['x'\]\.corr\(df\['y'\]\)"),
@@ -227,13 +241,40 @@ def test_a_refusal_names_what_works_with_the_columns_of_the_view(f: Any, wrong: 
         wrong(f)
 
 
-@pytest.mark.parametrize("change", [lambda f: f.__setitem__("z", f["x"]), lambda f: setattr(f, "z", 1),
-                                    lambda f: setattr(f, "columns", []), lambda f: f.__delitem__("x"),
-                                    lambda f: f.loc.__setitem__("x", 1)])  # fmt: skip
-def test_a_frame_cannot_be_changed(f: Any, change: Any) -> None:
-    with pytest.raises(PlanError, match="immutable"):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.__setitem__(0, 1),
+        lambda f: f.__setitem__(["x", "y"], f["x"]),
+        lambda f: f.__setitem__(f["x"] > 1, 0),
+        lambda f: f.__setitem__("z", [1, 2, 3]),
+        lambda f: f.__setitem__("u", f["x"]),
+        lambda f: setattr(f, "z", 1),
+        lambda f: setattr(f, "columns", []),
+        lambda f: f.__delitem__("q"),
+        lambda f: f.loc.__setitem__("x", 1),
+        lambda f: f["x"].__setitem__(0, 1),
+        lambda f: f["x"].__delitem__(0),
+        lambda f: f.groupby("g").__setitem__("x", 1),
+    ],
+)
+def test_rows_cannot_be_changed(f: Any, change: Any) -> None:
+    with pytest.raises(PlanError):
         change(f)
     assert f.columns == list(SCHEMA)
+
+
+def test_a_column_can_be_set_and_deleted(f: Any) -> None:
+    before, groups = f.copy(), f.groupby("g")
+    f["z"] = f["x"] * 2
+    assert f["z"].mean() == before.assign(z=before["x"] * 2)["z"].mean()
+    f["z"] = f["z"] + 1
+    assert f["z"].mean()[0].words == "mean of (x * 2) + 1"
+    assert "z" not in before
+    with pytest.raises(PlanError):
+        groups["z"]
+    del f["z"]
+    assert f.columns == before.columns
 
 
 def test_examples_need_no_column_of_a_kind() -> None:
