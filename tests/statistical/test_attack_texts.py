@@ -118,7 +118,7 @@ def seen(frame: pd.DataFrame, folder: Path, capture: Any, caplog: Any) -> dict[s
                 continue
             shown = answer.to_pandas()
             shape = () if name == "found" else (shown.shape, list(map(str, shown.dtypes)), list(map(str, shown.index)))
-            found[name] = type(answer), type(answer.estimate), str(answer.query.description), shape
+            found[name] = type(answer), type(answer.estimate), answer.names, shape
     output = capture.readouterr()
     found["warnings"] = [str(one.message) for one in warned]
     found["logged"] = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
