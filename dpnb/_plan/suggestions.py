@@ -8,7 +8,7 @@ from difflib import get_close_matches
 MAX_COMPARED = 2_000
 """Largest number of names that are compared: a comparison takes microseconds, and a list of categories may be long."""
 
-MIN_SIMILARITY = 0.6
+MIN_SIMILARITY = 0.65
 """The ratio of `difflib.SequenceMatcher` from which two names are similar."""
 
 
@@ -30,7 +30,7 @@ def closest(name: object, possible: Iterable[object]) -> object | None:
     """
     if not isinstance(name, str):
         return None
-    by_text = {}
+    by_text: dict[str, str] = {}
     for value, _ in zip(possible, range(MAX_COMPARED), strict=False):
         if isinstance(value, str):
             by_text.setdefault(value.casefold().strip(), value)
