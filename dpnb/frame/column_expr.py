@@ -31,7 +31,7 @@ from dpnb.frame.text_methods import TextMethods
 from dpnb.frame.view import TableView
 
 Inclusive = Literal["both", "left", "right", "neither"]
-ColumnType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]
+ValueType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]
 """What `ColumnExpr.astype` takes; for a type checker `int` and `bool` are a `float`."""
 
 MISSING: Any = object()
@@ -181,7 +181,7 @@ class ColumnExpr(ColumnOperators):
         node = replaced(self._node, pairs, self._view.schema) if pairs else self._node
         return self._new(node if filled is None else FillNull(node, filled))
 
-    def astype(self, dtype: ColumnType) -> Self:
+    def astype(self, dtype: ValueType) -> Self:
         """Numeric categories, or a condition, as numbers; numbers as conditions; categories as texts."""
         return self._new(converted(self._node, dtype, self._view.schema))
 

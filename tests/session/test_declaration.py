@@ -167,11 +167,12 @@ def test_the_keys_of_a_column_are_the_arguments_of_its_type(tag: str, kind: Any,
         "bounded": {"low": 0, "high": 9},
         "categories": {"values": [1]},
         "dates": {"first": "1950-01-01", "last": "2000-12-31"},
+        "text": {"max_length": 80},
     }
     given = dict(needed.get(tag, {}))
     for field in msgspec.structs.fields(kind):
         if not field.required:
-            given[field.name] = field.default
+            given.setdefault(field.name, field.default)
     written = "\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items())
     path = tmp_path / "x.toml"
     path.write_text(f'name = "x"\n[budget]\nmu = 1\n[schema.x]\ntype = "{tag}"\n{written}', encoding="utf-8")

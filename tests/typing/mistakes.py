@@ -21,7 +21,7 @@ dpnb.Bounded(0, 10, outside="clip")  # arg-type
 frame.head()  # attr-defined
 frame["x"].meen()  # attr-defined
 frame["x"].between(1, 2, inclusive="all")  # arg-type
-frame["x"].astype("str")  # arg-type
+frame["x"].astype("date")  # arg-type
 frame["x"].var(ddof=2)  # arg-type
 frame.merge(table, on="x", how="outer")  # arg-type
 frame.agg(x=("x", "average"))  # arg-type

@@ -6,6 +6,8 @@
 ``bounds``    the rules of numbers: interval arithmetic; refuses undefined expressions
 ``choices``   the rules of conditions and categories
 ``calendar``  points in time as seconds, and their parts
+``periods``   calendar periods of dates, as categories
+``letters``   lower and upper case of texts, letter by letter
 ``text``      the tree as an analyst would write it
 
 An expression over a missing value is missing, and a missing value never counts.  Conditions have three values, as in
