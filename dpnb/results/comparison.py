@@ -137,7 +137,7 @@ class Comparison(Displayed):
         if not np.isnan([low, high]).any():
             interval = f"the interval is {_end(low, display_down)} to {_end(high, display_up)}"
         raise RequestError(
-            f"{what}: too close to say at {100 * self.confidence:g}% confidence: {interval}; release a more accurate "
+            f"{what}: too close to say at {display_down(100 * self.confidence)}% confidence: {interval}; release a more accurate "
             "answer, or compare its .estimate, which ignores the noise"
         )
 
