@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from dpnb._plan.suggestions import closest
 from dpnb.errors import NotReleasedError
 
 OPERATIONS = (
@@ -85,10 +85,10 @@ class Unreleased:
             if offered is not None:
                 self.refuse(f".{name}()" if callable(offered) else f".{name}")
             own = [verb for verb in dir(type(self)) if not verb.startswith("_")]
-            close = get_close_matches(name, own, n=1)
-            if close:
+            close = closest(name, own)
+            if close is not None:
                 raise NotReleasedError(
-                    f".{name} of {self._query_words()}: is not offered by {self._kind}; did you mean .{close[0]}?"
+                    f".{name} of {self._query_words()}: is not offered by {self._kind}; did you mean .{close}?"
                 )
             self.refuse()
 

@@ -79,10 +79,7 @@ def footer(estimates: Estimates) -> list[str]:
         else ["all intervals at once" if estimates.simultaneous else "each interval separately"]
     )
     if estimates.source is not None:
-        notes = (
-            footer(estimates.source)[: len(estimates.source.notes)] if isinstance(estimates.source, FitResult) else []
-        )
-        parts = [DERIVED, *notes, *parts]
+        parts = [DERIVED, *(_fit_notes(estimates.source) if isinstance(estimates.source, FitResult) else []), *parts]
     return [*parts, *(text for _, text in estimates.warnings)]
 
 
@@ -101,9 +98,13 @@ def _answer_footer(answer: Answer) -> list[str]:
 
 @footer.register
 def _fit_footer(fitted: FitResult) -> list[str]:
+    return [*_fit_notes(fitted), *footer.dispatch(Estimates)(fitted)]
+
+
+def _fit_notes(fitted: FitResult) -> list[str]:
     """How the coefficients were computed, and what the intervals cover."""
     coverage = NO_INTERVAL if np.isnan(fitted.arrays.low).all() else COVERS
-    return [*fitted.notes, coverage, *([NOISY] if fitted.is_noisy else []), *footer.dispatch(Estimates)(fitted)]
+    return [*fitted.notes, coverage, *([NOISY] if fitted.is_noisy else [])]
 
 
 def _footer_html(estimates: Estimates) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from dpnb.render.labels import interval_words, labels_of
+from dpnb.render.labels import labels_of, numbers_of
 from dpnb.render.numbers import percent
 from dpnb.render.page import FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import table_html, table_text
@@ -27,7 +27,7 @@ def comparison_text(comparison: Comparison) -> str:
 def comparison_html(comparison: Comparison) -> str:
     """A comparison for a notebook."""
     head, *body = _table(comparison)
-    table = table_html(head, [[*map(escape, row)] for row in body])
+    table = table_html(head, [[*map(escape, row)] for row in body], left=len(head) - 2)
     below = f'<div style="{FAINT}">{escape(_confidence(comparison))}</div>'
     return box_html(comparison.notice, title_html(_title(comparison)), table, below)
 
@@ -38,8 +38,8 @@ def _title(comparison: Comparison) -> str:
 
 def _table(comparison: Comparison) -> list[list[str]]:
     names = [*comparison.names, *([comparison.outputs[0]] if comparison.outputs else [])]
-    rows = zip(labels_of(comparison), comparison.outcomes, interval_words(comparison.arrays), strict=True)
-    return [[*names, "outcome", "interval"], *([*label, WORDS[outcome], words] for label, outcome, words in rows)]
+    rows = zip(labels_of(comparison), comparison.outcomes, numbers_of(comparison.arrays), strict=True)
+    return [[*names, "outcome", "interval"], *([*label, WORDS[outcome], words] for label, outcome, (_, words) in rows)]
 
 
 def _confidence(comparison: Comparison) -> str:

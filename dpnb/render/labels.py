@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dpnb.render.numbers import format_decimals, label_text, number_with_interval, percent
 from dpnb.results.comparison import Comparison
 from dpnb.results.estimates.noisy import IntervalArrays
@@ -24,23 +26,23 @@ def labels_of(estimates: Estimates | Comparison) -> list[list[str]]:
     ]
 
 
-def interval_words(arrays: IntervalArrays) -> list[str]:
-    """The interval of each number, rounded outward."""
-    ends = zip(arrays.value.ravel(), arrays.low.ravel(), arrays.high.ravel(), strict=True)
-    return [number_with_interval(value, low, high)[1] for value, low, high in ends]
+def numbers_of(arrays: IntervalArrays) -> list[tuple[str, str]]:
+    """Estimate and interval of each number, to the digits that its noise leaves significant."""
+    _, raw_low, raw_high = arrays.unclipped
+    with np.errstate(all="ignore"):  # a length beyond the range of doubles is infinite
+        errors = (raw_high - raw_low) / 2
+    ends = (arrays.value, arrays.low, arrays.high, errors)
+    return [number_with_interval(*row) for row in zip(*(end.ravel().tolist() for end in ends), strict=True)]
 
 
 def rows_of(estimates: Estimates) -> list[tuple[list[str], str, str]]:
     """Labels, estimate and interval of each number, as text."""
-    cells = estimates.arrays
-    rows = []
-    decimals = estimates.decimals and estimates.decimals * len(estimates.keys)
-    for index, (key, *ends) in enumerate(
-        zip(labels_of(estimates), cells.value.ravel(), cells.low.ravel(), cells.high.ravel(), strict=True)
-    ):
-        if decimals and decimals[index] <= MAX_DECIMALS:
-            value, low, high = (format_decimals(end, decimals[index]) for end in ends)
-            rows.append((key, value, f"{low} to {high}"))
-        else:
-            rows.append((key, *number_with_interval(*ends)))
-    return rows
+    labels, numbers = labels_of(estimates), numbers_of(estimates.arrays)
+    if estimates.decimals is not None:
+        cells = (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
+        decimals = estimates.decimals * len(estimates.keys)
+        for index, (digits, *ends) in enumerate(zip(decimals, *(cell.ravel() for cell in cells), strict=True)):
+            if digits <= MAX_DECIMALS:
+                value, low, high = (format_decimals(end, digits) for end in ends)
+                numbers[index] = (value, f"{low} to {high}")
+    return [(label, *number) for label, number in zip(labels, numbers, strict=True)]

@@ -47,9 +47,19 @@ def format_decimals(value: float, decimals: int, rounding: str = ROUND_HALF_EVEN
     )
 
 
-def number_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
-    """An estimate and its interval, rounded to two significant digits of the half-width."""
+def number_with_interval(value: float, low: float, high: float, unclipped: float | None = None) -> tuple[str, str]:
+    """An estimate and its interval, rounded to two significant digits of the half-width.
+
+    Parameters
+    ----------
+    value, low, high : float
+    unclipped : float, optional
+        The half-width before the interval was clipped to the range of the quantity, which the noise determines: numbers
+        of the same noise then have the same digits.
+    """
     error = (float(high) - float(low)) / 2  # Python floats: infinite beyond their range, without a numpy warning
+    if unclipped is not None and error < unclipped < math.inf:
+        error = unclipped
     return format_number(
         value, error
     ), f"{format_number(low, error, ROUND_FLOOR)} to {format_number(high, error, ROUND_CEILING)}"

@@ -136,9 +136,10 @@ class Comparison(Displayed):
         interval = "there is no interval"
         if not np.isnan([low, high]).any():
             interval = f"the interval is {_end(low, display_down)} to {_end(high, display_up)}"
+        level = f"{display_down(100 * self.confidence)}% confidence"
         raise RequestError(
-            f"{what}: too close to say at {100 * self.confidence:g}% confidence: {interval}; release a more accurate "
-            "answer, or compare its .estimate, which ignores the noise"
+            f"{what}: too close to say at {level}: {interval}; release a more accurate answer, or compare its "
+            ".estimate, which ignores the noise"
         )
 
     def __invert__(self) -> Comparison:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from dpnb._plan.suggestions import closest
 from dpnb.errors import AnswerAttributeError
 from dpnb.results.index import COLUMNS
 
@@ -33,8 +33,8 @@ class UnknownNames:
                 raise AnswerAttributeError(
                     f"{what}: belongs to a released answer; use it on the answer that this was computed from"
                 )
-            close = [MEANT[name]] if name in MEANT else get_close_matches(name, [x for x in own if x[0] != "_"], n=1)
-            hint = f"did you mean .{close[0]}? .to_pandas()" if close else ".to_pandas()"
+            close = MEANT.get(name) or closest(name, [public for public in own if not public.startswith("_")])
+            hint = f"did you mean .{close}? .to_pandas()" if close else ".to_pandas()"
             raise AnswerAttributeError(
                 f"{what}: is not offered by an answer; {hint} gives a pandas DataFrame with the columns "
                 f"{', '.join(COLUMNS)}{_pandas_example(name)}"

@@ -96,3 +96,18 @@ def test_errors_of_statistics_are_told_each_by_itself_also_beside_an_unknown_one
     assert describe_error(errors[:, :1], None, 0.95, "visits") == "± 2.0 visits at 95% or better"
     assert describe_error(np.array([[1.0], [np.inf]]), None, 0.95) == "± 1.0 at 95%, unknown for some"
     assert describe_error(np.array([[np.nan]]), None, 0.95) == "unknown"
+
+
+def test_numbers_of_the_same_noise_have_the_same_digits_also_where_an_interval_was_clipped() -> None:
+    value, reach = np.array([[-98.3], [55.5], [-300.0]]), 103.0
+    raw = (value, value - reach, value + reach)
+    cells = IntervalArrays(value, raw[1].clip(0), raw[2].clip(0), value * 0 + 50, raw)
+    keys = (("a",), ("b",), ("c",))
+    shown = repr(Estimates(description="w", names=("g",), keys=keys, outputs=None, arrays=cells, confidence=0.95))
+    assert [line.split() for line in shown.splitlines()[2:5]] == [
+        ["a", "-98", "0", "to", "5"],
+        ["b", "56", "0", "to", "159"],
+        ["c", "-300", "0", "to", "0"],
+    ]
+    assert "0 to 0: the noise put the whole interval outside" in shown
+    assert format_number(-0.3, 10) == "0"  # not -0

@@ -20,6 +20,7 @@ from dpnb.interactive.partition import Partition
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Ledger
 from dpnb.results.answer import History
+from dpnb.results.comparison import Comparison
 from dpnb.results.explanation import Explanation
 from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
@@ -153,6 +154,13 @@ assert_type(answer.proportions(), Answer)
 assert_type(answer["a"], Estimates)
 assert_type(answer - answer, Estimates)
 assert_type(answer / 2, Estimates)
+assert_type(answer.sort_values(ascending=False).head(3), Estimates)
+assert_type(answer.unstack(), Estimates)
+assert_type(answer.round(2), Estimates)
+assert_type(round(answer, 2), Estimates)
+assert_type(answer > 2, Comparison)
+assert_type((answer > 2).outcome, bool | pd.Series | None)
+assert_type(mean.unstack(), Query)
 
 # --- interactive mechanisms ---
 

@@ -20,6 +20,9 @@ dpnb.Session.rehearse(table, name="a", budget=budget, schema=schema, filter="gpd
 dpnb.Bounded(0, 10, outside="clip")  # arg-type
 frame.head()  # attr-defined
 frame["x"].meen()  # attr-defined
+mean * 2  # operator
+mean.head()  # attr-defined
+mean.release(mu=0.1).cumsum()  # attr-defined
 frame["x"].between(1, 2, inclusive="all")  # arg-type
 frame["x"].astype("date")  # arg-type
 frame["x"].var(ddof=2)  # arg-type
