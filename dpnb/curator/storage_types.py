@@ -33,7 +33,10 @@ def storage_types(path: str) -> StorageTypes:
         from pyarrow import dataset
     except ImportError:
         return _of_polars(file) if kind == PARQUET else {}
-    schema = dataset.dataset(file, format="parquet" if kind == PARQUET else "ipc").schema
+    try:
+        schema = dataset.dataset(file, format="parquet" if kind == PARQUET else "ipc").schema
+    except Exception:  # noqa: BLE001  (an old format, such as Feather 1, which only pandas reads)
+        return {}
     return {field.name: storage_type_of_arrow(field.type) for field in schema}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dpnb._core.query import Query
 from dpnb._plan.bounds_grid import bounds_grid
@@ -15,13 +15,10 @@ from dpnb.errors import PlanError
 from dpnb.frame.view import TableView
 from dpnb.results.bounds import BoundsAnswer
 
+if TYPE_CHECKING:
 
-class BoundsQuery(Query):
-    """The query of `Series.find_bounds`: released like any other, its answer has `bounds`."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
+    class BoundsQuery(Query):
+        """A query whose answer has bounds, for type checkers."""
 
         def release(self, **target: Any) -> BoundsAnswer:
             """See `Query.release`."""
@@ -31,6 +28,8 @@ class BoundsQuery(Query):
         def best(self) -> BoundsAnswer | None:
             """See `Query.best`."""
             ...
+else:
+    BoundsQuery = Query
 
 
 def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
@@ -49,9 +48,5 @@ def bounds_query(view: TableView, node: Expression) -> BoundsQuery:
             f"find_bounds of {name}: its bounds, {kind.low:g} to {kind.high:g}, lie within one bin (1, 2 and 5 times "
             f"each power of ten); use .histogram() or .quantile([0.01, 0.99]) to find where its values are"
         )
-    query = view.query(
-        Count(),
-        BoundsView(grid.ranges, kind.whole),
-        (GroupLevel(name, Cut(node, grid.edges, grid.labels)),),
-    )
-    return BoundsQuery(query.plan, query.view, query.runner)
+    bins = GroupLevel(name, Cut(node, grid.edges, grid.labels))
+    return cast(BoundsQuery, view.query(Count(), BoundsView(grid.ranges, kind.whole), (bins,)))

@@ -54,11 +54,11 @@ def _titled(answer: BoundsAnswer, bounds: Bounded) -> BoundsAnswer:
 def _outside(answer: BoundsAnswer) -> str:
     """What is known about the values outside the bounds."""
     share, rows = answer.share_outside, answer.rows_outside
-    outside = f"about {answer.estimated_outside:,.0f} rows lie outside, at most {math.ceil(rows):,}"
-    outside += f" ({format_percent_up(share)} of the rows)" if share < 1 else ""
+    outside = f"at most {math.ceil(rows):,} rows" + (f" ({format_percent_up(share)})" if share < 1 else "")
     return (
-        f"{outside}; every bin of which the noisy count is above {math.ceil(answer.threshold):,} is inside, and none "
-        f"of these is empty; with a confidence of {percent(answer.confidence)} for both"
+        f"{outside} lie outside, a limit that includes the noise of all bins there; every bin whose noisy count is above "
+        f"{math.ceil(answer.threshold):,} is inside, and none of these is empty; both with a confidence of "
+        f"{percent(answer.confidence)}"
     )
 
 

@@ -98,7 +98,7 @@ def _declared(column: ColumnType) -> tuple[str, str, str, str]:
 
 
 def _number(number: float) -> str:
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return f"{int(number):,}" if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
 def _listed(values: tuple[Key, ...]) -> str:

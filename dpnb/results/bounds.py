@@ -74,11 +74,6 @@ class BoundsAnswer(Answer):
         return float((value - low).max())
 
     @property
-    def estimated_outside(self) -> float:
-        """The number of rows with a value outside the bounds, with noise; NaN if there are none."""
-        return max(sum(self.arrays.value[part].sum() for part in self._tails), 0.0) if self._tails else math.nan
-
-    @property
     def rows_outside(self) -> float:
         """The largest number of rows that may have a value outside the bounds; infinite if there are none."""
         return sum(max(self._sum(part, 1.0), 0.0) for part in self._tails) if self._tails else math.inf

@@ -182,3 +182,25 @@ def test_a_unit_with_many_rows_raises_the_threshold() -> None:
     units = dpnb.Session(table, privacy_unit="p", max_rows_per_unit=4, **arguments)
     people = units.frame["wage"].find_bounds().release(mu=1)
     assert people.threshold == pytest.approx(4 * rows.threshold)
+
+
+def test_engines_find_the_same_bounds() -> None:
+    polars = pytest.importorskip("polars")
+    values = {"wage": [-900.0, -3.5, 0.0, 0.2, 40.0, 70.0, None, 1e8] * 40}
+    arguments: dict[str, Any] = {"name": "e", "budget": dpnb.Budget.gdp(100), "schema": {"wage": WIDE["wage"]}}
+    arguments |= {"ledger": MEMORY, "not_private_test_seed": 3}
+    tables = [pd.DataFrame(values), polars.DataFrame(values), polars.LazyFrame(values)]
+    answers = [dpnb.Session(table, **arguments).frame["wage"].find_bounds().release(mu=5) for table in tables]
+    assert len({repr(answer.bounds) for answer in answers}) == 1
+    assert all((answer.arrays.value == answers[0].arrays.value).all() for answer in answers)
+    assert answers[0].bounds == dpnb.Bounded(-1000, 1e8)
+
+
+def test_it_plots_as_a_histogram() -> None:
+    pytest.importorskip("plotly")
+    assert len(found(np.linspace(11, 1999, 2000)).plot().data) >= 1
+
+
+def test_individual_accounting_answers_it_too() -> None:
+    people = session(np.linspace(11, 1999, 2000), accounting="individual")
+    assert people.frame["wage"].find_bounds().release(mu=2).bounds == dpnb.Bounded(10, 2000)

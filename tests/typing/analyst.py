@@ -24,6 +24,7 @@ from dpnb.results.comparison import Comparison
 from dpnb.results.explanation import Explanation
 from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
+from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.table import Estimates
 from dpnb.results.threshold import ThresholdResult
 from dpnb.session.base import PartSession, SubSession
@@ -59,6 +60,8 @@ assert_type(session.accounting, Literal["worst-case", "individual"])
 assert_type(session.filter, AnyFilter)
 assert_type(session.odometer, Odometer)
 assert_type(session.ledger, Ledger)
+assert_type(session.schema, TableSchema | TablesSchema)
+assert_type(session.frame["x"].find_bounds().release(share=0.1).bounds, dpnb.Bounded | None)
 assert_type(session.guarantee, str)
 assert_type(session.explain(), Explanation)
 assert_type(session.log(), pd.DataFrame)
