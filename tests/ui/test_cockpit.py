@@ -198,7 +198,7 @@ def test_cost_badge_stands_in_the_margin_and_survives_save_and_reload(cockpit: L
     expect(cockpit.panel).to_contain_text("No running kernel")
     expect(badge(cockpit, "release")).to_have_text("1.3%")
     cockpit.save()
-    assert cockpit.notebook("cockpit.ipynb")["cells"][CELL["release"]]["metadata"]["dpnb"]["cost"] == "mu 0.05"
+    assert cockpit.notebook("cockpit.ipynb")["cells"][CELL["release"]]["metadata"]["dpnb"]["cost"] == "1.3%"
 
 
 def test_running_a_cell_again_does_not_change_its_badge_which_leads_to_the_log(cockpit: Lab) -> None:
