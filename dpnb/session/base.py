@@ -214,10 +214,10 @@ class BaseSession(Launches["SubSession", "PartSession"]):
         Returns
         -------
         DataFrame
-            One row for each row of the ledger, with the columns ``query`` (in words); ``mu``, ``delta`` and
-            ``cost_fraction``, the charge and its fraction of the budget (under individual accounting, of a unit that
-            the query affects in full); ``error``, that of the answer in words; ``status``; ``time``; and ``cell_id``,
-            the id of the notebook cell that made the request.
+            One row for each row of the ledger, with the columns ``query`` (in words); ``cost_fraction``, ``mu`` and
+            ``delta``, the charge as a fraction of the budget (under individual accounting, of a unit that the query
+            affects in full) and as a loss; ``error``, that of the answer in words; ``status``; ``time``; and
+            ``cell_id``, the id of the notebook cell that made the request.
         """
         return self._core.releases.log.to_pandas()
 

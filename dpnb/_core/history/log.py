@@ -246,9 +246,9 @@ class RequestLog:
         entries = self.by_id(self.ids)
         columns = {
             "query": [entry.query for entry in entries],
+            "cost_fraction": [entry.cost_fraction for entry in entries],
             "mu": [entry.mu for entry in entries],
             "delta": [decimal_up(delta) if (delta := entry.loss.delta) else 0.0 for entry in entries],
-            "cost_fraction": [entry.cost_fraction for entry in entries],
             "error": [entry.error for entry in entries],
             "status": [entry.status for entry in entries],
             "time": pd.to_datetime([entry.time for entry in entries], utc=True),
