@@ -143,7 +143,7 @@ def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.
 def test_log_of_a_session_without_requests_is_empty_and_has_its_columns(made: Made) -> None:
     log = made().log()
     assert len(log) == 0
-    assert list(log.columns) == ["query", "mu", "delta", "cost_fraction", "error", "status", "time", "cell_id"]
+    assert list(log.columns) == ["query", "cost_fraction", "mu", "delta", "error", "status", "time", "cell_id"]
 
 
 def test_whole_log_is_read_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:

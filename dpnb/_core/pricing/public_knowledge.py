@@ -44,6 +44,12 @@ beyond 6.7 s (N/n > sqrt(1.5)), and a half-width above 1.2 times the requested o
 N < n/1.2): less than once in three million counts.
 """
 
+ROUGH_COUNT_RATIO = 5.0
+"""A released count above this multiple of its noise scale is shown with an assumed error beside precise counts.
+
+The noise changes it by about a fifth.  The noise alone exceeds this in an empty group once in three million counts.
+"""
+
 USABLE_COUNT_RATIO = 2.0
 """A released count above this multiple of its noise scale is precise enough for an assumed error."""
 
@@ -231,7 +237,7 @@ def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bo
         source = f"the released {counted.words}"
         if precise.any():
             by_cell = np.where(precise, noisy.single, np.nan)
-            rough = np.where(noisy.single > USABLE_COUNT_RATIO * noisy.scale, noisy.single, np.nan)
+            rough = np.where(noisy.single > ROUGH_COUNT_RATIO * noisy.scale, noisy.single, np.nan)
             more = None if np.isfinite(rough).sum() == precise.sum() else rough
             return RowCounts(by_cell, source, assumption, from_query, more)
         if (noisy.single > USABLE_COUNT_RATIO * noisy.scale).all():
