@@ -38,7 +38,7 @@ class Option(Record, frozen=True):
     remaining : float
         Fraction of the budget that would remain.
     max_repetitions : str
-        How many more queries at this cost would fit afterwards.
+        How many more queries at this cost would fit afterwards, in words.
     """
 
     target: dict[str, str]
@@ -61,6 +61,8 @@ class Preset(Record, frozen=True):
     id : str
     label : str
     meaning : str
+    error : str
+        The expected error in few words, without what it assumes.
     option : int
         Index of the option.
     """
@@ -68,6 +70,7 @@ class Preset(Record, frozen=True):
     id: str
     label: str
     meaning: str
+    error: str
     option: Count
 
 

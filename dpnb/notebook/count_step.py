@@ -35,8 +35,8 @@ def make_step(count: Query) -> CountStep | None:
         unanswered = next((target for target in count.unanswered if set(target) <= {"mu", "share"}), None)
         if unanswered is not None:
             return CountStep(
-                text=f"The expected error depends on {rows}, whose release was charged but not answered.",
-                label=f"Release {rows} (charged already)",
+                text=f"Expected error unknown: it depends on {rows}, which was charged but not answered.",
+                label="Release the number of rows (charged already)",
                 loss=None,
                 target={kind: to_text(amount) for kind, amount in unanswered.items()},
                 confirm=None,
@@ -48,13 +48,11 @@ def make_step(count: Query) -> CountStep | None:
     if preview is None or not preview.fits:
         return None
     cost = f"{format_percent_up(preview.cost_fraction)} of the budget"
-    text, label = (
-        f"The expected error depends on {rows}, which has not been released.",
-        f"Release {rows} first ({cost})",
-    )
+    text, label = f"Expected error unknown: it depends on {rows}.", f"Release the number of rows first ({cost})"
     if best is not None:
-        text = f"The expected error depends on {rows}, which is not known precisely enough."
-        label = f"Release {rows} more precisely ({cost})"
+        text = "Expected error unknown"
+        text += f"{' for some groups' if count.plan.group_by else ''}: {rows} is not known precisely enough."
+        label = f"Release the number of rows more precisely ({cost})"
     large = large_share(count.runner.account, preview)
     return CountStep(
         text=text,

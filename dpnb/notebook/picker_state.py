@@ -33,7 +33,7 @@ from dpnb.notebook.confirmation import large_share
 from dpnb.notebook.count_step import make_step
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import format_cost_up, format_percent_down, format_percent_up, percent
+from dpnb.render.numbers import describe_error, format_cost_up, format_percent_down, format_percent_up, percent
 from dpnb.render.previews import describe_expected_error
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
@@ -115,7 +115,8 @@ def _presets(query: Query, steps: list[Step]) -> Iterator[Preset]:
         limit = share * whole
         option = max((index for index, (_, step) in enumerate(steps) if step.cost_fraction <= limit), default=None)
         if option is not None:
-            yield Preset(id=name, label=label, meaning=f"at most {percent(share)} of {whole_text}", option=option)
+            meaning = f"at most {percent(share)} of {whole_text}"
+            yield Preset(id=name, label=label, meaning=meaning, error=_short_error(steps[option][1]), option=option)
 
 
 Step = tuple[dict[str, str], Preview]
@@ -219,8 +220,16 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
     )
 
 
+def _short_error(preview: Preview) -> str:
+    """The expected error without what it assumes."""
+    if preview.half_widths is None:
+        return "error unknown"
+    text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
+    return "error unknown" if text == UNKNOWN else text
+
+
 def _queries(count: int) -> str:
-    return f"{count:,} quer{'y' if count == 1 else 'ies'}"
+    return f"{count:,} more quer{'y' if count == 1 else 'ies'} at this cost"
 
 
 def _finite(number: float) -> float | None:

@@ -9,7 +9,7 @@ from html import escape
 from dpnb.errors import DpnbError
 
 STYLE = (
-    "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.5;"
+    "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);line-height:1.4;"
     "color:var(--jp-ui-font-color1,inherit)"
 )
 FAINT = "color:var(--jp-ui-font-color2,#616161)"

@@ -11,6 +11,9 @@ from dpnb.render.tables import facts_html, facts_text, table_html, table_text
 from dpnb.results.display import to_html, to_text
 from dpnb.results.preview import CountNeeded, Preview, Previews
 
+CODE = "white-space:normal;overflow-wrap:anywhere"
+"""Of code in a text: it breaks where the page is narrow."""
+
 FIRST_SHARE = 0.01
 """The share of the remaining budget for which a count of rows is proposed."""
 
@@ -51,7 +54,8 @@ def previews_html(previews: Previews) -> str:
     for preview in previews.previews:
         links = _links(preview)
         row = [escape(text) + links.get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
-        row[1] = cost_html(preview.cost, preview.cost_fraction)
+        if not rows:  # the loss is explained once
+            row[1] = cost_html(preview.cost, preview.cost_fraction)
         rows.append(row)
     below = f"<div>Release first: {_first_html(first.count_needed)}</div>" if first.count_needed else ""
     return box_html(first.notice, title_html(first.description, "not released"), table_html(COLUMNS, rows), below)
@@ -77,7 +81,7 @@ def _first_text(count: CountNeeded) -> str:
 
 def _first_html(count: CountNeeded) -> str:
     text, code = _first_text(count), _first_code(count)
-    return f"{escape(text.removesuffix(code))}<code>{escape(code)}</code>"
+    return f'{escape(text.removesuffix(code))}<code style="{CODE}">{escape(code)}</code>'
 
 
 def _first_code(count: CountNeeded) -> str:

@@ -158,7 +158,7 @@ def test_count_released_elsewhere_meanwhile_costs_the_difference_at_most(session
 
 
 def test_small_groups_need_a_more_precise_count_which_doubles_what_was_spent(tmp_path: Path) -> None:
-    small = opened(tmp_path, TABLE.head(400))
+    small = opened(tmp_path, TABLE.head(120))
     query = small.frame.groupby("g")["x"].mean()
     picker = Picker(query)
     told = picker.state

@@ -65,10 +65,8 @@ def test_every_place_of_the_slider_says_what_its_preview_says(session: dpnb.Sess
         assert preview.fits
         assert option["remaining"] == preview.headroom_after
         assert option["after"] == f"{format_percent_down(preview.headroom_after)} left"
-        assert (
-            option["max_repetitions"]
-            == f"{preview.max_repetitions - 1:,} quer{'y' if preview.max_repetitions == 2 else 'ies'}"
-        )
+        more = preview.max_repetitions - 1
+        assert option["max_repetitions"] == f"{more:,} more quer{'y' if more == 1 else 'ies'} at this cost"
         assert option["error_value"] == preview.expected_error
         assert option["cost"] == f"{format_percent_up(preview.cost_fraction)} of the budget"
         assert f"{preview.total_loss.mu:.3g}"[:4] in option["loss"]

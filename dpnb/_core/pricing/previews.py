@@ -39,6 +39,7 @@ def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, noti
         if cost.mu_squared:
             refuse_after_final(state, target)
         filter_, guarantee = account.filter, account.guarantee
+        rows = None if rows is None else rows.for_display
         forecast = pricer.forecast(state, target, rows)
         model = forecast.error_model()
         counted = guarantee.to_filter_loss(cost)
@@ -84,7 +85,8 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
     """The count that makes unknown expected errors of a query known; None if they are known or no count does."""
     with pricer.account.ledger.lock.checked():
         state = pricer.state(plan, view, ())
-        forecast = pricer.forecast(state, target_from(mu=1), pricer.row_counts(state))
+        rows = pricer.row_counts(state)
+        forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
         return count_needed(plan, view) if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
 
 

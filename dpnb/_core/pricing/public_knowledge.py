@@ -44,6 +44,12 @@ beyond 6.7 s (N/n > sqrt(1.5)), and a half-width above 1.2 times the requested o
 N < n/1.2): less than once in three million counts.
 """
 
+ROUGH_COUNT_RATIO = 5.0
+"""A released count above this multiple of its noise scale is shown with an assumed error beside precise counts.
+
+The noise changes it by about a fifth.  The noise alone exceeds this in an empty group once in three million counts.
+"""
+
 USABLE_COUNT_RATIO = 2.0
 """A released count above this multiple of its noise scale is precise enough for an assumed error."""
 
@@ -62,12 +68,24 @@ class RowCounts:
         What is assumed without being released or public; None if a target may use the numbers.
     from_query : bool
         Whether the numbers are from earlier observations of the query itself.
+    rough : float64 array, shape (cells,), optional
+        The numbers that are precise enough for an assumed error, of more groups than `by_cell` has.
     """
 
     by_cell: Floats
     source: str
     assumption: str | None = None
     from_query: bool = False
+    rough: Floats | None = None
+
+    @property
+    def for_display(self) -> RowCounts:
+        """The numbers for an expected error that is shown, with what it assumes; no target may use these."""
+        if self.rough is None:
+            return self
+        noisy = f"{self.source}, which has much noise in some groups, is exact"
+        assumption = noisy if self.assumption is None else f"{self.assumption} and {noisy}"
+        return RowCounts(self.rough, self.source, assumption, self.from_query)
 
 
 @dataclass(frozen=True)
@@ -218,7 +236,10 @@ def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bo
         assumption = None if from_query or query.clip_squared is None else "no unit is scaled down"
         source = f"the released {counted.words}"
         if precise.any():
-            return RowCounts(np.where(precise, noisy.single, np.nan), source, assumption, from_query)
+            by_cell = np.where(precise, noisy.single, np.nan)
+            rough = np.where(noisy.single > ROUGH_COUNT_RATIO * noisy.scale, noisy.single, np.nan)
+            more = None if np.isfinite(rough).sum() == precise.sum() else rough
+            return RowCounts(by_cell, source, assumption, from_query, more)
         if (noisy.single > USABLE_COUNT_RATIO * noisy.scale).all():
             return RowCounts(noisy.single, source, f"{source}, which has much noise, is exact", from_query)
     return None

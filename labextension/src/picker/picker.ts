@@ -1,11 +1,22 @@
 import { element, setText, Views, type IView } from '../dom/dom';
+import { setTextWithTerms } from '../dom/terms';
 import { ExplanationLink } from '../panel/explanationLink';
-import type { IUnanswered, IPickerState, IPreset, IOption } from '../protocol/picker';
+import type { IOption, IPickerState, IPreset, IRenderedAnswer, IUnanswered } from '../protocol/picker';
+import { ConfirmedButton } from './confirmedButton';
+import { CountStepView } from './countStepView';
+import { OptionView } from './optionView';
+
+type Target = Record<string, string>;
 
 /** The requests that the picker sends to the kernel. */
 export interface IPickerActions {
-  /** @param id Returned as `completed_request` in the state that shows the outcome. */
-  release(target: Record<string, string>, id: string): void;
+  /**
+   * @param id Returned as `completed_request` in the state that shows the outcome.
+   * @param isConfirmed Whether the reader has confirmed a large cost.
+   */
+  release(target: Target, id: string, isConfirmed: boolean): void;
+  /** Release the count of the step; the parameters are those of `release`. */
+  releaseCount(target: Target, id: string, isConfirmed: boolean): void;
   refresh(): void;
 }
 
@@ -32,24 +43,18 @@ export class PickerView {
   readonly node = element('section', 'dpnb-picker');
   private readonly _notice = element('p', 'dpnb-notice');
   private readonly _query = element('h4', 'dpnb-picker-query');
-  private readonly _answer = element('div', 'dpnb-picker-answer');
+  private readonly _answer = new AnswerView('dpnb-picker-answer');
+  private readonly _countAnswer = new AnswerView('dpnb-picker-count-answer');
   private readonly _current = element('p', 'dpnb-picker-current');
   private readonly _choosing = element('div', 'dpnb-picker-choosing');
   private readonly _presets: Views<IPreset>;
   private readonly _unanswered: Views<IUnanswered>;
   private readonly _slider = element('input', 'dpnb-picker-slider');
-  private readonly _label = element('output', 'dpnb-picker-budget');
-  private readonly _bar = element('div', 'dpnb-picker-bar-after');
-  private readonly _barCost = element('div', 'dpnb-picker-bar-cost');
-  private readonly _cost = fact('cost', 'Cost');
-  private readonly _error = fact('error', 'Expected error');
-  private readonly _relativeError = fact('share', 'Relative error');
-  private readonly _after = fact('after', 'Headroom after');
-  private readonly _times = fact('times', 'Further queries at this cost');
-  private readonly _reference = element('input', 'dpnb-picker-reference');
-  private readonly _release = element('button', 'dpnb-picker-release');
+  private readonly _ends = [element('span', 'dpnb-picker-least'), element('span', 'dpnb-picker-most')] as const;
+  private readonly _option: OptionView;
+  private readonly _count: CountStepView;
+  private readonly _release: ConfirmedButton;
   private readonly _refine = element('button', 'dpnb-picker-refine', 'Refine…');
-  private readonly _code = element('code', 'dpnb-picker-code');
   private readonly _facts = element('ul', 'dpnb-picker-facts');
   private readonly _status = element('p', 'dpnb-picker-status');
   private readonly _progress = element('p', 'dpnb-picker-progress');
@@ -66,8 +71,15 @@ export class PickerView {
     const id = `dpnb-picker-${(nPickers += 1)}`;
     this._query.id = `${id}-query`;
     this.node.setAttribute('aria-labelledby', this._query.id);
+    this._slider.type = 'range';
+    this._slider.min = '0';
+    this._slider.step = '1';
+    this._slider.id = `${id}-slider`;
+    this._slider.addEventListener('input', () => this._choose(this._slider.valueAsNumber));
+    this._option = new OptionView(this._slider);
+    this._option.reference.addEventListener('input', () => this._drawOption());
     // Keys that a control uses are not handled by the notebook; all others are, as in any other output.
-    for (const input of [this._slider, this._reference]) {
+    for (const input of [this._slider, this._option.reference]) {
       input.dataset.lmSuppressShortcuts = 'true';
     }
     this.node.addEventListener('keydown', event => {
@@ -78,20 +90,9 @@ export class PickerView {
     this._notice.setAttribute('role', 'alert');
     this._status.setAttribute('role', 'status');
     this._refusal.setAttribute('role', 'alert');
-    this._answer.tabIndex = -1; // it receives the focus when it replaces the slider
-    this._slider.type = 'range';
-    this._slider.min = '0';
-    this._slider.step = '1';
-    this._slider.id = `${id}-slider`;
-    this._label.htmlFor.add(this._slider.id);
-    this._slider.addEventListener('input', () => this._choose(this._slider.valueAsNumber));
-    this._reference.type = 'number';
-    this._reference.step = 'any';
-    this._reference.placeholder = 'an expected value';
-    this._reference.setAttribute('aria-label', 'Compare the expected error with this value');
-    this._reference.addEventListener('input', () => this._drawOption());
-    this._release.type = this._refine.type = 'button';
-    this._release.addEventListener('click', () => this._onRelease());
+    this._release = new ConfirmedButton('dpnb-picker-release', isConfirmed => this._onRelease(isConfirmed));
+    this._count = new CountStepView((target, isConfirmed) => this._request('releaseCount', target, isConfirmed));
+    this._refine.type = 'button';
     this._refine.addEventListener('click', () => this._onRefine());
     const presets = element('div', 'dpnb-picker-presets');
     presets.setAttribute('role', 'group');
@@ -99,30 +100,17 @@ export class PickerView {
     this._presets = new Views(presets, () => this._presetButton());
     const unanswered = element('div', 'dpnb-picker-unanswered');
     this._unanswered = new Views(unanswered, () => this._unansweredButton());
-    this.node.append(this._notice, this._query, this._current, this._answer, this._refine, unanswered, this._choosing);
-    this.node.append(this._status, this._progress, this._refusal);
+    this.node.append(this._notice, this._query, this._current, this._answer.node, this._refine, unanswered);
+    this.node.append(this._choosing, this._status, this._progress, this._refusal, this._countAnswer.node);
     this._build(presets);
   }
 
   private _build(presets: HTMLElement): void {
-    const label = element('label', 'dpnb-picker-slider-label', 'Budget ', this._label);
-    label.htmlFor = this._slider.id;
-    const ends = element(
-      'div',
-      'dpnb-picker-range-labels',
-      element('span', '', 'small'),
-      element('span', '', 'all that remains')
-    );
-    const bar = element('div', 'dpnb-picker-bar', this._bar, this._barCost);
+    const ends = element('div', 'dpnb-picker-range-labels', ...this._ends);
     ends.setAttribute('aria-hidden', 'true');
-    bar.setAttribute('aria-hidden', 'true'); // the text below states the same
-    const list = element('dl', 'dpnb-picker-list');
-    for (const { name, value } of [this._cost, this._error, this._relativeError, this._after, this._times]) {
-      list.append(name, value);
-    }
-    this._relativeError.value.after(element('dt', '', 'Compare with'), element('dd', '', this._reference));
-    const buttons = element('div', 'dpnb-picker-buttons', this._release, ' ', this._code);
-    this._choosing.append(presets, label, this._slider, ends, bar, list, buttons, this._facts);
+    const { head, bar, list, code } = this._option;
+    const buttons = element('div', 'dpnb-picker-buttons', this._release.node, code);
+    this._choosing.append(this._count.node, presets, head, this._slider, ends, bar, list, buttons, this._facts);
   }
 
   /** Show a state that the kernel sent. */
@@ -162,6 +150,7 @@ export class PickerView {
   retire(): void {
     this._isReplaced = true;
     this._clearTimeout();
+    this._release.close();
     this.node.classList.add('dpnb-mod-inactive');
     for (const control of this.node.querySelectorAll<HTMLInputElement | HTMLButtonElement>('input, button')) {
       control.disabled = true;
@@ -170,9 +159,11 @@ export class PickerView {
     setText(this._status, 'The kernel was restarted or shut down. Run this cell again to use the picker.');
   }
 
-  /** Move the focus to the answer. */
-  focusAnswer(): void {
-    this._answer.focus({ preventScroll: true });
+  /** Move the focus to the answer, or to that of the count while the budget of the query is still to be chosen. */
+  focusAnswer(): HTMLElement {
+    const answer = this._choosing.hidden ? this._answer : this._countAnswer;
+    answer.node.focus({ preventScroll: true });
+    return answer.node;
   }
 
   /** Whether the reader can choose a budget now. */
@@ -182,23 +173,19 @@ export class PickerView {
 
   private _drawAnswer(state: IPickerState): void {
     const isAnswered = state.phase === 'answered';
-    const html = state.answer?.html ?? '';
-    if (this._answer.dataset.shown !== html) {
-      this._answer.dataset.shown = html;
-      this._answer.innerHTML = html; // rendered and escaped by dpnb in the kernel, like any other HTML output
-    }
-    this._answer.hidden = state.answer === null;
+    this._answer.update(state.answer);
+    this._countAnswer.update(state.count_answer);
     this._query.hidden = state.answer !== null; // the answer starts with the same text
-    setText(
+    setTextWithTerms(
       this._current,
-      state.current === null ? '' : `The answer is ${state.current}. Refining it costs only the difference.`
+      state.current === null ? '' : `This answer has cost ${state.current}. Refining it costs only the difference.`
     );
     this._choosing.hidden = (isAnswered && !this._isOpen) || state.options.length === 0;
     this._current.hidden = state.current === null || this._choosing.hidden;
     this._refine.hidden = !isAnswered || this._isOpen || state.options.length === 0;
-    setText(this._release, state.current === null ? 'Release' : 'Refine');
-    this._release.disabled = false;
-    setText(this._status, isAnswered && state.code_hint ? `In code, ${state.code_hint}.` : '');
+    this._count.update(state.count_step);
+    this._release.disabled = this._count.disabled = false;
+    setText(this._status, '');
   }
 
   private _drawRefusal({ refusal }: IPickerState): void {
@@ -225,44 +212,26 @@ export class PickerView {
     if (option) {
       this._memory.chosen = amount(option);
       this._slider.value = String(index);
+      this._release.close();
       this._drawOption();
     }
   }
 
   private _drawOption(): void {
-    const option = this._state?.options[this._slider.valueAsNumber];
+    const options = this._state?.options ?? [];
+    const option = options[this._slider.valueAsNumber];
     if (!option) {
       return;
     }
-    setText(this._label, option.label);
-    setText(this._cost.value, option.cost);
-    setText(this._error.value, option.error);
-    const share = this._relativeTo(option);
-    setText(this._relativeError.value, share ?? '');
-    this._relativeError.name.hidden = this._relativeError.value.hidden = share === null;
-    setText(this._after.value, option.after);
-    setText(this._times.value, option.max_repetitions);
-    const [target, value] = Object.entries(option.target)[0] ?? ['mu', ''];
-    setText(this._code, `.release(${target}=${value})`);
-    this._slider.setAttribute('aria-valuetext', `${option.label}: ${option.error}; ${option.after}`);
-    this._bar.style.width = `${100 * option.remaining}%`;
-    const now = Math.max(...(this._state?.options.map(one => one.remaining) ?? [0]));
-    this._barCost.style.width = `${100 * Math.max(now - option.remaining, 0)}%`;
-    this._reference.parentElement?.toggleAttribute('hidden', option.error_value === null);
-    this._reference.parentElement?.previousElementSibling?.toggleAttribute('hidden', option.error_value === null);
+    this._option.update(option, Math.max(...options.map(one => one.remaining)));
+    this._release.update(this._state?.current === null ? 'Release' : 'Refine', option.confirm);
+    this._slider.setAttribute('aria-valuetext', `${option.cost}: ${option.error}; ${option.after}`);
+    const [least, most] = this._ends;
+    setText(least, percentage(options[0]));
+    setText(most, `${percentage(options[options.length - 1])}, all that is left`);
     for (const button of this.node.querySelectorAll<HTMLButtonElement>('.dpnb-picker-preset')) {
       button.setAttribute('aria-pressed', String(button.dataset.option === this._slider.value));
     }
-  }
-
-  /** The expected error relative to the value that the reader entered, or else to the current answer. */
-  private _relativeTo(option: IOption): string | null {
-    const reference = this._reference.valueAsNumber;
-    if (Number.isFinite(reference) && reference !== 0 && option.error_value !== null) {
-      const percent = (100 * option.error_value) / Math.abs(reference);
-      return `± ${Number(percent.toPrecision(2))}% of ${reference}`;
-    }
-    return option.relative_error;
   }
 
   private _presetButton(): IView<IPreset> {
@@ -279,29 +248,31 @@ export class PickerView {
         node.dataset.option = String(preset.option);
         setText(label, preset.label);
         setText(meaning, preset.meaning);
-        setText(error, this._state?.options[preset.option]?.error ?? '');
+        setText(error, preset.error);
       }
     };
   }
 
-  private _onRelease(): void {
+  private _onRelease(isConfirmed: boolean): void {
     const option = this._state?.options[this._slider.valueAsNumber];
-    if (!option || this._timer !== null) {
-      return;
+    if (option) {
+      this._request('release', option.target, isConfirmed);
     }
-    this._request(option.target);
   }
 
-  private _request(target: Record<string, string>): void {
+  private _request(method: 'release' | 'releaseCount', target: Target, isConfirmed: boolean): void {
+    if (this._timer !== null || this._isReplaced) {
+      return;
+    }
     this._refusal.hidden = true;
     this._memory.pending = `${Date.now()}-${(nRequests += 1)}`;
     this._startTimeout();
-    this._actions.release(target, this._memory.pending);
+    this._actions[method](target, this._memory.pending, isConfirmed);
   }
 
   /** Disable further releases until the kernel has sent the outcome of the last. */
   private _startTimeout(): void {
-    this._release.disabled = true;
+    this._release.disabled = this._count.disabled = true;
     setText(this._status, 'Releasing. A busy kernel releases when it is idle.');
     // The button remains disabled: a busy kernel has received the request, and would receive a second one.
     this._timer ??= this._timeout();
@@ -328,14 +299,10 @@ export class PickerView {
   }
 
   private _unansweredButton(): IView<IUnanswered> {
-    let target: Record<string, string> = {};
+    let target: Target = {};
     const node = element('button', 'dpnb-picker-unanswered-release');
     node.type = 'button';
-    node.addEventListener('click', () => {
-      if (this._timer === null) {
-        this._request(target);
-      }
-    });
+    node.addEventListener('click', () => this._request('release', target, false));
     return {
       node,
       update: (release): void => {
@@ -367,15 +334,35 @@ export class PickerView {
   }
 }
 
-/** A line of the list: a term and its description. */
-function fact(name: string, title: string): { name: HTMLElement; value: HTMLElement } {
-  return { name: element('dt', '', title), value: element('dd', `dpnb-picker-${name}`) };
+/** An answer as the kernel renders it, with code that returns it again. */
+class AnswerView {
+  readonly node: HTMLElement;
+  private readonly _body = element('div', 'dpnb-picker-answer-body');
+  private readonly _hint = element('p', 'dpnb-picker-hint');
+
+  constructor(className: string) {
+    this.node = element('div', className, this._body, this._hint);
+    this.node.tabIndex = -1; // it receives the focus when it replaces the slider
+  }
+
+  update(answer: IRenderedAnswer | null): void {
+    const html = answer?.html ?? '';
+    if (this._body.dataset.shown !== html) {
+      this._body.dataset.shown = html;
+      this._body.innerHTML = html; // rendered and escaped by dpnb in the kernel, like any other HTML output
+    }
+    setText(this._hint, answer?.hint ? `In code, ${answer.hint}.` : '');
+    this.node.hidden = answer === null;
+  }
 }
 
 /** Whether a control uses a key: an input uses every key, a button those that press it. */
 function isUsed({ target, key }: KeyboardEvent): boolean {
   return target instanceof HTMLInputElement || (target instanceof HTMLButtonElement && [' ', 'Enter'].includes(key));
 }
+
+/** The cost of an option as a percentage, without what it is a percentage of. */
+const percentage = (option: IOption | undefined): string => option?.cost.split(' ')[0] ?? '';
 
 /** The budget of an option as a number; infinity for the whole remaining budget. */
 function amount({ target }: IOption): number {

@@ -4,6 +4,7 @@ import { DEAD_STATUSES } from '../kernel/status';
 import { isFields } from '../protocol/guards';
 import type { PickerRequest } from '../protocol/messages';
 import { isPickerState } from '../protocol/picker';
+import { keepInView } from './keepInView';
 import { type IPickerMemory, PickerView } from './picker';
 
 interface IState {
@@ -40,11 +41,19 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
   const refresh = (): void => send({ method: 'refresh' });
   const memory = model.get('memory') ?? { chosen: null, pending: null };
   model.set('memory', memory);
-  const release = (target: Record<string, string>, id: string): void => {
+  const sendRelease = (request: PickerRequest): void => {
     model.set('requested_at', Date.now());
-    send({ method: 'release', target, id });
+    send(request);
   };
-  const view = new PickerView({ release, refresh }, memory);
+  const view = new PickerView(
+    {
+      release: (target, id, confirmed): void => sendRelease({ method: 'release', target, id, confirmed }),
+      releaseCount: (target, id, confirmed): void => sendRelease({ method: 'release_count', target, id, confirmed }),
+      refresh
+    },
+    memory
+  );
+  let stopKeeping = (): void => undefined;
   const update = (): void => {
     const state = model.get('state');
     if (!isPickerState(state)) {
@@ -56,11 +65,13 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
       el.replaceChildren(view.node);
     }
     // The kernel also replaces the output, so that a closed notebook shows the answer; this view may be the new one.
-    if (state.phase === 'answered' && Date.now() - (model.get('requested_at') ?? 0) < TIMEOUT) {
+    const isAnswer = state.completed_request !== null && state.refusal === null && memory.pending === null;
+    if (isAnswer && Date.now() - (model.get('requested_at') ?? 0) < TIMEOUT) {
       requestAnimationFrame(() => {
         // If the reader has already pressed Refine, the slider has the focus.
-        if (!view.isChoosing) {
-          view.focusAnswer();
+        if (state.phase !== 'answered' || !view.isChoosing) {
+          stopKeeping();
+          stopKeeping = keepInView(view.focusAnswer());
         }
       });
     }
@@ -98,6 +109,7 @@ export function renderPicker({ model, el }: RenderProps<IState>): () => void {
     model.off('change:progress', showProgress);
     model.off('change:is_stale', whenSeen);
     observer.disconnect();
+    stopKeeping();
     kernel?.statusChanged.disconnect(whenKernel);
     view.dispose();
   };

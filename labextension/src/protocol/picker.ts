@@ -24,7 +24,7 @@ export interface IOption {
   after: string;
   /** Fraction of the budget that would remain. */
   remaining: number;
-  /** How many more queries at this cost would fit afterwards. */
+  /** How many more queries at this cost would fit afterwards, in words. */
   max_repetitions: string;
 }
 
@@ -33,6 +33,8 @@ export interface IPreset {
   id: string;
   label: string;
   meaning: string;
+  /** The expected error in few words, without what it assumes. */
+  error: string;
   /** Index of the option. */
   option: number;
 }
@@ -121,7 +123,12 @@ export const isOption = (value: unknown): value is IOption =>
   isText(value.max_repetitions);
 
 export const isPreset = (value: unknown): value is IPreset =>
-  isFields(value) && isText(value.id) && isText(value.label) && isText(value.meaning) && isCount(value.option);
+  isFields(value) &&
+  isText(value.id) &&
+  isText(value.label) &&
+  isText(value.meaning) &&
+  isText(value.error) &&
+  isCount(value.option);
 
 export const isCountStep = (value: unknown): value is ICountStep =>
   isFields(value) &&

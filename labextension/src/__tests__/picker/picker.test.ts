@@ -6,20 +6,21 @@ import { found, press, texts } from '../fakeModel';
 
 const option = (mu: string, remaining: number, error_value: number | null): IOption => ({
   target: { mu },
-  label: `mu ${mu}`,
-  cost: `mu ${mu}, some of the budget`,
-  error: error_value === null ? 'unknown: it depends on nothing' : `± ${error_value} mdvis at 95%`,
+  cost: `${10 * Number(mu)}% of the budget`,
+  loss: `mu ${mu}`,
+  confirm: null,
+  error: error_value === null ? 'unknown' : `± ${error_value} mdvis at 95%`,
   error_value,
   relative_error: null,
   after: `${100 * remaining}% left`,
   remaining,
-  max_repetitions: '3'
+  max_repetitions: '3 more queries at this cost'
 });
 
 function state(changes: Partial<IPickerState> = {}): IPickerState {
-  const all = { ...option('1', 0, 0.1), target: { share: '1' }, label: 'the whole remaining budget' };
+  const all = { ...option('1', 0, 0.1), target: { share: '1' }, cost: '100.0% of the budget, all that is left' };
   return {
-    version: 2,
+    version: 3,
     phase: 'choosing',
     query: 'mean of mdvis by coins',
     notice: null,
@@ -31,12 +32,13 @@ function state(changes: Partial<IPickerState> = {}): IPickerState {
     completed_request: null,
     options: [option('0.1', 0.9, 4), option('0.2', 0.8, 2), option('0.5', 0.5, 0.8), all],
     presets: [
-      { id: 'glance', label: 'Rough estimate', meaning: '1% of what remains', option: 0 },
-      { id: 'print', label: 'For publication', meaning: '20% of what remains', option: 2 }
+      { id: 'glance', label: 'Rough estimate', meaning: '1% of what is left', error: '± 4 mdvis at 95%', option: 0 },
+      { id: 'print', label: 'For publication', meaning: '20% of what is left', error: 'error unknown', option: 2 }
     ],
     start: 0,
     facts: ['One privacy unit: adds 1.'],
-    code_hint: null,
+    count_step: null,
+    count_answer: null,
     ...changes
   };
 }
@@ -46,12 +48,12 @@ const lastId = (): string => String(release.mock.lastCall?.[1]);
 
 const ANSWERED: Partial<IPickerState> = {
   phase: 'answered',
-  current: 'already known at mu 0.2',
-  answer: { html: '<b>2.7</b>', text: '2.7' },
-  code_hint: '.release(mu=0.2) returns this answer again at no cost'
+  current: '2.0% of the budget (mu 0.2)',
+  answer: { html: '<b>2.7</b>', text: '2.7', hint: '.release(mu=0.2) returns this answer again at no cost' }
 };
 
 const release = vi.fn();
+const releaseCount = vi.fn();
 const refresh = vi.fn();
 let view: PickerView;
 
@@ -65,7 +67,7 @@ const slide = (place: number): void => {
 
 beforeEach(() => {
   vi.clearAllMocks();
-  view = new PickerView({ release, refresh });
+  view = new PickerView({ release, releaseCount, refresh });
   document.body.replaceChildren(view.node);
   view.update(state());
 });
@@ -73,18 +75,20 @@ beforeEach(() => {
 describe('PickerView, asking,', () => {
   it('shows the figures of the place where the slider stands', () => {
     slide(1);
-    expect(get('budget').textContent).toBe('mu 0.2');
-    expect(get('cost').textContent).toBe('mu 0.2, some of the budget');
+    expect(get('cost').textContent).toBe('2% of the budget');
+    expect(get('head').textContent).toBe('Cost 2% of the budget (mu 0.2)');
+    expect(found(get('head'), '.dpnb-term').textContent).toBe('mu');
+    expect(get('times').textContent).toBe('3 more queries at this cost');
     expect(get('error').textContent).toBe('± 2 mdvis at 95%');
     expect(get('after').textContent).toBe('80% left');
     expect(get('code').textContent).toBe('.release(mu=0.2)');
-    expect(slider().getAttribute('aria-valuetext')).toBe('mu 0.2: ± 2 mdvis at 95%; 80% left');
+    expect(slider().getAttribute('aria-valuetext')).toBe('2% of the budget: ± 2 mdvis at 95%; 80% left');
   });
 
   it('has a preset for each name, which says what it means and gives, and moves the slider', () => {
     expect(texts(view.node, '.dpnb-picker-preset')).toEqual([
-      'Rough estimate 1% of what remains ± 4 mdvis at 95%',
-      'For publication 20% of what remains ± 0.8 mdvis at 95%'
+      'Rough estimate 1% of what is left ± 4 mdvis at 95%',
+      'For publication 20% of what is left error unknown'
     ]);
     found(view.node, '[data-preset=print]').click();
     expect(slider().value).toBe('2');
@@ -94,20 +98,20 @@ describe('PickerView, asking,', () => {
 
   it('compares the error with a figure of the reader’s', () => {
     const reference = input('reference');
-    expect(get('share').hidden).toBe(true);
+    expect(get('share').parentElement?.hidden).toBe(true);
     reference.value = '-8';
     reference.dispatchEvent(new Event('input'));
     slide(1);
     expect(get('share').textContent).toBe('± 25% of -8');
     reference.value = '0';
     reference.dispatchEvent(new Event('input'));
-    expect(get('share').hidden).toBe(true);
+    expect(get('share').parentElement?.hidden).toBe(true);
   });
 
   it('offers no comparison where the error is unknown', () => {
     view.update(state({ options: [option('0.1', 0.9, null)] }));
-    expect(get('error').textContent).toBe('unknown: it depends on nothing');
-    expect(get('reference').parentElement?.hidden).toBe(true);
+    expect(get('error').textContent).toBe('unknown');
+    expect(get('compare').parentElement?.hidden).toBe(true);
   });
 
   it('stays where the reader put it when the budget changes', () => {
@@ -117,15 +121,15 @@ describe('PickerView, asking,', () => {
         options: [option('0.1', 0.9, 4), option('0.45', 0.5, 1), { ...option('1', 0, 1), target: { share: '1' } }]
       })
     );
-    expect(get('budget').textContent).toBe('mu 0.45');
+    expect(get('cost').textContent).toBe('4.5% of the budget');
     slide(2);
     view.update(state());
-    expect(get('budget').textContent).toBe('the whole remaining budget');
+    expect(get('cost').textContent).toBe('100.0% of the budget, all that is left');
   });
 
   it('follows the kernel’s proposal until the reader chooses', () => {
     view.update(state({ start: 1 }));
-    expect(get('budget').textContent).toBe('mu 0.2');
+    expect(get('cost').textContent).toBe('2% of the budget');
   });
 
   it('keeps the keys that a control uses, and leaves all others to the notebook around it', () => {
@@ -156,7 +160,7 @@ describe('PickerView, releasing,', () => {
     slide(1);
     get('release').click();
     get('release').click();
-    expect(release.mock.calls).toEqual([[{ mu: '0.2' }, expect.any(String)]]);
+    expect(release.mock.calls).toEqual([[{ mu: '0.2' }, expect.any(String), false]]);
     expect(get('status').textContent).toContain('Releasing');
     expect(get('release').hasAttribute('disabled')).toBe(true);
   });
@@ -179,7 +183,7 @@ describe('PickerView, releasing,', () => {
   it('sends a share when the whole remaining budget is wanted', () => {
     slide(3);
     get('release').click();
-    expect(release).toHaveBeenCalledWith({ share: '1' }, expect.any(String));
+    expect(release).toHaveBeenCalledWith({ share: '1' }, expect.any(String), false);
   });
 
   it('says what to do when the kernel does not answer', () => {
@@ -196,9 +200,9 @@ describe('PickerView, releasing,', () => {
   it('is replaced by the answer, with the code that gives it again', () => {
     get('release').click();
     view.update(state({ ...ANSWERED, completed_request: lastId() }));
-    expect(get('answer').innerHTML).toBe('<b>2.7</b>');
+    expect(get('answer-body').innerHTML).toBe('<b>2.7</b>');
     expect(get('choosing').hidden).toBe(true);
-    expect(get('status').textContent).toBe('In code, .release(mu=0.2) returns this answer again at no cost.');
+    expect(get('hint').textContent).toBe('In code, .release(mu=0.2) returns this answer again at no cost.');
     view.focusAnswer();
     expect(document.activeElement).toBe(get('answer'));
   });
@@ -226,17 +230,17 @@ it('goes on waiting when something else arrives first', () => {
 
 it('remembers choice and wait when it is redrawn', () => {
   const memory = { chosen: null, pending: null };
-  const first = new PickerView({ release, refresh }, memory);
+  const first = new PickerView({ release, releaseCount, refresh }, memory);
   document.body.replaceChildren(first.node);
   first.update(state());
   found<HTMLInputElement>(first.node, '.dpnb-picker-slider').value = '1';
   found(first.node, '.dpnb-picker-slider').dispatchEvent(new Event('input'));
   found(first.node, '.dpnb-picker-release').click();
-  const second = new PickerView({ release, refresh }, memory);
+  const second = new PickerView({ release, releaseCount, refresh }, memory);
   second.update(state());
   found(second.node, '.dpnb-picker-release').click();
   expect(release).toHaveBeenCalledOnce();
-  expect(found(second.node, '.dpnb-picker-budget').textContent).toBe('mu 0.2');
+  expect(found(second.node, '.dpnb-picker-cost').textContent).toBe('2% of the budget');
   first.dispose();
   second.dispose();
 });
@@ -244,15 +248,15 @@ it('remembers choice and wait when it is redrawn', () => {
 it('waits no longer in any view once one of them has heard of the outcome', () => {
   vi.useFakeTimers();
   const memory = { chosen: null, pending: null };
-  const first = new PickerView({ release, refresh }, memory);
-  const views = [first, new PickerView({ release, refresh }, memory)];
+  const first = new PickerView({ release, releaseCount, refresh }, memory);
+  const views = [first, new PickerView({ release, releaseCount, refresh }, memory)];
   views.forEach(one => one.update(state()));
   found(first.node, '.dpnb-picker-release').click();
   views.forEach(one => one.update(state())); // drawn while the release is under way
   views.forEach(one => one.update(state({ ...ANSWERED, completed_request: lastId() })));
   vi.advanceTimersByTime(60_000);
   for (const one of views) {
-    expect(found(one.node, '.dpnb-picker-status').textContent).toContain('returns this answer again');
+    expect(found(one.node, '.dpnb-picker-status').textContent).toBe('');
     one.dispose();
   }
   vi.useRealTimers();
@@ -264,7 +268,7 @@ it('can be read but not used once its kernel is gone, whatever arrives afterward
   view.update(state(ANSWERED));
   expect(get('status').textContent).toContain('Run this cell again');
   expect(view.node.classList.contains('dpnb-mod-inactive')).toBe(true);
-  expect(get('answer').innerHTML).toBe('<b>2.7</b>');
+  expect(get('answer-body').innerHTML).toBe('<b>2.7</b>');
   const controls = [...view.node.querySelectorAll<HTMLInputElement>('input, button')];
   expect(controls.length).toBeGreaterThan(3);
   expect(controls.every(control => control.disabled)).toBe(true);
@@ -275,10 +279,10 @@ it('can be read but not used once its kernel is gone, whatever arrives afterward
 });
 
 it('offers what was paid and not answered again, exactly as it was asked', () => {
-  view.update(state({ options: [], presets: [], unanswered: [{ target: { mu: '7/50' }, label: 'mu 0.14' }] }));
-  expect(get('unanswered-release').textContent).toBe('mu 0.14 was charged but not answered: repeat it for free');
+  view.update(state({ options: [], presets: [], unanswered: [{ target: { mu: '7/50' }, label: 'mu=0.14' }] }));
+  expect(get('unanswered-release').textContent).toBe('mu=0.14 was charged but not answered: repeat it for free');
   get('unanswered-release').click();
-  expect(release).toHaveBeenCalledWith({ mu: '7/50' }, expect.any(String));
+  expect(release).toHaveBeenCalledWith({ mu: '7/50' }, expect.any(String), false);
   view.update(state({ ...ANSWERED, completed_request: lastId() }));
   expect(view.node.querySelector('.dpnb-picker-unanswered-release')).toBeNull();
 });
@@ -291,7 +295,7 @@ describe('PickerView, answered,', () => {
     expect(get('choosing').hidden).toBe(false);
     expect(refresh).toHaveBeenCalledOnce();
     expect(document.activeElement).toBe(slider());
-    expect(get('current').textContent).toContain('already known at mu 0.2');
+    expect(get('current').textContent).toContain('has cost 2.0% of the budget (mu 0.2)');
     expect(get('release').textContent).toBe('Refine');
     view.update(state(ANSWERED)); // what was asked for arrives
     expect(get('choosing').hidden).toBe(false);
@@ -300,9 +304,11 @@ describe('PickerView, answered,', () => {
   it('closes the slider when the refined answer comes', () => {
     get('refine').click();
     get('release').click();
-    view.update(state({ ...ANSWERED, answer: { html: '<b>2.71</b>', text: '2.71' }, completed_request: lastId() }));
+    view.update(
+      state({ ...ANSWERED, answer: { html: '<b>2.71</b>', text: '2.71', hint: null }, completed_request: lastId() })
+    );
     expect(get('choosing').hidden).toBe(true);
-    expect(get('answer').innerHTML).toBe('<b>2.71</b>');
+    expect(get('answer-body').innerHTML).toBe('<b>2.71</b>');
   });
 
   it('offers nothing more when nothing is left', () => {
@@ -312,12 +318,135 @@ describe('PickerView, answered,', () => {
   });
 });
 
+describe('PickerView, before a large cost,', () => {
+  const large = { ...option('0.5', 0.5, 0.8), confirm: 'Release 50.0% of what is left?' };
+  const own = (name: string): HTMLElement => found(get('buttons'), `.dpnb-picker-${name}`);
+  const question = (): HTMLElement => own('confirmation');
+
+  beforeEach(() => {
+    view.update(state({ options: [option('0.1', 0.9, 4), large], start: 1 }));
+    get('release').click();
+  });
+
+  it('asks once, in place, and releases when it is confirmed', () => {
+    expect(release).not.toHaveBeenCalled();
+    expect(question().textContent).toBe('Release 50.0% of what is left?ConfirmCancel');
+    expect(get('release').hidden).toBe(true);
+    expect(document.activeElement).toBe(own('cancel'));
+    own('confirm').click();
+    own('confirm').click();
+    expect(release.mock.calls).toEqual([[{ mu: '0.5' }, expect.any(String), true]]);
+    expect(question().hidden).toBe(true);
+    expect(get('release').hasAttribute('disabled')).toBe(true);
+  });
+
+  it('releases nothing for a double click, or a key that is held down', () => {
+    own('confirm').dispatchEvent(new MouseEvent('click', { detail: 2, bubbles: true }));
+    expect(release).not.toHaveBeenCalled();
+    const held = new KeyboardEvent('keydown', { key: 'Enter', repeat: true, bubbles: true, cancelable: true });
+    own('confirm').dispatchEvent(held);
+    expect(held.defaultPrevented).toBe(true);
+    own('confirm').dispatchEvent(new MouseEvent('click', { detail: 1, bubbles: true }));
+    expect(release).toHaveBeenCalledOnce();
+  });
+
+  it('goes back for Cancel and for Escape, which the notebook does not hear', () => {
+    own('cancel').click();
+    expect(question().hidden).toBe(true);
+    expect(document.activeElement).toBe(get('release'));
+    get('release').click();
+    const heard = vi.fn();
+    document.body.addEventListener('keydown', heard);
+    press(own('confirm'), 'Escape');
+    document.body.removeEventListener('keydown', heard);
+    expect(question().hidden).toBe(true);
+    expect(heard).not.toHaveBeenCalled();
+    expect(release).not.toHaveBeenCalled();
+  });
+
+  it('goes back when the budget or the choice changes, since it no longer says what would be released', () => {
+    view.update(
+      state({ options: [option('0.1', 0.9, 4), { ...large, confirm: 'Release 70.0% of what is left?' }], start: 1 })
+    );
+    expect(question().hidden).toBe(true);
+    get('release').click();
+    slide(0);
+    expect(question().hidden).toBe(true);
+    get('release').click();
+    expect(release.mock.calls).toEqual([[{ mu: '0.1' }, expect.any(String), false]]);
+  });
+
+  it('stays while a state arrives that changes nothing', () => {
+    view.update(state({ options: [option('0.1', 0.9, 4), large], start: 1 }));
+    expect(question().hidden).toBe(false);
+  });
+
+  it('is not left open by a kernel that ends', () => {
+    view.retire();
+    expect(question().hidden).toBe(true);
+    own('confirm').click();
+    expect(release).not.toHaveBeenCalled();
+  });
+});
+
+describe('PickerView, with an unknown error,', () => {
+  const count_step = {
+    text: 'Expected error unknown: it depends on the number of rows.',
+    label: 'Release the number of rows first (0.97% of the budget)',
+    loss: 'mu 0.044',
+    target: { mu: '0.044' },
+    confirm: null
+  };
+  const unknown = state({ options: [option('0.1', 0.9, null)], count_step });
+
+  beforeEach(() => view.update(unknown));
+
+  it('shows one line and a button with the cost', () => {
+    expect(get('count').textContent).toBe(
+      'Expected error unknown: it depends on the number of rows.' +
+        'Release the number of rows first (0.97% of the budget)ConfirmCancel(mu 0.044)'
+    );
+    expect(get('count').hidden).toBe(false);
+  });
+
+  it('sends the release of the count once, and blocks the other', () => {
+    get('count-release').click();
+    get('count-release').click();
+    get('release').click();
+    expect(releaseCount.mock.calls).toEqual([[{ mu: '0.044' }, expect.any(String), false]]);
+    expect(release).not.toHaveBeenCalled();
+  });
+
+  it('shows the count below, and the picker with its errors', () => {
+    get('count-release').click();
+    const id = String(releaseCount.mock.lastCall?.[1]);
+    const count_answer = { html: '<b>900</b>', text: '900', hint: 'f.count().release(mu=0.044) returns it' };
+    view.update(state({ count_answer, completed_request: id }));
+    expect(get('count').hidden).toBe(true);
+    expect(get('choosing').hidden).toBe(false);
+    expect(get('count-answer').textContent).toBe('900In code, f.count().release(mu=0.044) returns it.');
+    expect(view.focusAnswer()).toBe(get('count-answer'));
+    expect(get('release').hasAttribute('disabled')).toBe(false);
+    view.update(state({ ...ANSWERED, count_answer }));
+    expect(get('count-answer').hidden).toBe(false);
+    expect(view.focusAnswer()).toBe(get('answer'));
+  });
+
+  it('confirms a large count, too', () => {
+    view.update({ ...unknown, count_step: { ...count_step, confirm: 'Release 40% of what is left?' } });
+    get('count-release').click();
+    expect(releaseCount).not.toHaveBeenCalled();
+    found(get('count'), '.dpnb-picker-confirm').click();
+    expect(releaseCount.mock.calls).toEqual([[{ mu: '0.044' }, expect.any(String), true]]);
+  });
+});
+
 it('reads what the kernel writes and nothing else', () => {
   expect(isPickerState(state())).toBe(true);
   const broken: unknown[] = [
     null,
     {},
-    { ...state(), version: 1 },
+    { ...state(), version: 2 },
     { ...state(), options: [{}] },
     { ...state(), presets: 3 }
   ];

@@ -1,0 +1,85 @@
+import { element, setText } from '../dom/dom';
+import { setTextWithTerms } from '../dom/terms';
+import type { IOption } from '../protocol/picker';
+
+/** What the selected option costs and gives, below the slider. */
+export class OptionView {
+  readonly label = element('label', 'dpnb-picker-slider-label');
+  readonly bar = element('div', 'dpnb-picker-bar');
+  readonly list = element('dl', 'dpnb-picker-list');
+  readonly code = element('code', 'dpnb-picker-code');
+  /** A value with which the reader compares the expected error. */
+  readonly reference = element('input', 'dpnb-picker-reference');
+  private readonly _cost = element('output', 'dpnb-picker-cost');
+  private readonly _loss = element('span', 'dpnb-picker-loss');
+  private readonly _barAfter = element('div', 'dpnb-picker-bar-after');
+  private readonly _barCost = element('div', 'dpnb-picker-bar-cost');
+  private readonly _error = new Fact('error', 'Expected error');
+  private readonly _relativeError = new Fact('share', 'Relative error');
+  private readonly _compare = new Fact('compare', 'Compare with', this.reference);
+  private readonly _after = new Fact('after', 'Headroom after');
+  private readonly _times = new Fact('times', 'Also affordable');
+
+  constructor(slider: HTMLInputElement) {
+    this.label.htmlFor = slider.id;
+    this._cost.htmlFor.add(slider.id);
+    this.label.append('Cost ', this._cost);
+    this.bar.append(this._barAfter, this._barCost);
+    this.bar.setAttribute('aria-hidden', 'true'); // the text below states the same
+    for (const { node } of [this._error, this._relativeError, this._compare, this._after, this._times]) {
+      this.list.append(node);
+    }
+    this.reference.type = 'number';
+    this.reference.step = 'any';
+    this.reference.placeholder = 'an expected value';
+    this.reference.setAttribute('aria-label', 'Compare the expected error with this value');
+  }
+
+  /** The cost with the loss, which is explained. */
+  get head(): HTMLElement {
+    return element('div', 'dpnb-picker-head', this.label, ' ', this._loss);
+  }
+
+  /** @param now What remains before the release, as a fraction of the budget. */
+  update(option: IOption, now: number): void {
+    setText(this._cost, option.cost);
+    setTextWithTerms(this._loss, `(${option.loss})`);
+    this._error.show(option.error);
+    this._relativeError.show(this._relativeTo(option));
+    this._compare.node.hidden = option.error_value === null;
+    this._after.show(option.after);
+    this._times.show(option.max_repetitions);
+    const [target, value] = Object.entries(option.target)[0] ?? ['mu', ''];
+    setText(this.code, `.release(${target}=${value})`);
+    this._barAfter.style.width = `${100 * option.remaining}%`;
+    this._barCost.style.width = `${100 * Math.max(now - option.remaining, 0)}%`;
+  }
+
+  /** The expected error relative to the value that the reader entered, or else to the current answer. */
+  private _relativeTo(option: IOption): string | null {
+    const reference = this.reference.valueAsNumber;
+    if (Number.isFinite(reference) && reference !== 0 && option.error_value !== null) {
+      const percent = (100 * option.error_value) / Math.abs(reference);
+      return `± ${Number(percent.toPrecision(2))}% of ${reference}`;
+    }
+    return option.relative_error;
+  }
+}
+
+/** A line of the list: a term and its description. */
+class Fact {
+  readonly node: HTMLElement;
+  private readonly _value: HTMLElement;
+
+  constructor(name: string, title: string, ...content: Node[]) {
+    const term = element('dt', '');
+    setTextWithTerms(term, title);
+    this._value = element('dd', `dpnb-picker-${name}`, ...content);
+    this.node = element('div', 'dpnb-picker-fact', term, this._value);
+  }
+
+  show(text: string | null): void {
+    this.node.hidden = text === null;
+    setText(this._value, text ?? '');
+  }
+}
