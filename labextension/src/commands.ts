@@ -6,19 +6,20 @@ import { newestSession } from './dom/format';
 import type { Notebooks } from './badges/notebooks';
 import type { LedgerPanel } from './panel/panel';
 import type { ILedgerModel } from './kernel/tokens';
+import { trans } from './translation';
 
 /** Ids of the commands. */
 export const COMMANDS = {
   open: 'dpnb:open-panel',
+  showLog: 'dpnb:show-log',
+  showTimeline: 'dpnb:show-timeline',
+  newAnalysis: 'dpnb:new-analysis',
   exportLog: 'dpnb:export-log',
   goToLast: 'dpnb:go-to-last-release',
   explain: 'dpnb:explain',
   showCell: 'dpnb:show-cell',
   toggleBadges: 'dpnb:toggle-badges'
 } as const;
-
-/** Their category in the command palette. */
-const CATEGORY = 'dpnb';
 
 const NO_ARGUMENTS = { args: { type: 'object', properties: {} } };
 
@@ -40,7 +41,7 @@ export function addCommand(
   options: Omit<CommandOptions, 'describedBy'>
 ): void {
   app.commands.addCommand(id, { describedBy: NO_ARGUMENTS, ...options });
-  palette?.addItem({ command: id, category: CATEGORY });
+  palette?.addItem({ command: id, category: trans.__('Private Analysis') });
 }
 
 /** Add the commands of the panel. */
@@ -51,13 +52,29 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
     panel.node.focus();
   };
   addCommand(app, palette, COMMANDS.open, {
-    label: 'Show the Privacy Budget',
-    caption: 'Open the side panel with the gauges of every dpnb session of the active kernel',
+    label: trans.__('Show the Privacy Budget'),
+    caption: trans.__('Open the side panel with the gauges of every dpnb session of the active kernel'),
     execute: openPanel
   });
+  const show = (part: 'log' | 'timeline'): void => {
+    open();
+    if (!panel.showPart(part)) {
+      panel.node.focus(); // it shows why there is nothing to see
+    }
+  };
+  addCommand(app, palette, COMMANDS.showTimeline, {
+    label: trans.__('Show the Budget over Time'),
+    caption: trans.__('Open the side panel at the charts of the most recently used dpnb session'),
+    execute: () => show('timeline')
+  });
+  addCommand(app, palette, COMMANDS.showLog, {
+    label: trans.__('Show the Log of Releases'),
+    caption: trans.__('Open the side panel at the releases of the most recently used dpnb session'),
+    execute: () => show('log')
+  });
   addCommand(app, palette, COMMANDS.exportLog, {
-    label: 'Export the Log of Releases as CSV',
-    caption: 'Download every request in the ledger of the most recently used dpnb session',
+    label: trans.__('Export the Log of Releases as CSV'),
+    caption: trans.__('Download every request in the ledger of the most recently used dpnb session'),
     execute: async () => {
       const session = newestSession(model.view);
       if (session) {
@@ -68,8 +85,8 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
     }
   });
   addCommand(app, palette, COMMANDS.goToLast, {
-    label: 'Go to the Cell of the Last Release',
-    caption: 'Show the notebook cell of the last release of the most recently used dpnb session',
+    label: trans.__('Go to the Cell of the Last Release'),
+    caption: trans.__('Show the notebook cell of the last release of the most recently used dpnb session'),
     execute: async () => {
       const cell = newestSession(model.view)?.log[0]?.cell_id ?? null;
       if (cell === null || !(await notebooks.goToCell(model.kernelId, cell))) {
@@ -78,8 +95,8 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
     }
   });
   addCommand(app, palette, COMMANDS.explain, {
-    label: 'Explain Refusals and Warnings',
-    caption: 'Open the side panel at the explanations of all refusals and warnings',
+    label: trans.__('Explain Refusals and Warnings'),
+    caption: trans.__('Open the side panel at the explanations of all refusals and warnings'),
     execute: () => {
       open();
       panel.showExplanation(null);
@@ -91,11 +108,11 @@ export function addPanelCommands(app: JupyterFrontEnd, palette: ICommandPalette 
 /** Add the command that needs the id of a cell, and is therefore not in the palette. */
 function addShowCell(app: JupyterFrontEnd, { panel, open }: IPanelContext): void {
   app.commands.addCommand(COMMANDS.showCell, {
-    label: 'Show the Releases of a Cell',
+    label: trans.__('Show the Releases of a Cell'),
     describedBy: {
       args: {
         type: 'object',
-        properties: { cell: { type: 'string', description: 'Id of the notebook cell' } },
+        properties: { cell: { type: 'string', description: trans.__('Id of the notebook cell') } },
         required: ['cell']
       }
     },

@@ -1,14 +1,18 @@
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Clipboard, ICommandPalette } from '@jupyterlab/apputils';
 import { IConsoleTracker } from '@jupyterlab/console';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { TabCache } from './kernel/cache';
 import { addBadges } from './badges/addBadges';
 import { addPanelCommands, COMMANDS } from './commands';
+import { addNewAnalysis } from './launcher/addNewAnalysis';
 import { exportLog } from './log/exportLog';
 import { followActive } from './kernel/followActive';
 import { DEFAULT_HEADLINE, statusLine } from './dom/format';
@@ -25,6 +29,7 @@ import { StatusItem } from './panel/statusItem';
 import { ILedgerModel } from './kernel/tokens';
 import type { ISessionActions } from './panel/sessionActions';
 import { followExplanationLinks } from './panel/explanationLink';
+import { setTranslator, trans } from './translation';
 
 const PANEL_ID = 'dpnb:ledger-panel';
 const STATUS_ID = 'dpnb:status';
@@ -36,15 +41,17 @@ const panelPlugin: JupyterFrontEndPlugin<ILedgerModel> = {
   description: 'Shows the privacy budget of the active kernel in a side panel.',
   autoStart: true,
   provides: ILedgerModel,
-  optional: [INotebookTracker, IConsoleTracker, ILayoutRestorer, ICommandPalette, IRenderMimeRegistry],
+  optional: [INotebookTracker, IConsoleTracker, ILayoutRestorer, ICommandPalette, IRenderMimeRegistry, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     notebooks: INotebookTracker | null,
     consoles: IConsoleTracker | null,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
-    rendermime: IRenderMimeRegistry | null
+    rendermime: IRenderMimeRegistry | null,
+    translator: ITranslator | null
   ): ILedgerModel => {
+    setTranslator(translator); // first: the other plugins need this one's model, so they are activated later
     const model = new LedgerModel(new TabCache());
     if (notebooks || consoles) {
       // On other pages no kernel is followed, and widgets have the standard view.
@@ -108,6 +115,27 @@ const badgesPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
+const launcherPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'dpnb:launcher',
+  description: 'Creates notebooks with the first cells of a private analysis.',
+  autoStart: true,
+  requires: [ILedgerModel],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    _: ILedgerModel,
+    launcher: ILauncher | null,
+    palette: ICommandPalette | null,
+    files: IDefaultFileBrowser | null,
+    translator: ITranslator | null
+  ): void => {
+    addNewAnalysis(app, palette, () => files?.model.path ?? '');
+    // The launcher groups its tiles by the name of the category in its own translation.
+    const category = (translator ?? nullTranslator).load('jupyterlab').__('Other');
+    launcher?.add({ command: COMMANDS.newAnalysis, category, rank: 0 });
+  }
+};
+
 /** Add the panel on the right, its commands, and the links to its explanations. */
 function addPanel(
   app: JupyterFrontEnd,
@@ -120,8 +148,8 @@ function addPanel(
   const panel = new LedgerPanel(model, sessionActions(model, notebooks));
   panel.id = PANEL_ID;
   panel.title.icon = gaugeIcon;
-  panel.title.caption = 'Privacy budget (dpnb)';
-  app.shell.add(panel, 'right', { rank: 900, type: 'Privacy budget' });
+  panel.title.caption = trans.__('Privacy budget (dpnb)');
+  app.shell.add(panel, 'right', { rank: 900, type: trans.__('Privacy budget') });
   restorer?.add(panel, PANEL_ID);
   notebooks.changed.connect(() => panel.update());
   const open = (): void => app.shell.activateById(PANEL_ID);
@@ -145,4 +173,4 @@ function sessionActions(model: ILedgerModel, notebooks: Notebooks): ISessionActi
   };
 }
 
-export const plugins: JupyterFrontEndPlugin<unknown>[] = [panelPlugin, statusPlugin, badgesPlugin];
+export const plugins: JupyterFrontEndPlugin<unknown>[] = [panelPlugin, statusPlugin, badgesPlugin, launcherPlugin];

@@ -3,6 +3,7 @@ import type { ICommandPalette } from '@jupyterlab/apputils';
 import { Widget } from '@lumino/widgets';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
+import ledgerPanel from '../../schema/ledger-panel.json';
 import { addBadges } from '../badges/addBadges';
 import { addPanelCommands, COMMANDS } from '../commands';
 import { Notebooks } from '../badges/notebooks';
@@ -63,10 +64,12 @@ describe('the panel’s commands', () => {
   it('are described, and in the palette unless they need an argument', () => {
     expect([...commands.values()].every(options => options.label !== '' && options.describedBy)).toBe(true);
     expect(inPalette).toEqual([
-      'dpnb: dpnb:open-panel',
-      'dpnb: dpnb:export-log',
-      'dpnb: dpnb:go-to-last-release',
-      'dpnb: dpnb:explain'
+      'Private Analysis: dpnb:open-panel',
+      'Private Analysis: dpnb:show-timeline',
+      'Private Analysis: dpnb:show-log',
+      'Private Analysis: dpnb:export-log',
+      'Private Analysis: dpnb:go-to-last-release',
+      'Private Analysis: dpnb:explain'
     ]);
   });
 
@@ -103,6 +106,28 @@ describe('the panel’s commands', () => {
     await run(COMMANDS.goToLast);
     expect(open).toHaveBeenCalledOnce();
     expect(activate).not.toHaveBeenCalled();
+  });
+
+  it('open the panel at the log or at the charts of the session that was used last', async () => {
+    await model.show(live());
+    await run(COMMANDS.showLog);
+    expect(document.activeElement).toBe(found(panel.node, '.dpnb-releases'));
+    await run(COMMANDS.showTimeline);
+    expect(document.activeElement).toBe(found(panel.node, '.dpnb-timeline-charts'));
+    expect(open).toHaveBeenCalledTimes(2);
+  });
+
+  it('open the panel, which says why, when there is neither log nor chart', async () => {
+    await run(COMMANDS.showLog);
+    expect(document.activeElement).toBe(panel.node);
+  });
+
+  it('are in the menu View, which names no other command', () => {
+    addBadges(app, model, tracker.tracker, new Setting<boolean>(null, 'dpnb:badges', 'showBadges', true), palette);
+    const [view] = ledgerPanel['jupyter.lab.menus'].main;
+    const items = view?.items[0]?.submenu.items.flatMap(item => ('command' in item ? [item.command] : []));
+    expect(items?.filter(command => command === undefined || !commands.has(command))).toEqual([]);
+    expect(items).toHaveLength(7);
   });
 
   it('open the panel at its plain words', async () => {
@@ -144,7 +169,7 @@ describe('addBadges', () => {
     expect([shown(), toggled(), isWanted.value]).toEqual([0, false, false]);
     await run(COMMANDS.toggleBadges);
     expect([shown(), toggled()]).toEqual([1, true]);
-    expect(inPalette).toContain('dpnb: dpnb:toggle-badges');
+    expect(inPalette).toContain('Private Analysis: dpnb:toggle-badges');
   });
 
   it('opens the panel at the releases of the cell whose badge is clicked', () => {

@@ -9,6 +9,9 @@ vi.mock('@jupyterlab/application', () => ({ ILayoutRestorer: {} }));
 vi.mock('@jupyterlab/apputils', () => ({ Clipboard: {}, ICommandPalette: {} }));
 vi.mock('@jupyterlab/console', () => ({ IConsoleTracker: {} }));
 vi.mock('@jupyterlab/notebook', () => ({ INotebookTracker: {} }));
+vi.mock('@jupyterlab/filebrowser', () => ({ IDefaultFileBrowser: {} }));
+vi.mock('@jupyterlab/launcher', () => ({ ILauncher: {} }));
+vi.mock('@jupyterlab/translation', () => ({ ITranslator: {} }));
 vi.mock('@jupyterlab/statusbar', () => ({ IStatusBar: {} }));
 vi.mock('@jupyterlab/rendermime', () => ({ IRenderMimeRegistry: {} }));
 vi.mock('../dom/icon', () => ({ gaugeIcon: {} }));
@@ -17,7 +20,7 @@ it('leaves widgets to the page where there are neither notebooks nor consoles', 
   const app = {} as unknown as JupyterFrontEnd;
   const rendermime = { addFactory: vi.fn() };
   const panel = plugins.find(({ id }) => id === 'dpnb:ledger-panel');
-  const model = await panel?.activate(app, null, null, null, null, rendermime);
+  const model = await panel?.activate(app, null, null, null, null, rendermime, null);
   expect(model).toBeInstanceOf(LedgerModel);
   expect(rendermime.addFactory).not.toHaveBeenCalled();
 });

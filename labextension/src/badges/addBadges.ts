@@ -6,6 +6,7 @@ import { NotebookBadges } from './badges';
 import { addCommand, COMMANDS } from '../commands';
 import type { Setting } from '../setting';
 import type { ILedgerModel } from '../kernel/tokens';
+import { trans } from '../translation';
 
 /** Show badges in every open notebook while they are enabled, and add the command that toggles them. */
 export function addBadges(
@@ -37,8 +38,8 @@ export function addBadges(
     app.commands.notifyCommandChanged(COMMANDS.toggleBadges);
   });
   addCommand(app, palette, COMMANDS.toggleBadges, {
-    label: 'Show or Hide Cost Badges',
-    caption: 'Show the cost of each cell in the margin of every notebook, and save it with the notebook',
+    label: trans.__('Show or Hide Cost Badges'),
+    caption: trans.__('Show the cost of each cell in the margin of every notebook, and save it with the notebook'),
     isToggled: () => isEnabled.value,
     execute: () => isEnabled.set(!isEnabled.value)
   });

@@ -4,7 +4,7 @@ import { Widget } from '@lumino/widgets';
 
 import { arrange, element, setText } from '../dom/dom';
 import { ExplanationsView } from './explanations';
-import { message } from '../dom/format';
+import { message, newestSession } from '../dom/format';
 import { SessionView } from './sessionView';
 import type { ISession } from '../protocol/snapshot';
 import type { ILedgerModel } from '../kernel/tokens';
@@ -45,6 +45,15 @@ export class LedgerPanel extends Widget {
   showExplanation(explanation: string | null): void {
     this._drawNow();
     this._explanations.show(explanation);
+  }
+
+  /** Move the focus to a part of the most recently used session; false if there is no session. */
+  showPart(part: 'log' | 'timeline'): boolean {
+    this._drawNow();
+    const session = newestSession(this._model.view);
+    const view = session && this._views.get(session.id);
+    view?.showPart(part);
+    return Boolean(view);
   }
 
   /** Show only the releases of one notebook cell. */

@@ -79,6 +79,15 @@ export class SessionView implements IView<ISession> {
     this._timelineFold.unfold();
   }
 
+  /** Move the focus to the log or to the timeline. */
+  showPart(part: 'log' | 'timeline'): void {
+    if (part === 'log') {
+      this._log?.focus();
+    } else {
+      this._timeline.focus();
+    }
+  }
+
   /** Show only the releases of one cell; returns the log, or null, without a change, if there are none. */
   showCell(cell: string): LogView | null {
     return this._log?.showCell(cell) ? this._log : null;

@@ -52,6 +52,13 @@ export class TimelineView implements IView<ITimeline> {
     this.node.append(this._empty, this._full);
   }
 
+  /** Unfold and scroll to the charts, and move the focus to them. */
+  focus(): void {
+    this.fold.open();
+    this.fold.node.scrollIntoView({ block: 'nearest' });
+    this._charts.focus({ preventScroll: true });
+  }
+
   update(timeline: ITimeline): void {
     const drawn = JSON.stringify(timeline);
     if (drawn === this._drawn) {
