@@ -145,8 +145,9 @@ class Categories(DeclaredColumn, frozen=True, tag="categories", tag_field="type"
 class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type", omit_defaults=True, repr_omit_defaults=True):
     """A column of texts that are not public: names, codes, free text.
 
-    It can be compared with texts that the analyst already knows, and grouped by given keys or by keys that are
-    discovered under differential privacy.  A number counts as its decimal text; values of other types do not count.
+    It can be compared with texts that the analyst already knows, searched for them, and grouped by given keys or by
+    keys that are discovered under differential privacy.  A number counts as its decimal text; values of other types do
+    not count.
 
     Integers above 2**53 need a column type that preserves them, such as ``Int64`` or ``int64[pyarrow]`` of pandas: in
     a column with nulls or fractions pandas converts them to doubles, whose texts differ.

@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[Written, str]] = {
     "a misspelt old value": (lambda f: f["union"].replace("Yes", "ja"), "did you mean 'yes'"),
     "many new numbers": (lambda f: f["n"].replace({old: -old - 1 for old in range(21)}), "at most 20"),
     "two nulls": (lambda f: np.where(f["x"] > 1, np.nan, None), "at least one"),
-    "numpy.where of public conditions": (lambda f: np.where([True], f["x"], 0), "is not offered"),
+    "numpy.where of public conditions": (lambda f: np.where([True], f["x"], 0), "is not offered|condition of columns"),
     "numpy.where of a number": (lambda f: np.where(f["x"], 1, 0), r"takes a condition.*df\['x'\] > 0"),
     "numpy.where of two kinds": (lambda f: np.where(f["x"] > 1, f["x"], "a"), "cannot be combined"),
     "numpy.maximum of an array": (lambda f: np.maximum(f["x"], np.zeros(3)), "single number; got an array"),
