@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, Self
+from collections.abc import Callable
+from typing import Any, NoReturn, Self
 
 from dpnb._plan.expressions.dtypes import Categorical
 from dpnb._plan.expressions.nodes import Compare, IsNull, Not
@@ -14,7 +15,7 @@ from dpnb.frame.column_expr import ColumnExpr
 from dpnb.frame.declared_types import type_words
 from dpnb.frame.examples import own_words
 from dpnb.frame.options import check_options
-from dpnb.frame.pipe import Pipe
+from dpnb.frame.pipe import Pipe, applied
 from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.view import TableView
 
@@ -47,6 +48,21 @@ class ColumnMethods(Pipe, ColumnExpr):
             f"{shown}: the truth value of a private column is ambiguous; combine conditions with &, | and ~ in "
             "parentheses, as in " + self._example("({number} > 1) & {condition}") + ", not with and, or, not"
         )
+
+    def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Self:
+        """The column that a function builds, such as ``lambda x: x**2`` or ``np.sqrt``.
+
+        The function is called once and receives the column, never a value of a row; so it can use arithmetic and the
+        methods of columns, but no ``if``.
+
+        Raises
+        ------
+        UnsupportedError
+            The function returns no column.
+        """
+        refusal = f".apply of {self._description()}: {self._example(REMEDIES['apply'])}"
+        built: Self = applied(func, self, args, kwargs, type(self), refusal)
+        return built
 
     def unique(self) -> list[Key]:
         """The declared values of a column of categories: public, whether rows have them or not.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -23,8 +23,10 @@ from dpnb.frame.lookup import looked_up
 from dpnb.frame.numpy_functions import NumpyFunctions
 from dpnb.frame.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.periods import period_of, with_periods
+from dpnb.frame.pipe import applied
 from dpnb.frame.query_text import parsed
 from dpnb.frame.regressions import Regressions
+from dpnb.frame.remedies import REMEDIES
 from dpnb.frame.selection import Loc
 from dpnb.frame.series import Series
 from dpnb.frame.unit_column import UnitColumn
@@ -169,6 +171,22 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
             node = node_of(self._view, value, "assign") if is_column else literal(value, f"assign: {name}")
             view = view._with(assigned={**view._view.columns, name: node})
         return view
+
+    def apply(self, func: Callable[..., Any], axis: object = 0, **options: object) -> Series:
+        """With ``axis=1`` the column that a function builds, as in ``apply(lambda row: row["a"] + row["b"], axis=1)``.
+
+        The function is called once and receives the view, never a row; so it can use arithmetic and the methods of
+        columns, but no ``if``.
+
+        Raises
+        ------
+        UnsupportedError
+            The function returns no column, or `axis` is 0, where pandas passes whole columns.
+        """
+        check_options("apply", options, self._examples(), "raw", "result_type")
+        refusal = f".apply of {self._description()}: {self._example(REMEDIES['apply'])}"
+        built: Series = applied(func if axis in (1, "columns") else None, self, (), {}, Series, refusal)
+        return built
 
     def bound_contributions(
         self,

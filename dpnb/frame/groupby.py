@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -18,6 +18,7 @@ from dpnb.frame.coerce import Spec, aggregation_for, joint_aggregation
 from dpnb.frame.column_expr import ColumnExpr, node_of
 from dpnb.frame.columnwise import ColumnwiseAggregations, HasColumns, each_column, numeric_columns
 from dpnb.frame.examples import examples
+from dpnb.frame.pipe import applied
 from dpnb.frame.series import GroupedSeries, Series
 from dpnb.frame.unsupported import UnsupportedOperations
 from dpnb.frame.verbs import verb_name, verb_names
@@ -118,6 +119,14 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
         return aggregation_query(self, func, columns, weights)
 
     aggregate = agg
+
+    def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Query:
+        """The aggregation that a function builds, as in ``apply(lambda g: g["x"].mean())``; it receives the groups."""
+        refusal = f".apply of {self._description()}: takes an aggregation, as in " + self._example(
+            "df.groupby(...).apply(lambda g: g[{number_name}].mean())"
+        )
+        built: Query = applied(func, self, args, kwargs, Query, refusal)
+        return built
 
     def _ask(self, aggregation: Measured, view: AnyView) -> Query:
         return self._view.query(aggregation, view, self._by, self._keys)

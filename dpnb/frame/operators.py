@@ -30,7 +30,7 @@ from dpnb._plan.expressions.periods import compared, date_constant
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.copying import safe_repr
-from dpnb.errors import PlanError, UnsupportedError
+from dpnb.errors import PlanError
 from dpnb.frame import numpy_ufuncs
 from dpnb.frame.coerce import as_number, literal
 from dpnb.frame.recoding import chosen, is_null
@@ -213,11 +213,3 @@ class ColumnOperators(UnsupportedOperations):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return numpy_ufuncs.applied(ufunc, method, inputs, options, self)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        if function is np.where and len(args) == 3 and isinstance(args[0], ColumnOperators):
-            return args[0]._chosen(args[0]._node, args[1], args[2], "numpy.where")
-        raise UnsupportedError(
-            f"numpy.{function.__name__}({self._description()}): is not offered; use the column's own .mean(), .sum() "
-            "or .quantile(), and release it"
-        )

@@ -1,9 +1,11 @@
-"""``df.pipe(function)``: the function receives the view or column itself."""
+"""``pipe`` and ``apply``: the function receives the view or column itself, never rows, and is called once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from dpnb.errors import UnsupportedError
 
 
 class Pipe:
@@ -14,3 +16,33 @@ class Pipe:
     def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``func(self, *args, **kwargs)``: the function receives the view or column, never rows."""
         return func(self, *args, **kwargs)
+
+
+def applied(
+    func: object, receiver: object, args: tuple[Any, ...], options: dict[str, Any], result: type, refusal: str
+) -> Any:
+    """The expression or query that a function of the analyst builds.
+
+    Parameters
+    ----------
+    func : callable
+        For example ``lambda x: x**2`` or ``np.sqrt``.
+    receiver : column or view
+        Its argument.
+    args, options
+        Its further arguments.
+    result : type
+        What it must build.
+    refusal : str
+        The error's text for any other function.
+
+    Raises
+    ------
+    UnsupportedError
+        `func` is no function, or returns something else, which could only be computed from the values of rows.
+    """
+    if callable(func):
+        built = func(receiver, *args, **options)
+        if isinstance(built, result):
+            return built
+    raise UnsupportedError(refusal)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar, Unpack
 
 from dpnb._core.query import Query
@@ -35,6 +35,7 @@ from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
 from dpnb.frame.date_bins import date_bins
 from dpnb.frame.examples import examples, own_words
 from dpnb.frame.options import GROUPING, AxisOptions, GroupOptions, check_options
+from dpnb.frame.pipe import applied
 from dpnb.frame.plot import Plot
 from dpnb.frame.verbs import verb_name, verb_names
 from dpnb.frame.view import TableView
@@ -251,6 +252,13 @@ class GroupedSeries(Series):
             f"{self._description()}: histogram is not offered for groups; use df.groupby([..., "
             f"dpnb.cut({own_words(self._node, self._view)}, {bins!r})]).count()"
         )
+
+    def apply(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The aggregation that a function builds, as in ``apply(lambda x: x.mean())``; it receives the column."""
+        refusal = f".apply of {self._description()}: takes an aggregation, as in " + self._example(
+            "df.groupby(...)[{number_name}].apply(lambda x: x.mean())"
+        )
+        return applied(func, self, args, kwargs, Query, refusal)
 
     def find_bounds(self) -> NoReturn:
         """Not offered for groups: bounds are public for the whole column."""
