@@ -65,9 +65,9 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "Not offered by a private table",
         "A private table offers what can be answered with noise of a known size; the message names the nearest "
         "operation that is offered.",
-        "Operations of pandas are not offered if they show rows (.head(), iteration), depend on the order of rows or on "
-        "other rows (.shift(), .rank()), or run Python on rows (.apply()). docs/pandas.md lists what pandas users type "
-        "and what happens here.",
+        "Operations of pandas are not offered if they show rows (.head(), iteration), depend on other rows or their "
+        "order (.shift(), .rank()), or run Python on rows (.apply()). docs/pandas.md lists what pandas users type and "
+        "what happens here.",
     ),
     errors.PlanError: ErrorExplanation(
         "plan",
@@ -75,9 +75,9 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "What was written is refused by its form and the declared schema alone, without reading a row; nothing was "
         "charged.",
         "A query is accepted if the schema bounds how much one privacy unit can change its answer: then the noise can "
-        "be calibrated. So sums and means need numbers with declared bounds, groups need public keys, and a quotient needs "
-        "a divisor that is never 0. session.schema shows what is declared; .clip(), dpnb.cut() and .astype(float) give "
-        "an expression other bounds or keys.",
+        "be calibrated. So sums and means need numbers with declared bounds, groups need public keys, and a quotient "
+        "needs a divisor that is never 0. session.schema shows what is declared; .clip(), dpnb.cut() and .astype(float) "
+        "give an expression other bounds or keys.",
     ),
     errors.SchemaError: ErrorExplanation(
         "schema",
