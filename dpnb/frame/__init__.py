@@ -18,6 +18,7 @@
 ``date_parts``       parts of a date
 ``formula``          regressions; ``formula_text`` parses ``"y ~ x1 + C(x2)"``
 ``lookup``           join with a public table
+``public_keys``      keys of groups as an analyst gives them
 ``unit_column``      the column that identifies the privacy unit
 ``plot``             ``column.plot.hist()``
 ``pipe``             ``df.pipe(function)``

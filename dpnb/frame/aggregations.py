@@ -9,7 +9,7 @@ import numpy as np
 
 from dpnb._core.query import Query
 from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
-from dpnb._plan.expressions.nodes import AsNumber, Expression
+from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
@@ -49,14 +49,16 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         return self._view.query(aggregation, view or PlainView(), by, keys)
 
     def _number(self) -> Expression:
-        """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
+        """The column as a number: conditions count as 1 or 0."""
         kind = dtype_of(self._node, self._view.schema)
         if isinstance(kind, Categorical):
-            if kind.numeric:
-                return AsNumber(self._node)
+            remedy = (
+                "convert its values with {self}.astype(float), or count them with {self}.value_counts()"
+                if kind.numeric
+                else "count its values with {self}.value_counts(), or one of them with {condition}.mean()"
+            )
             raise PlanError(
-                f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
-                + self._example("{self}.value_counts(), or one of them with {condition}.mean()")
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; {self._example(remedy)}"
             )
         if isinstance(kind, Timestamp):
             raise PlanError(

@@ -9,7 +9,6 @@ from typing import Literal as TypingLiteral
 
 import msgspec
 
-from dpnb._core.query import Query
 from dpnb._plan.constants import constant, listed, number
 from dpnb._plan.expressions.dtypes import OPEN_END, Boolean
 from dpnb._plan.expressions.nodes import AsNumber, Cut, Expression, Literal
@@ -36,7 +35,6 @@ from dpnb._plan.measurements import (
 from dpnb._plan.schema import Key, Schema, plain, whole_number
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
-from dpnb.results.table import Estimates
 
 EXTREMES = {"min": 0.0, "median": 0.5, "max": 1.0}
 OF_MOMENTS = ("var", "std")
@@ -215,20 +213,5 @@ def description_of(node: Expression) -> tuple[JointAggregation, ColumnsView]:
 
 
 def literal(value: object, where: str) -> Literal:
-    """A constant as a node; a released answer is the constant that it estimates.
-
-    Raises
-    ------
-    PlanError
-        The value is no constant, for example a query that is not released.
-    """
-    if isinstance(value, Query):
-        raise PlanError(
-            f"{where}: {value.description}: this is a query, not a number; .release(...) answers it, for example "
-            ".release(share=0.01), and the answer can be used here"
-        )
-    if isinstance(value, Estimates):
-        if not value.is_scalar:
-            raise PlanError(f"{where}: {value.description} has several numbers; select one of them with [key]")
-        value = float(value)
+    """A constant as a node."""
     return Literal(constant(value, where))

@@ -15,7 +15,7 @@ from dpnb._plan.privacy_unit import bounds_from
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
-from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys, node_of
+from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, node_of
 from dpnb.frame.columnwise import ColumnwiseAggregations
 from dpnb.frame.groupby import Aggregated, AggregationSpec, GroupBy, aggregation_query
 from dpnb.frame.layout import ColumnLayout
@@ -24,6 +24,7 @@ from dpnb.frame.numpy_functions import NumpyFunctions
 from dpnb.frame.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.periods import period_of, with_periods
 from dpnb.frame.pipe import applied
+from dpnb.frame.public_keys import public_keys
 from dpnb.frame.query_text import parsed
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.remedies import REMEDIES
@@ -91,18 +92,22 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         if isinstance(key, list):
             return self._with(assigned={name: self._view.column(name) for name in key})
         if isinstance(key, tuple) and all(isinstance(name, str) for name in key):
-            raise PlanError(f"df[{', '.join(map(repr, key))}]: several columns are a list; write df[{list(key)!r}]")
+            raise PlanError(
+                f"df[{', '.join(map(repr, key))}]: several columns are a list; write df[{list(key)!r}]; its columns "
+                f"are {', '.join(map(repr, self.columns))}"
+            )
         if isinstance(key, slice | int | tuple) and not isinstance(key, bool):
             raise PlanError(
                 f"df[{key!r}]: rows have no positions and are never shown; select rows by a condition, as in "
-                f"{self._example('df[{number} > 1]')}, and columns by name"
+                f"{self._example('df[{number} > 1]')}, and columns by name; its columns are "
+                f"{', '.join(map(repr, self.columns))}"
             )
-        if key == self._view.unit and isinstance(key, str) and key not in self._view.columns:
+        if isinstance(key, str) and key == self._view.unit:
             return UnitColumn(self._view, key)  # type: ignore[return-value]  # only .nunique() of it is offered
         return Series(self._view, self._view.column(key))
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Add or replace a column, as `assign` does in a new view; views that were made before are unchanged."""
+        """Add or replace a column, as `assign` does in a new view; views made before are unchanged."""
         if not isinstance(key, str) or not key:
             raise PlanError(
                 f"df[{key!r}] = ...: rows cannot be changed; one column is set by its name, as in "
@@ -272,13 +277,8 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
             There is no such column, or its values are not public.
         """
         check_options("groupby", options, self._examples(), *GROUPING)
-        if by is None or (callable(by) and not isinstance(by, ColumnExpr)):
-            raise PlanError(
-                f"groupby: takes columns with public values, as in df.groupby({self._examples()['category_name']}); "
-                f"got {getattr(by, '__name__', by)!r}"
-            )
-        groups = groups_of(self._view, with_periods(self._view, list(by) if isinstance(by, tuple) else by))
-        return GroupBy(self._view, groups, listed_keys(self._view, groups, keys))
+        groups = groups_of(self._view, with_periods(self._view, by))
+        return GroupBy(self._view, groups, public_keys(self._view, groups, keys))
 
     def resample(self, rule: object, *, on: str | None = None, **options: object) -> GroupBy:
         """Split the view into calendar periods of a column of dates; periods without rows are included.

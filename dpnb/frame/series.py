@@ -31,12 +31,13 @@ from dpnb.frame.coerce import (
     description_of,
     joint_aggregation,
 )
-from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of, listed_keys
+from dpnb.frame.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.date_bins import date_bins
 from dpnb.frame.examples import examples, own_words
 from dpnb.frame.options import GROUPING, AxisOptions, GroupOptions, check_options
 from dpnb.frame.pipe import applied
 from dpnb.frame.plot import Plot
+from dpnb.frame.public_keys import public_keys
 from dpnb.frame.verbs import verb_name, verb_names
 from dpnb.frame.view import TableView
 
@@ -97,7 +98,7 @@ class Series(Aggregations):
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
         column = self if bins is None else cut(self, bins)
         by = groups_of(self._view, column)
-        listed = listed_keys(self._view, by, keys)
+        listed = public_keys(self._view, by, keys)
         return self._query(Count(), Proportions() if flag(normalize, "normalize") else PlainView(), by, listed)
 
     def histogram(self, bins: object = 10) -> Query:
@@ -176,7 +177,7 @@ class Series(Aggregations):
         """Split the column into groups; see `Frame.groupby`."""
         check_options("groupby", options, self._examples(), *GROUPING)
         groups = groups_of(self._view, by)
-        return GroupedSeries(self._view, self._node, groups, listed_keys(self._view, groups, keys))
+        return GroupedSeries(self._view, self._node, groups, public_keys(self._view, groups, keys))
 
 
 class GroupedSeries(Series):
@@ -239,7 +240,7 @@ class GroupedSeries(Series):
             )
         column = Series(self._view, self._node) if bins is None else cut(Series(self._view, self._node), bins)
         by = (*self._by, *groups_of(self._view, column))
-        listed_keys(self._view, by, None)
+        public_keys(self._view, by, None)
         return self._view.query(*aggregation_for("count", None), by)
 
     def size(self) -> Query:

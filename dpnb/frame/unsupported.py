@@ -101,10 +101,6 @@ class UnsupportedOperations(NotCopyable):
         refusal_for_caller(self._examples())
         raise UnsupportedError(f"{self._description()}: is not an array; it {self._example(SHOWS_ROWS)}")
 
-    def __narwhals_dataframe__(self) -> NoReturn:
-        """Refuse: narwhals, and so plotly, would read rows."""
-        self.__array__()
-
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: object) -> None:

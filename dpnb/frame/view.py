@@ -18,7 +18,7 @@ from dpnb._plan.schema import Key, Schema
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError
-from dpnb.frame.examples import examples, own_words
+from dpnb.frame.examples import examples
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.results.explanation import Explanation
 
@@ -83,23 +83,13 @@ class TableView(NotCopyable):
         """
         if isinstance(name, str) and name in self.columns:
             return self.columns[name]
-        if name == self.unit and self.unit is not None:
+        if isinstance(name, str) and name == self.unit:
             raise PlanError(
                 f"column {name!r}: identifies the privacy unit, so its values are never shown and cannot be groups; "
                 "df.count_units() counts the units, and df.groupby(...).count_units() those of each group"
             )
-        if not isinstance(name, str):
-            raise PlanError(
-                f"column {name!r}: a column is given by its name, as in {own_words(self.first, self)}, or as an "
-                "expression of columns"
-            )
         listed = f"; its columns are {', '.join(map(repr, self.columns))}"
         raise PlanError(f"column {name!r}: not in this view{did_you_mean(name, self.columns) or listed}")
-
-    @property
-    def first(self) -> Expression:
-        """The first column, for examples."""
-        return next(iter(self.columns.values()), Column("x"))
 
     def name_of(self, node: Expression) -> str:
         """Name of an expression in this view; the expression in words if it has none."""

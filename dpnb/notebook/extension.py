@@ -71,12 +71,13 @@ def unload(shell: Any) -> None:
 
 
 def explain_error(result: Any) -> None:
-    """Display an explanation below an error of dpnb's, with a link to it in the panel."""
+    """Display an explanation below an error of dpnb's, with a link to the panel if there is more to read."""
     error = result.error_in_exec
     if not isinstance(error, DpnbError):
         return
     explanation = explanation_for(error)
-    link = explanation_link(explanation.id, "Show in the panel") if cell_context.has_live_widgets() else ""
+    linked = explanation.more and cell_context.has_live_widgets()
+    link = explanation_link(explanation.id, "More in the panel") if linked else ""
     title = f'<span style="{FAINT}">{escape(explanation.title)}:</span>'
     html = f'<div style="{STYLE}">{title} {escape(explanation.text)}{link}</div>'
     display(  # type: ignore[no-untyped-call]

@@ -32,7 +32,7 @@ Log = Callable[[str, int, int], tuple[int, list[LogEntry]]]
 
 Send = Callable[[dict[str, object]], None]
 
-EXPLAINED = [Explanation(**explained._asdict()) for explained in EXPLANATIONS]
+EXPLAINED = [Explanation(explained.id, explained.title, explained.full_text) for explained in EXPLANATIONS]
 
 LOG_ROWS = 500
 """Number of rows in one message of a whole log."""

@@ -17,11 +17,20 @@ class ErrorExplanation(NamedTuple):
         Target of links: ``#dpnb-explain-<id>``.
     title : str
     text : str
+        One sentence, which is shown below an error: it is true of every error of its class.
+    more : str
+        What the panel shows in addition; below an error there is a link to the panel only if there is more to read.
     """
 
     id: str
     title: str
     text: str
+    more: str = ""
+
+    @property
+    def full_text(self) -> str:
+        """What the panel shows."""
+        return f"{self.text} {self.more}".rstrip()
 
 
 _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
@@ -30,6 +39,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "Budget exceeded",
         "The filter refuses every request with which all answers together would exceed the budget; nothing was "
         "charged, the session continues, and a cheaper query may still fit.",
+        "Repeating an earlier request is free, and so is everything that is computed from released answers; .preview() "
+        "shows the cost of a request before it is made.",
     ),
     errors.MechanismClosed: ErrorExplanation(
         "mechanism-closed",
@@ -70,15 +81,22 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     ),
     errors.UnsupportedError: ErrorExplanation(
         "unsupported",
-        "Not supported on a private table",
-        "In pandas this operation shows rows or runs your own code on them; a private table returns only noisy answers "
-        "to queries of known sensitivity, and the message names a supported query.",
+        "Not offered by a private table",
+        "A private table offers what can be answered with noise of a known size; the message names the nearest "
+        "operation that is offered.",
+        "Operations of pandas are not offered if they show rows (.head(), iteration), depend on other rows or their "
+        "order (.shift(), .rank()), or run Python on rows (.apply()). docs/pandas.md lists what pandas users type and "
+        "what happens here.",
     ),
     errors.PlanError: ErrorExplanation(
         "plan",
         "Unsupported query",
-        "The noise of a query can only be calibrated if the schema bounds how much one privacy unit can change its "
-        "answer; nothing was charged.",
+        "What was written is refused by its form and the declared schema alone, without reading a row; nothing was "
+        "charged.",
+        "A query is accepted if the schema bounds how much one privacy unit can change its answer: then the noise can "
+        "be calibrated. So sums and means need numbers with declared bounds, groups need public keys, and a quotient "
+        "needs a divisor that is never 0. session.schema shows what is declared; .clip(), dpnb.cut() and .astype(float) "
+        "give an expression other bounds or keys.",
     ),
     errors.SchemaError: ErrorExplanation(
         "schema",

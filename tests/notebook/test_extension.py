@@ -17,9 +17,11 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 import dpnb
-from dpnb.errors import BudgetExceeded, RequestError
-from dpnb.notebook import magics
+from dpnb.errors import BudgetExceeded, DpnbError, RequestError
+from dpnb.notebook import extension, magics
 from dpnb.notebook.extension import explain_error
+from dpnb.notebook.panel import EXPLAINED
+from dpnb.render.explanations import explanation_for
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview, Previews
 
@@ -192,6 +194,24 @@ def test_below_an_error_of_ours_stands_one_sentence_and_below_others_nothing(
     Result.error_in_exec = ZeroDivisionError()
     explain_error(Result())
     assert capsys.readouterr().out == ""
+
+
+def test_a_link_to_the_panel_leads_to_more_than_the_sentence_below_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, str]] = []
+    monkeypatch.setattr(extension, "display", lambda bundle, raw: shown.append(bundle))
+    monkeypatch.setattr(extension.cell_context, "has_live_widgets", lambda: True)
+    panel_texts = {explained.id: explained.text for explained in EXPLAINED}
+    for kind in DpnbError.__subclasses__():
+
+        class Result:
+            error_in_exec = kind("x")
+
+        shown.clear()
+        explain_error(Result())
+        explanation = explanation_for(Result.error_in_exec)
+        assert explanation.text in shown[0]["text/plain"]
+        has_more = panel_texts[explanation.id] != explanation.text
+        assert ("dpnb-explain" in shown[0]["text/html"]) == has_more
 
 
 # --- a notebook that a program executes -------------------------------------------------------------------------------

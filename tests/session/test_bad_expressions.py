@@ -30,7 +30,7 @@ HALF = "\ud800"  # half of a surrogate pair
 
 COLUMNS: dict[str, Case] = {
     "unknown": (lambda f: f["hight"], "not in this view; its columns are"),
-    "of the table, not declared": (lambda f: f["person"], "its columns are"),
+    "the privacy unit": (lambda f: f["person"].mean(), "nunique"),
     "a number": (lambda f: f[0], "its columns are"),
     "nothing": (lambda f: f[None], "its columns are"),
     "a tuple": (lambda f: f["visits", "income"], "its columns are"),

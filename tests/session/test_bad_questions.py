@@ -29,7 +29,7 @@ KEYS = pd.DataFrame({"town": ["north", "south"], "grade": [1, 2]})
 
 GROUPS: dict[str, Case] = {
     "an unknown column": (lambda f: f.groupby("hight"), "its columns are"),
-    "the privacy unit": (lambda f: f.groupby("person"), "its columns are"),
+    "the privacy unit": (lambda f: f.groupby("person"), "count_units"),
     "nothing": (lambda f: f.groupby(None), "its columns are"),
     "a number": (lambda f: f.groupby(0), "its columns are"),
     "an empty list": (lambda f: f.groupby([]), "at least one column"),
@@ -143,7 +143,7 @@ AGGREGATIONS: dict[str, Case] = {
     "agg, three": (lambda f: f.agg(n=("visits", "mean", 1)), "a pair"),
     "agg, a list": (lambda f: f.agg(n=["visits", "mean"]), "a pair"),
     "agg, several verbs": (lambda f: f.agg(n=("visits", ["mean", "sum"])), "a pair"),
-    "agg, a function": (lambda f: f.agg(n=("visits", np.mean)), "a pair"),
+    "agg, a function": (lambda f: f.agg(n=("visits", np.cumsum)), "takes names"),
     "agg, a function alone": (lambda f: f.agg(n=len), "a pair"),
     "agg, an unknown column": (lambda f: f.agg(n=("hight", "mean")), "its columns are"),
     "agg, a list of columns": (lambda f: f.agg(n=(["visits", "income"], "mean")), "one column|column"),
@@ -236,7 +236,7 @@ DISCOVERIES: dict[str, Case] = {
     "delta a truth value": (lambda f: f.discover("street", discovery_delta=True), "delta"),
     "unbounded groups": (lambda f: unbounded().frame.discover("street"), "max_groups_per_unit="),
     "an unknown column": (lambda f: f.discover("hight"), "its columns are"),
-    "the privacy unit": (lambda f: f.discover("person"), "its columns are"),
+    "the privacy unit": (lambda f: f.discover("person"), "count_units"),
     "nothing": (lambda f: f.discover([]), "at least one column"),
     "a number": (lambda f: f.discover("visits"), "dpnb.cut"),
     "a date": (lambda f: f.discover("born"), "part of a date"),

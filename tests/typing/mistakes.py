@@ -18,7 +18,7 @@ dpnb.Session(table, name="a", budget=budget, schema=schema, on_exhausted="stop")
 dpnb.Session.rehearse(table, name="a", budget=budget, schema=schema, publicsize=3)  # call-arg
 dpnb.Session.rehearse(table, name="a", budget=budget, schema=schema, filter="gpd")  # arg-type
 dpnb.Bounded(0, 10, outside="clip")  # arg-type
-frame.head()  # attr-defined
+frame.head()  # operator
 frame["x"].meen()  # attr-defined
 mean * 2  # operator
 mean.head()  # attr-defined
@@ -28,7 +28,7 @@ frame["x"].astype("date")  # arg-type
 frame["x"].var(ddof=2)  # arg-type
 frame.merge(table, on="x", how="outer")  # arg-type
 frame.agg(x=("x", "average"))  # arg-type
-frame.agg("count")  # arg-type
+frame.agg("average")  # arg-type
 frame.fit("x", on="x", family="lasso", mu=0.1, steps=3)  # call-overload
 mean.preview(wihtin=0.3)  # call-overload
 mean.release(mu=0.1, confidnce=0.9)  # call-arg
