@@ -157,6 +157,30 @@ def test_a_pickled_answer_holds_released_values_alone(name: str, session: dpnb.S
     assert all(array.size < 10 for array in _arrays(pickle.loads(text), set()))
 
 
+DERIVED: dict[str, Callable[[dpnb.Session], Any]] = {
+    "sorted": lambda s: s.frame.groupby("kind").count().release(mu="0.1").sort_values(),
+    "rounded": lambda s: refined(s).round(1),
+    "two-way": lambda s: s.frame.groupby(["kind", s.frame["x"] > 5]).size().unstack().release(mu="0.1").head(1),
+    "compared": lambda s: s.frame.groupby("kind").count().release(mu="0.1") > 10,
+    "discovered": lambda s: s.frame.discover("word", discovery_delta="1e-5").release(mu="0.3").nlargest(1),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_pickled_rearrangement_or_comparison_holds_released_values_alone(name: str, session: dpnb.Session) -> None:
+    value = DERIVED[name](session)
+    text = pickle.dumps(value)
+    reader = _Types(io.BytesIO(text))
+    again = reader.load()
+    allowed = (*(module for modules in PICKLED_FROM.values() for module in modules), "dpnb.results.")
+    assert [module for module in reader.modules if not module.startswith(allowed)] == []
+    assert not any(issubclass(made, NotCopyable) for made in reader.found)
+    for private in (SECRET.encode(), np.float64(ROWS).tobytes(), b"clinic.dpnb"):
+        assert private not in text
+    assert all(array.size < 10 for array in _arrays(again, set()))
+    assert (repr(again), again._repr_html_()) == (repr(value), value._repr_html_())
+
+
 def _arrays(value: Any, seen: set[int]) -> list[np.ndarray]:
     if id(value) in seen:
         return []
