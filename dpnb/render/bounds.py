@@ -56,8 +56,8 @@ def _outside(answer: BoundsAnswer) -> str:
     share, rows = answer.share_outside, answer.rows_outside
     outside = f"at most {math.ceil(rows):,} rows" + (f" ({format_percent_up(share)})" if share < 1 else "")
     return (
-        f"{outside} lie outside, a limit that includes the noise of all bins there; every bin whose noisy count is above "
-        f"{math.ceil(answer.threshold):,} is inside, and none of these is empty; both with a confidence of "
+        f"{outside} lie outside, a limit that includes the noise of all bins there; every bin whose noisy count is "
+        f"above {math.ceil(answer.threshold):,} is inside, and none of these is empty; both with a confidence of "
         f"{percent(answer.confidence)}"
     )
 
