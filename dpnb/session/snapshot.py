@@ -196,7 +196,8 @@ def _percent_spent(filter_: AnyFilter) -> str:
     Below 1% it has hundredths, like the costs of which it is the sum.
     """
     spent = decimal_up(1 - exact(filter_.headroom))
-    return f"{format_percent_up(spent) if spent else '0%'} spent"
+    scope = " in the worst case" if isinstance(filter_, WorstCaseFilter) else ""
+    return f"{format_percent_up(spent) if spent else '0%'} spent{scope}"
 
 
 def _spent(filter_: AnyFilter) -> str:
