@@ -214,7 +214,8 @@ def _spent(filter_: AnyFilter) -> str:
 def of_budget(name: str, spent: float, budget: float) -> str:
     """The loss spent, rounded up, and the budget, rounded down, with enough digits that it does not exceed the budget.
 
-    If six digits are not enough, all of the budget is spent but for less than a millionth; the loss is still rounded up.
+    If six digits are not enough, all of the budget is spent but for less than a millionth; the loss is still rounded
+    up.
     """
     for digits in range(4, 7):
         used, whole = display_up(spent, digits), display_down(budget, digits)
