@@ -196,7 +196,8 @@ def _percent_spent(filter_: AnyFilter) -> str:
     Below 1% it has hundredths, like the costs of which it is the sum.
     """
     spent = decimal_up(1 - exact(filter_.headroom))
-    return f"{format_percent_up(spent) if spent else '0%'} spent"
+    scope = " in the worst case" if isinstance(filter_, WorstCaseFilter) else ""
+    return f"{format_percent_up(spent) if spent else '0%'} spent{scope}"
 
 
 def _spent(filter_: AnyFilter) -> str:
@@ -213,7 +214,8 @@ def _spent(filter_: AnyFilter) -> str:
 def of_budget(name: str, spent: float, budget: float) -> str:
     """The loss spent, rounded up, and the budget, rounded down, with enough digits that it does not exceed the budget.
 
-    If six digits are not enough, all of the budget is spent but for less than a millionth; the loss is still rounded up.
+    If six digits are not enough, all of the budget is spent but for less than a millionth; the loss is still rounded
+    up.
     """
     for digits in range(4, 7):
         used, whole = display_up(spent, digits), display_down(budget, digits)

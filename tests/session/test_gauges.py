@@ -104,3 +104,11 @@ def test_costs_of_mechanisms_come_as_a_percentage_first() -> None:
     assert [part.text for part in told["sites"].parts] == ["4.0% (mu 0.2)", "1.0% (mu 0.1)"]
     assert told["colleague"].text == "100.0% left of 1.0% of the budget (mu 0.1)"
     assert told["scan"].text.endswith("; 9.0% of the budget (mu 0.3)")
+
+
+def test_under_individual_accounting_what_is_spent_is_the_worst_case() -> None:
+    session = opened(accounting="individual", budget=dpnb.Budget.gdp(1))
+    session.frame.count().release(mu="0.5")
+    told = snapshot(session)
+    assert (told.gauges[0].label, told.gauges[0].text) == ("Worst case", "75.0% left for every unit")
+    assert told.spent == "25.0% spent in the worst case"

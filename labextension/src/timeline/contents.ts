@@ -39,7 +39,7 @@ export const BUDGET_OVER_TIME: IContents = {
   headings: () => [trans.__('Spent')],
   values: ({ spent }) => [percent(spent)],
   words: ({ spent }) => [trans.__('%1 of the budget spent', percent(spent))],
-  format: percent
+  format: value => (value === 1 ? '100%' : percent(value))
 };
 
 /** What the odometers reported, on a scale of their own. */

@@ -117,9 +117,9 @@ describe('TimelineView', () => {
     );
     expect(path('[data-curve=filter].dpnb-timeline-curve')).toMatch(/ H 1000$/);
     expect(path('.dpnb-timeline-steps')).toMatch(/ H 1000$/);
-    expect(tip()).toBe('5. · 50% of the budget spent');
+    expect(tip()).toBe('5. · 50.0% of the budget spent');
     expect(tip(odometers)).toBe('5. · Mixture reports nothing · Filter (line) 4');
-    expect(texts(host, 'tbody tr:nth-child(3) td')).toEqual(['20%', '–', '4']);
+    expect(texts(host, 'tbody tr:nth-child(3) td')).toEqual(['20.0%', '–', '4']);
   });
 
   it('draws what it can when every odometer pauses from the beginning', () => {
