@@ -132,7 +132,7 @@ const launcherPlugin: JupyterFrontEndPlugin<void> = {
     addNewAnalysis(app, palette, () => files?.model.path ?? '');
     // The launcher groups its tiles by the name of the category in its own translation.
     const category = (translator ?? nullTranslator).load('jupyterlab').__('Other');
-    launcher?.add({ command: COMMANDS.newAnalysis, category, rank: 0 });
+    launcher?.add({ command: COMMANDS.newAnalysis, category, rank: 10 });
   }
 };
 

@@ -109,9 +109,11 @@ def test_log_is_filtered_and_sorted_and_each_release_leads_to_its_cell(cockpit: 
     spend(cockpit)
     cockpit.run(CELL["release"])
     row = cockpit.panel.locator(".dpnb-release").first
-    expect(row.locator(".dpnb-release-cost")).to_contain_text("mu 0.05")
+    expect(row.locator(".dpnb-release-cost")).to_have_text("1.3% of the budget (mu 0.05)")
     error = str(cockpit.value("session.log()['error'].iloc[-1]"))
     expect(row.locator(".dpnb-release-error")).to_contain_text(error)
+    estimate = str(cockpit.value("session.log()['estimate'].iloc[-1]"))
+    expect(row.locator(".dpnb-release-estimate")).to_have_text(estimate)
     cockpit.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
     row.locator(".dpnb-release-jump").click()
     cockpit.page.wait_for_function(
@@ -143,6 +145,15 @@ def test_exported_log_holds_every_request(cockpit: Lab) -> None:
     assert download.value.suggested_filename == "rand-hie-log.csv"
     rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
     assert sorted((int(row["id"]), row["query"], row["status"]) for row in rows) == expected
+    estimates = cockpit.value("session.log()['estimate'].tolist()")
+    assert [row["estimate"] for row in sorted(rows, key=lambda row: int(row["id"]))] == estimates
+    assert all(float(row["low"]) <= float(row["high"]) for row in rows)
+    values = cockpit.value(
+        "[float(f\"{r.estimate.split(' (')[0].replace(',', '')}\") for r in session.log().itertuples()]"
+    )
+    assert [float(row["value"]) for row in sorted(rows, key=lambda row: int(row["id"]))] == pytest.approx(
+        values, abs=0.06 * max(float(row["high"]) - float(row["low"]) for row in rows)
+    ), "to the digits that are shown"
     assert sum(float(row["mu"]) ** 2 for row in rows) == pytest.approx(
         float(str(cockpit.value("session.spent.mu"))) ** 2
     )
@@ -184,7 +195,7 @@ def test_refusal_is_explained_below_the_cell_and_in_the_panel(cockpit: Lab) -> N
 
 def test_cost_badge_stands_in_the_margin_and_survives_save_and_reload(cockpit: Lab) -> None:
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_have_text("1.3% of the budget")
     expect(badge(cockpit, "count")).to_have_count(0)
     cell = cockpit.page.locator(".jp-Cell").nth(CELL["release"])
     box, editor = badge(cockpit, "release").bounding_box(), cell.locator(".jp-InputArea-editor").bounding_box()
@@ -193,27 +204,52 @@ def test_cost_badge_stands_in_the_margin_and_survives_save_and_reload(cockpit: L
     assert box["x"] + box["width"] <= editor["x"] + 1, "the badge is in the margin"
     cockpit.save()
     cockpit.reload()
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_have_text("1.3% of the budget")
     cockpit.shut_down()
     expect(cockpit.panel).to_contain_text("No running kernel")
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_have_text("1.3% of the budget")
     cockpit.save()
-    assert cockpit.notebook("cockpit.ipynb")["cells"][CELL["release"]]["metadata"]["dpnb"]["cost"] == "1.3%"
+    assert (
+        cockpit.notebook("cockpit.ipynb")["cells"][CELL["release"]]["metadata"]["dpnb"]["cost"] == "1.3% of the budget"
+    )
 
 
 def test_running_a_cell_again_does_not_change_its_badge_which_leads_to_the_log(cockpit: Lab) -> None:
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_have_text("1.3% of the budget")
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_have_text("1.3% of the budget")
     cockpit.write(CELL["release"], "hie['mdvis'].sum().release(mu=0.1)")
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("5.0%")
+    expect(badge(cockpit, "release")).to_have_text("5.0% of the budget")
     cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
     expect(cockpit.panel).not_to_be_visible()
     badge(cockpit, "release").click()
     expect(cockpit.panel).to_be_visible()
     expect(cockpit.panel.locator(".dpnb-release").first).to_contain_text("sum of mdvis")
+
+
+@pytest.mark.parametrize("width", [1280, 700])
+def test_badge_is_not_cut_off(cockpit: Lab, width: int) -> None:
+    cockpit.has_changed_the_tab = True
+    cockpit.run(CELL["release"])
+    cockpit.page.set_viewport_size({"width": width, "height": 800})
+    if width < 1000:  # both panels would leave nothing of the notebook
+        cockpit.page.evaluate("() => ['Left', 'Right'].forEach(side => window.jupyterapp.shell[`collapse${side}`]())")
+    shown = badge(cockpit, "release")
+    shown.scroll_into_view_if_needed()
+    for part in (shown, shown.locator(".dpnb-badge-line")):
+        assert part.evaluate("node => node.scrollWidth <= node.clientWidth || node.clientWidth === 0")
+        assert part.evaluate("node => node.scrollHeight <= node.clientHeight || node.clientHeight === 0")
+    box, text = shown.bounding_box(), shown.locator(".dpnb-badge-line").bounding_box()
+    assert box is not None
+    assert text is not None
+    assert box["x"] <= text["x"]
+    assert text["x"] + text["width"] <= box["x"] + box["width"]
+    output = cockpit.page.locator(".jp-Cell").nth(CELL["release"]).locator(".jp-Cell-outputWrapper").bounding_box()
+    assert output is not None
+    assert box["y"] + box["height"] <= output["y"] + 1, "it reaches into the output"
+    cockpit.screenshot(f"badge-{width}")
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
@@ -228,7 +264,7 @@ def test_restart_and_run_all_spends_nothing_and_shows_the_same(cockpit: Lab) -> 
     assert cockpit.value("session.spent.mu") == spent
     assert left(cockpit) == before
     expect_agreement(cockpit)
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_have_text("1.3% of the budget")
 
 
 def test_two_notebooks_on_one_kernel_show_the_same_and_a_jump_finds_the_cell_behind(cockpit: Lab) -> None:
@@ -315,13 +351,43 @@ def test_setting_chooses_the_headline(cockpit: Lab) -> None:
 def test_commands_are_in_the_palette(cockpit: Lab) -> None:
     cockpit.page.evaluate("() => void window.jupyterapp.commands.execute('apputils:activate-command-palette')")
     search = cockpit.page.locator("#modal-command-palette input, #command-palette input").first
-    search.fill("dpnb")
+    search.fill("private analysis")
     palette = cockpit.page.locator(".lm-CommandPalette")
     for label in (
+        "New Private Analysis",
         "Show the Privacy Budget",
+        "Show the Budget over Time",
+        "Show the Log of Releases",
         "Export the Log of Releases as CSV",
         "Go to the Cell of the Last Release",
         "Show or Hide Cost Badges",
         "Explain Refusals and Warnings",
     ):
         expect(palette.get_by_text(label)).to_be_visible()
+
+
+def test_menu_shows_the_log_and_the_charts(cockpit: Lab) -> None:
+    cockpit.run(CELL["release"])
+
+    def choose(label: str) -> None:
+        cockpit.page.locator(".lm-MenuBar-item", has_text="View").click()
+        cockpit.page.locator(".lm-Menu-item", has_text="Private Analysis").hover()
+        cockpit.page.locator(".lm-Menu-item", has_text=label).click()
+
+    choose("Show the Log of Releases")
+    expect(cockpit.panel.locator(".dpnb-releases")).to_be_focused()
+    choose("Show the Budget over Time")
+    expect(cockpit.panel.get_by_role("slider")).to_be_focused()
+
+
+def test_tile_of_the_launcher_makes_a_notebook_that_runs(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    lab.page.evaluate("cwd => void window.jupyterapp.commands.execute('launcher:create', { cwd })", lab.files.name)
+    lab.page.locator(".jp-LauncherCard", has_text="Private analysis").click()
+    lab.wait_until_in_front("Untitled.ipynb")
+    lab.wait_until_idle()
+    lab.run_all()
+    expect(lab.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .dpnb-picker")).to_be_visible()
+    expect(lab.panel.get_by_role("alert")).to_contain_text("REHEARSAL")
+    assert lab.value("session.name") == "rand-hie"
+    lab.screenshot("launcher")

@@ -60,7 +60,7 @@ def test_quickstart_runs_and_a_release_through_the_picker_moves_gauge_badge_and_
     assert expect_agreement(lab) < before
     expect(releases).to_have_count(asked + 1)
     expect(releases.first).to_contain_text("median of mdvis")
-    cost = re.search(r"[\d.]+%", releases.first.locator(".dpnb-release-cost").text_content() or "")
+    cost = re.search(r"[\d.]+% of the budget", releases.first.locator(".dpnb-release-cost").text_content() or "")
     assert cost is not None
     expect(badge).to_have_text(cost[0])
 

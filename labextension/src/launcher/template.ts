@@ -34,7 +34,7 @@ export function firstCells({ declaration, table }: ITemplateFiles): [type: 'code
   const session =
     table === null
       ? [
-          `# ${trans.__('On mock data.  For real answers give the table: from_toml(%1, table)', path)}`,
+          `# ${trans.__('On mock data. For real answers give the table: from_toml(%1, table)', path)}`,
           `session = dpnb.Session.from_toml(${path}, rehearse=True)`
         ]
       : [`session = dpnb.Session.from_toml(${path}, table)`];

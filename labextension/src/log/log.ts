@@ -74,7 +74,7 @@ export class LogView implements IView<ISession> {
 
   /** Scroll to the log and move the focus to it. */
   focus(): void {
-    this.node.scrollIntoView({ block: 'nearest' });
+    this.node.scrollIntoView({ block: 'start' });
     (this._oneCell.hidden ? this._list : this._oneCell).focus({ preventScroll: true });
   }
 

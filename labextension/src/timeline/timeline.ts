@@ -55,7 +55,7 @@ export class TimelineView implements IView<ITimeline> {
   /** Unfold and scroll to the charts, and move the focus to them. */
   focus(): void {
     this.fold.open();
-    this.fold.node.scrollIntoView({ block: 'nearest' });
+    this.fold.node.scrollIntoView({ block: 'start' });
     this._charts.focus({ preventScroll: true });
   }
 
