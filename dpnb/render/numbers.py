@@ -143,6 +143,10 @@ def label_text(label: object) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
 
 
+MAX_STATISTICS = 8
+"""Largest number of statistics whose errors are described one by one: as many as ``describe()`` of a column has."""
+
+
 def describe_error(
     errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float, unit: str | None = None
 ) -> str:
@@ -159,8 +163,10 @@ def describe_error(
     """
     level = f" at {percent(confidence)}"
     if outputs and outputs[0] == "statistic":
-        each = (_worst(column) for column in errors.T)
-        return ", ".join(f"{label_text(label)} {words}" for label, words in zip(outputs[1], each, strict=True)) + level
+        described = zip(outputs[1][:MAX_STATISTICS], errors.T, strict=False)
+        each = ", ".join(f"{label_text(label)} {_worst(column)}" for label, column in described)
+        more = len(outputs[1]) - MAX_STATISTICS
+        return each + level + (f", and {more} more" if more > 0 else "")
     finite = errors[np.isfinite(errors)]
     if not finite.size:
         return "unknown"
