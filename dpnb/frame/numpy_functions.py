@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpnb._plan.expressions.nodes import Where
-from dpnb.errors import PlanError, UnsupportedError
+from dpnb.errors import UnsupportedError
 from dpnb.frame.callers import refusal_for_caller
-from dpnb.frame.coerce import literal
 
 _AGGREGATIONS: dict[str, Callable[..., Any]] = {
     "mean": lambda x, **more: x.mean(**more),
@@ -67,8 +65,8 @@ class NumpyFunctions:
 
     def __array_function__(self: Any, function: Any, types: Any, args: tuple[Any, ...], more: Mapping[str, Any]) -> Any:
         name = function.__name__
-        if name == "where" and len(args) == 3 and not more:
-            return _where(*args)
+        if name == "where" and hasattr(super(), "__array_function__"):  # row by row: an expression of columns
+            return super().__array_function__(function, types, args, more)  # type: ignore[misc]
         translation = {**_AGGREGATIONS, **_ROW_WISE}.get(name)
         if translation is not None and args and hasattr(type(args[0]), "__array_function__"):
             try:
@@ -82,20 +80,6 @@ class NumpyFunctions:
             f"numpy.{name}({self._description()}): is not offered with these arguments; use "
             f"{remedy.format_map(examples)}"
         )
-
-
-def _where(condition: Any, one: Any, other: Any) -> Any:
-    """``np.where(condition, one, other)`` as an expression."""
-    if not hasattr(condition, "_node"):
-        raise PlanError(
-            f"numpy.where: the first argument must be a condition of columns, such as df['x'] > 1; got {condition!r}"
-        )
-    sides = (side._node if hasattr(side, "_node") else literal(side, "numpy.where") for side in (one, other))
-    first, second = sides
-    for side in (one, other):
-        if hasattr(side, "_view"):
-            condition._view.refuse_other_rows(side._view, side, "numpy.where")
-    return condition._new(Where(condition._node, first, second))
 
 
 def _hundredths(percent: Any) -> Any:
