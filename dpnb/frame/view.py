@@ -89,7 +89,8 @@ class TableView(NotCopyable):
                 "df.count_units() counts the units, and df.groupby(...).count_units() those of each group"
             )
         listed = f"; its columns are {', '.join(map(repr, self.columns))}"
-        raise PlanError(f"column {name!r}: not in this view{did_you_mean(name, self.columns) or listed}")
+        shown = getattr(name, "__name__", name)  # a function by its name, not by its address
+        raise PlanError(f"column {shown!r}: not in this view{did_you_mean(name, self.columns) or listed}")
 
     def name_of(self, node: Expression) -> str:
         """Name of an expression in this view; the expression in words if it has none."""

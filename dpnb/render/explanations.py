@@ -95,8 +95,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "charged.",
         "A query is accepted if the schema bounds how much one privacy unit can change its answer: then the noise can "
         "be calibrated. So sums and means need numbers with declared bounds, groups need public keys, and a quotient "
-        "needs a divisor that is never 0. session.schema shows what is declared; .clip(), dpnb.cut() and .astype(float) "
-        "give an expression other bounds or keys.",
+        "needs a divisor that is never 0. session.schema shows what is declared; .clip(), dpnb.cut() and "
+        ".astype(float) give an expression other bounds or keys.",
     ),
     errors.SchemaError: ErrorExplanation(
         "schema",

@@ -82,7 +82,6 @@ PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "numpy's deviation": (lambda f: np.std(f["x"]), lambda f: f["x"].std(ddof=0)),
     "numpy's percentile": (lambda f: np.percentile(f["x"], 90), lambda f: f["x"].quantile(0.9)),
     "numpy on a frame": (lambda f: np.mean(f[["x", "y"]]), lambda f: f[["x", "y"]].mean()),
-    "numpy's where": (lambda f: np.where(f["x"] > 1, f["x"], 0).mean(), lambda f: f["x"].where(f["x"] > 1, 0).mean()),
     "hist": (lambda f: f["x"].hist(bins=5), lambda f: f["x"].histogram(5)),
     "plot.hist": (lambda f: f["x"].plot.hist(bins=5), lambda f: f["x"].histogram(5)),
     "plot of a kind": (lambda f: f["x"].plot(kind="hist"), lambda f: f["x"].histogram()),
