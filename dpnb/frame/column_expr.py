@@ -26,7 +26,7 @@ from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, as_number
 from dpnb.frame.date_parts import DateParts
 from dpnb.frame.operators import ColumnOperators
-from dpnb.frame.recoding import converted, mapped, replaced, replacements
+from dpnb.frame.recoding import converted, mapped, otherwise, replaced, replacements
 from dpnb.frame.text_methods import TextMethods
 from dpnb.frame.view import TableView
 
@@ -179,7 +179,10 @@ class ColumnExpr(ColumnOperators):
             )
         pairs, filled = replacements(to_replace, None if value is MISSING else value, value is not MISSING)
         node = replaced(self._node, pairs, self._view.schema) if pairs else self._node
-        return self._new(node if filled is None else FillNull(node, filled))
+        if filled is None:
+            return self._new(node)
+        # A value that becomes missing is not filled.
+        return self._new(otherwise(self._node, node, filled) if None in pairs.values() else FillNull(node, filled))
 
     def astype(self, dtype: ValueType) -> Self:
         """Numeric categories, or a condition, as numbers; numbers as conditions; categories as texts."""

@@ -20,6 +20,7 @@ from dpnb._plan.expressions.nodes import (
     Compare,
     Expression,
     IsIn,
+    IsNull,
     Literal,
     Lookup,
     Not,
@@ -110,7 +111,7 @@ def _lookup(node: Expression, pairs: list[tuple[Key, Key]], name: str, *, number
 
 
 def mapped(node: Expression, given: Any, schema: Schema) -> Expression:
-    """``column.map(dict)``: the value for each key, missing for all others, as in pandas.
+    """``column.map(dict)``: the value for each key, missing for all others, as in pandas; a null can be a key.
 
     Raises
     ------
@@ -129,6 +130,9 @@ def mapped(node: Expression, given: Any, schema: Schema) -> Expression:
     if not 1 <= len(given) <= MAX_PAIRS:
         raise PlanError(f"map of {words(node)}: takes from 1 to {MAX_PAIRS:,} values; got {len(given):,}")
     pairs = {constant(key, "map"): _value(value, "map") for key, value in given.items() if not is_null(key)}
+    filled = next((_value(value, "map") for key, value in given.items() if is_null(key)), None)
+    if filled is not None:
+        return otherwise(node, mapped(node, pairs, schema), filled)
     if len({isinstance(value, str) for value in pairs.values() if value is not None}) > 1:
         raise PlanError(f"map of {words(node)}: the new values must be only numbers or only texts; got {given!r}")
     name = f"{operand(node)}.map({_shown(pairs)})"
@@ -173,6 +177,11 @@ def example(node: Expression, kind: Dtype) -> str:
     else:
         keys = ["a", "b"]
     return f"{as_operand(node)}.map({{{', '.join(f'{key!r}: {place}' for place, key in enumerate(keys))}}})"
+
+
+def otherwise(node: Expression, new: Expression, value: Key) -> Expression:
+    """New values, and a constant where the old value is missing."""
+    return Where(Not(IsNull(node)), new, Literal(value))
 
 
 # --- replace ---------------------------------------------------------------------------------------------------------

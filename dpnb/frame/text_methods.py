@@ -66,23 +66,26 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     'mean of note.str.len()'
     """
 
-    __slots__ = ("_new", "_schema", "_text", "_values")
+    __slots__ = ("_new", "_schema", "_text")
 
     def __init__(self, new: Callable[[Expression], C], node: Expression, schema: Schema) -> None:
         self._new, self._text, self._schema = new, node, schema
-        kind = dtype_of(node, schema)
-        if isinstance(kind, Categorical) and any(isinstance(value, str) for value in kind.values):
-            self._values: tuple[Key, ...] | None = kind.values
-        elif isinstance(kind, String):
-            self._values = None
-        else:
-            raise PlanError(
-                f"{words(node)}.str: only texts have these methods; this is {described(kind)}; .astype(str) converts "
-                "categories to texts"
-            )
 
     def _description(self) -> str:
         return f"{words(self._text)}.str"
+
+    @property
+    def _values(self) -> tuple[Key, ...] | None:
+        """The declared categories; None for a text column.  Checked when a method is called, as `.dt` does."""
+        kind = dtype_of(self._text, self._schema)
+        if isinstance(kind, Categorical) and any(isinstance(value, str) for value in kind.values):
+            return kind.values
+        if isinstance(kind, String):
+            return None
+        raise PlanError(
+            f"{self._description()}: only texts have these methods; this is {described(kind)}; .astype(str) converts "
+            "categories to texts"
+        )
 
     # --- other texts -------------------------------------------------------------------------------------------
 
@@ -202,22 +205,24 @@ class TextMethods(UnsupportedOperations, Generic[C]):
 
     def _category(self, call: str, change: Callable[[str], Key | None]) -> C:
         """The categories changed by a function of Python, which is called for the public list alone."""
-        if self._values is None:
+        values = self._values
+        if values is None:
             raise UnsupportedError(
                 f"{self._description()}.{call}: is offered for declared categories, and this is a text column; it has "
                 ".str.lower(), .str.upper(), .str.startswith(), .str.endswith() and .str.contains()"
             )
         at = "str" if call.startswith("[") else "str."
         name = f"{operand(self._text)}.{at}{call}"
-        changed: dict[Key, Key | None] = {value: change(value) for value in self._values if isinstance(value, str)}
-        return self._new(recoded(self._text, self._values, name, changed.get))
+        changed: dict[Key, Key | None] = {value: change(value) for value in values if isinstance(value, str)}
+        return self._new(recoded(self._text, values, name, changed.get))
 
     def _match(self, relation: TextRelation, texts: list[str], na: object, *, fold: bool = False) -> C:
         condition = self._matching(relation, texts, fold)
         return self._new(condition if is_null(na) else FillNull(condition, flag(na, "na")))
 
     def _matching(self, relation: TextRelation, texts: list[str], fold: bool) -> Expression:
-        if self._values is None:
+        values = self._values
+        if values is None:
             inner = ChangeCase("lower", self._text) if fold else self._text
             found = [MatchText(relation, inner, changed_case(text, "lower") if fold else text) for text in texts]
             condition: Expression = found[0]
@@ -225,7 +230,7 @@ class TextMethods(UnsupportedOperations, Generic[C]):
                 condition = Or(condition, other)
             return condition
         related, change = RELATIONS[relation], str.lower if fold else str
-        categories = [value for value in self._values if isinstance(value, str)]
+        categories = [value for value in values if isinstance(value, str)]
         matching = [value for value in categories if any(related(change(value), change(text)) for text in texts)]
         return IsIn(self._text, tuple(matching))
 

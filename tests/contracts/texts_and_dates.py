@@ -91,6 +91,7 @@ def odd() -> pd.DataFrame:
 
 
 TABLE = odd()
+SIDES = pd.DataFrame({"high": [True, False], "side": [3, -1]})
 
 
 def _in_case(case: Any) -> list[str]:
@@ -119,6 +120,8 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "mapped texts": lambda f: f["t"].map({"bob": 1, "zoë": 2.5, "nobody": 7}).sum(),
     "mapped categories": lambda f: f["c"].map({"Trade": "T", "trade": "T", "7": "S"}).value_counts(),
     "mapped conditions": lambda f: (f["x"] > 50).map({True: 3, False: None}).count(),
+    "looked up by conditions": lambda f: f.assign(high=f["x"] > 50).merge(SIDES, on="high")["side"].sum(),
+    "nulls mapped": lambda f: f["c"].map({"Trade": 1, np.nan: 7}).sum(),
     "replaced": lambda f: f["x"].round().replace({7: 0, 8: 0, 9: np.nan}).sum(),
     "kept where": lambda f: f["x"].where(f["d"] >= "2000", np.nan).sum(),
     "kept categories": lambda f: f["c"].where(f["x"] > 50).value_counts(),

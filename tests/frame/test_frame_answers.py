@@ -157,9 +157,36 @@ VERBS: dict[str, tuple[Callable[[Any], Any], Any]] = {
         MERGED.groupby("zone")["size"].sum(),
     ),
     "merge public, all rows": (lambda f: f.merge(PUBLIC, on="g", how="left").count(), SIZE),
+    "logarithm": (lambda f: np.log(f["x"] + 1).mean(), np.log(T.x + 1).mean()),
+    "map": (lambda f: f["g"].map({"a": 1, "b": 2.5, "c": -3}).mean(), T.g.map({"a": 1, "b": 2.5, "c": -3}).mean()),
+    "replace": (lambda f: f["k"].replace(95, 25).value_counts(), T.k.replace(95, 25).value_counts().sort_index()),
+    "where without a second value": (lambda f: f["y"].where(f["x"] > 3).mean(), T.y.clip(-20, 120)[T.x > 3].mean()),
+    "numpy.where": (lambda f: np.where(f["x"] > 3, f["x"], -1).sum(), np.where(BOTH.x > 3, BOTH.x, -1).sum()),
+    "larger of two": (lambda f: np.maximum(f["x"], f["k"].astype(float)).mean(), np.maximum(BOTH.x, BOTH.k).mean()),
+    "upper case": (
+        lambda f: f.groupby(f["g"].str.upper())["y"].mean(),
+        [*T.y.clip(-20, 120).groupby(T.g.str.upper()).mean(), np.nan],
+    ),
+    "contains": (lambda f: f["t"].str.contains("BA", case=False).mean(), T.t.str.contains("ba").mean()),
+    "months": (
+        lambda f: f.groupby(f["d"].dt.to_period("M"))["y"].sum(),
+        [*T.y.clip(-20, 120).groupby(T.d.dt.to_period("M")).sum(), *[0] * (24 - T.d.dt.to_period("M").nunique())],
+    ),
+    "weeks": (
+        lambda f: f["d"].dt.floor("W").value_counts(),
+        T.d.dt.to_period("W").value_counts().reindex(pd.period_range("2020", "2021-12-31", freq="W"), fill_value=0),
+    ),
+    "day names": (
+        lambda f: f["d"].dt.day_name().value_counts(),
+        T.d.dt.day_name().value_counts()[pd.date_range("2024-01-01", periods=7).day_name()],
+    ),
+    "bins of dates": (
+        lambda f: dpnb.cut(f["d"], ["2020-01-01", "2020-07", "2022"], right=False).value_counts(),
+        pd.cut(T.d, pd.to_datetime(["2020-01-01", "2020-07-01", "2022-01-01"]), right=False).value_counts(sort=False),
+    ),
     "limit of nothing": (lambda f: f[["x", "y"]]["x"].sum(), T.x.sum()),
 }  # fmt: skip
-ROUGHER = {"groupby median": 30 / 4096 * 2, "cov": 4e-3, "regress": 4e-3, "regress on one": 4e-3}
+ROUGHER = {"groupby median": 30 / 4096 * 2, "cov": 4e-3, "regress": 4e-3, "regress on one": 4e-3, "months": 0.1}
 """Quantiles of real numbers are known to the width of a leaf; of moments the noise is some 1e-4."""
 
 

@@ -82,6 +82,14 @@ SAME: dict[str, tuple[Written, Written]] = {
     ),
     "where and mask": (lambda f: f["x"].where(f["n"] > 1, None), lambda f: f["x"].mask(~(f["n"] > 1))),
     "filled from a column": (lambda f: f["x"].fillna(f["n"]), lambda f: np.where(f["x"].isna(), f["n"], f["x"])),
+    "a null that is replaced, and a value that becomes null": (
+        lambda f: f["x"].replace({np.nan: 0, 9: None}),
+        lambda f: np.where(f["x"].notna(), f["x"].where(~(f["x"] == 9)), 0),
+    ),
+    "a null as a key": (
+        lambda f: f["union"].map({"yes": 1, "no": 0, None: 5}),
+        lambda f: np.where(f["union"].isna(), 5, f["union"].map({"yes": 1, "no": 0})),
+    ),
     "numpy.maximum": (lambda f: np.maximum(f["x"], 0), lambda f: f["x"].clip(lower=0)),
     "numpy.minimum on the left": (lambda f: np.minimum(3, f["x"]), lambda f: f["x"].clip(upper=3)),
     "numpy.maximum of columns": (
