@@ -6,12 +6,12 @@ export const DOMAIN = 'dpnb';
 /** The part of a translation bundle that dpnb uses; texts have placeholders `%1`, `%2`, and so on. */
 interface ITexts {
   /** A text in the reader's language. */
-  __(text: string, ...values: unknown[]): string;
+  __(text: string, ...values: (string | number)[]): string;
   /** The singular for a count of 1, otherwise the plural; `%1` is the count. */
-  _n(singular: string, plural: string, count: number, ...values: unknown[]): string;
+  _n(singular: string, plural: string, count: number, ...values: (string | number)[]): string;
 }
 
-const filled = (text: string, values: unknown[]): string =>
+const filled = (text: string, values: (string | number)[]): string =>
   text.replace(/%(\d+)/g, (placeholder, index: string) => String(values[Number(index) - 1] ?? placeholder));
 
 /** The texts as they are written, for pages without a translator and for the widgets in other front ends. */
@@ -35,5 +35,5 @@ export const trans: ITexts = {
 
 /** Use the translator of the Lab; null for the texts as they are written. */
 export function setTranslator(translator: ITranslator | null): void {
-  current = translator ? (translator.load(DOMAIN) as ITexts) : asWritten;
+  current = translator ? translator.load(DOMAIN) : asWritten;
 }
