@@ -30,7 +30,7 @@ from dpnb.accounting.odometers import MixtureOdometer, Odometer, SpentAccumulato
 from dpnb.errors import DpnbError
 from dpnb.ledger import MEMORY
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
+from dpnb.render.numbers import format_cost_up, format_percent_down, format_percent_up
 
 RELEASES_SHOWN = 50
 POINTS_SHOWN = 120
@@ -268,13 +268,10 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
     """What the queries of one notebook cell were charged."""
     queries = "; ".join(dict.fromkeys(one.query for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
-    share = format_percent_up(cost.cost_fraction)
-    text = f"{share} of the budget of {name}"
-    if cost.loss is not None:
-        text = format_cost(cost.loss, cost.cost_fraction, f"the budget of {name}")
-    return protocol.CellCost(
-        cell_id=cell_id, text=share, description=f"The queries of this cell cost {text}: {queries}{others}."
-    )
+    text = f"{format_percent_up(cost.cost_fraction)} of the budget"
+    loss = "" if cost.loss is None else f" ({format_cost_up(cost.loss)})"
+    description = f"The queries of this cell cost {text} of {name}{loss}: {queries}{others}."
+    return protocol.CellCost(cell_id=cell_id, text=text, description=description)
 
 
 def _notice_explanation(notice: str | None) -> str | None:

@@ -83,7 +83,7 @@ def test_cell_that_asked_is_remembered_by_the_ledger(made: Made, cell: Callable)
     cell(None)
     again = made()
     assert list(again.log()["cell_id"]) == ["first"]
-    assert cells(again) == {"first": "9.0%"}
+    assert cells(again) == {"first": "9.0% of the budget"}
 
 
 def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -> None:
@@ -94,9 +94,9 @@ def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -
     cell("second")
     session.frame.count().release(mu=0.3)
     assert list(session.log()["cell_id"]) == ["second", "first"]
-    assert cells(session) == {"second": "9.0%", "first": "16.0%"}
+    assert cells(session) == {"second": "9.0% of the budget", "first": "16.0% of the budget"}
     session.frame["x"].sum().release(mu=0.4)
-    assert cells(session) == {"second": "25.0%"}, "nothing is left of the first cell"
+    assert cells(session) == {"second": "25.0% of the budget"}, "nothing is left of the first cell"
 
 
 def test_costs_of_cells_make_up_what_was_spent(made: Made, cell: Callable) -> None:

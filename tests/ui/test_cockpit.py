@@ -182,7 +182,7 @@ def test_refusal_is_explained_below_the_cell_and_in_the_panel(cockpit: Lab) -> N
 
 def test_cost_badge_stands_in_the_margin_and_survives_save_and_reload(cockpit: Lab) -> None:
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_contain_text("1.3%")
     expect(badge(cockpit, "count")).to_have_count(0)
     cell = cockpit.page.locator(".jp-Cell").nth(CELL["release"])
     box, editor = badge(cockpit, "release").bounding_box(), cell.locator(".jp-InputArea-editor").bounding_box()
@@ -191,22 +191,22 @@ def test_cost_badge_stands_in_the_margin_and_survives_save_and_reload(cockpit: L
     assert box["x"] + box["width"] <= editor["x"] + 1, "the badge is in the margin"
     cockpit.save()
     cockpit.reload()
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_contain_text("1.3%")
     cockpit.shut_down()
     expect(cockpit.panel).to_contain_text("No running kernel")
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_contain_text("1.3%")
     cockpit.save()
     assert cockpit.notebook("cockpit.ipynb")["cells"][CELL["release"]]["metadata"]["dpnb"]["cost"] == "mu 0.05"
 
 
 def test_running_a_cell_again_does_not_change_its_badge_which_leads_to_the_log(cockpit: Lab) -> None:
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_contain_text("1.3%")
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_contain_text("1.3%")
     cockpit.write(CELL["release"], "hie['mdvis'].sum().release(mu=0.1)")
     cockpit.run(CELL["release"])
-    expect(badge(cockpit, "release")).to_have_text("5.0%")
+    expect(badge(cockpit, "release")).to_contain_text("5.0%")
     cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
     expect(cockpit.panel).not_to_be_visible()
     badge(cockpit, "release").click()
@@ -226,7 +226,7 @@ def test_restart_and_run_all_spends_nothing_and_shows_the_same(cockpit: Lab) -> 
     assert cockpit.value("session.spent.mu") == spent
     assert left(cockpit) == before
     expect_agreement(cockpit)
-    expect(badge(cockpit, "release")).to_have_text("1.3%")
+    expect(badge(cockpit, "release")).to_contain_text("1.3%")
 
 
 def test_two_notebooks_on_one_kernel_show_the_same_and_a_jump_finds_the_cell_behind(cockpit: Lab) -> None:

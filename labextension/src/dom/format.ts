@@ -13,7 +13,10 @@ export function clock(iso: string): string {
 }
 
 /** A number between 0 and 1 as a percentage, rounded up as in Python: spending is never shown smaller than it is. */
-export const percent = (share: number): string => `${roundedUp(share, share > 0.0099 ? 1 : 2, 2)}%`;
+export function percent(share: number): string {
+  const decimals = share > 0.0099 ? 1 : 2;
+  return share === 0 ? '0%' : `${Number(roundedUp(share, decimals, 2)).toFixed(decimals)}%`;
+}
 
 /**
  * A non-negative number times a power of ten, rounded up to a given number of decimals.

@@ -76,7 +76,7 @@ describe('TimelineView', () => {
     );
     expect(promise).toBeGreaterThan(0);
     expect(promise).toBeLessThan(100);
-    expect(found(view.node, '.dpnb-timeline-spent .dpnb-timeline-top').textContent).toBe('100%');
+    expect(found(view.node, '.dpnb-timeline-spent .dpnb-timeline-top').textContent).toBe('100.0%');
     expect(view.node.textContent).toContain('guarantee: mu 0.2117');
   });
 
@@ -107,8 +107,8 @@ describe('TimelineView', () => {
     );
     expect(path('[data-curve=filter].dpnb-timeline-curve')).toMatch(/ H 1000$/);
     expect(path('.dpnb-timeline-steps')).toMatch(/ H 1000$/);
-    expect(tip()).toBe('5. · 50% of the budget spent · Mixture reports nothing · Filter (line) 4');
-    expect(texts(view.node, 'tbody tr:nth-child(3) td')).toEqual(['20%', '–', '4']);
+    expect(tip()).toBe('5. · 50.0% of the budget spent · Mixture reports nothing · Filter (line) 4');
+    expect(texts(view.node, 'tbody tr:nth-child(3) td')).toEqual(['20.0%', '–', '4']);
   });
 
   it('draws what it can when every odometer pauses from the beginning', () => {
