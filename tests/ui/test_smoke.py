@@ -62,7 +62,7 @@ def test_quickstart_runs_and_a_release_through_the_picker_moves_gauge_badge_and_
     expect(releases.first).to_contain_text("median of mdvis")
     cost = re.search(r"[\d.]+% of the budget", releases.first.locator(".dpnb-release-cost").text_content() or "")
     assert cost is not None
-    expect(badge).to_have_text(cost[0])
+    expect(badge).to_contain_text(cost[0])
 
     lab.places[1].scroll_into_view_if_needed()
     lab.screenshot("quickstart")
