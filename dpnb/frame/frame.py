@@ -306,7 +306,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         aggfunc: AggregationSpec = "mean",
         **options: object,
     ) -> Query:
-        """Aggregate columns for each combination of public values; ``.estimate.unstack()`` of the answer is the table.
+        """Aggregate columns for each combination of public values; of one column by two, the answer is a two-way table.
 
         Raises
         ------
@@ -318,7 +318,8 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         by = [level for levels in (index, columns) for level in (levels if isinstance(levels, list) else [levels])]
         groups = self.groupby([level for level in by if level is not None])
         if isinstance(values, str):
-            return groups[values].agg(aggfunc)
+            query = groups[values].agg(aggfunc)
+            return query.unstack() if index and columns and isinstance(aggfunc, str) else query
         return (groups if values is None else groups[values]).agg(aggfunc)
 
     def discover(self, by: Any, *, discovery_delta: object = None) -> Query:

@@ -33,8 +33,7 @@ def crosstab(
 ) -> Query:
     """Number of rows for each pair of public values of two columns, like `pandas.crosstab`.
 
-    The query is that of ``df.groupby([index, columns]).count()``; ``.estimate.unstack()`` of its answer is the two-way
-    table.
+    The query is that of ``df.groupby([index, columns]).count().unstack()``: its answer is a two-way table.
 
     Parameters
     ----------
@@ -78,11 +77,11 @@ def crosstab(
     share = normalize == "all" or flag(normalize, "normalize")
     if values is None:
         aggregation, _ = aggregation_for("count", None)
-        return view.query(aggregation, Proportions() if share else PlainView(), groups)
+        return view.query(aggregation, Proportions() if share else PlainView(), groups).unstack()
     if share or not isinstance(values, Series):
         raise PlanError(f"crosstab: values must be a column, without normalize=; got {values!r}")
     view.refuse_other_rows(values._view, values, "crosstab")
-    return values.groupby(levels).agg(aggfunc)
+    return values.groupby(levels).agg(aggfunc).unstack()
 
 
 def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = False) -> Frame:

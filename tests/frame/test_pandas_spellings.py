@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,8 +27,18 @@ SCHEMA: Schema = {
 }
 
 
+class Built(NamedTuple):
+    """What a query consists of."""
+
+    plan: Any
+    view: Any
+
+    def unstack(self) -> Built:
+        return self
+
+
 def table(schema: Schema = SCHEMA) -> Frame:
-    return Frame(TableView("", {"": schema}, "u", lambda plan, view: (plan, view), str))  # type: ignore[arg-type]
+    return Frame(TableView("", {"": schema}, "u", Built, str))  # type: ignore[arg-type]
 
 
 @pytest.fixture
