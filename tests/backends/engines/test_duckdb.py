@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ import dpnb
 from contracts.engines import SortingEngineContract
 from dpnb._backends import evaluation
 from dpnb._backends.lazy.engines import DuckDB
+from dpnb._plan.expressions.letters import changed_case
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -47,3 +49,12 @@ def test_no_value_leaves_its_bounds_by_a_rounding() -> None:
 def test_without_its_bounds_a_value_would_count_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "is_rounded", lambda node: False)
     assert abs(near_the_end(duckdb.from_df) - near_the_end(lambda table: table)) > 2
+
+
+@pytest.mark.parametrize("case", ["lower", "upper"])
+def test_each_character_changes_its_case_as_in_memory(case: Any) -> None:
+    """DuckDB's own functions are used for texts whose characters all libraries change alike."""
+    texts = [*map(chr, range(0x3000)), "a\0B\nÄ", "Straße", "İstanbul", "ΣΑΣ", "x" * 100_000]
+    frame = pd.DataFrame({"t": texts})
+    changed = DuckDB().with_case(narwhals.from_native(duckdb.from_df(frame)), "t", "changed", case).to_native()
+    assert dict(changed.fetchall()) == {text: changed_case(text, case) for text in texts}

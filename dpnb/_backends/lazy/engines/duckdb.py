@@ -22,7 +22,7 @@ from dpnb._backends.lazy.engines.engine import (
 )
 from dpnb._backends.lazy.engines.plans import LIMITED, NUMBERED, ONE_OF_SEVERAL, RANDOM, TIME
 from dpnb._backends.worker_thread import refuse_stopped
-from dpnb._plan.expressions.letters import LETTERS, Case
+from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
 
 MAX_LISTED = 64
 """Largest number of values that are looked up in a list; longer lists are searched by bisection."""
@@ -88,9 +88,9 @@ class DuckDB(Engine):
 
         letters = LETTERS[case]
         old, new = Constant("".join(letters)), Constant("".join(letters.values()))
-        # `translate` builds a table of the letters for each row; ASCII texts have as many bytes as characters.
-        is_ascii = Function("strlen", Column(column)) == Function("length", Column(column))
-        changed = When(is_ascii, Function(case, Column(column))).otherwise(
+        # `translate` builds a table of the letters for each row, so it is used only where the own function may differ.
+        is_usual = Function("regexp_full_match", Column(column), Constant(f"[{_USUAL[case]}]*"))
+        changed = When(is_usual, Function(case, Column(column))).otherwise(
             Function("translate", Column(column), old, new)
         )
         return opened(frame.to_native().select(Star(), changed.alias(to)))
@@ -138,6 +138,15 @@ class DuckDB(Engine):
     def files(self, native: Any) -> Paths:
         patterns = duckdb_plan.file_patterns(native)
         return lambda: patterns
+
+
+def _usual(case: Case) -> str:
+    """The characters that every library changes alike, as a class of a regular expression."""
+    points = [place for place in range(END) if getattr(chr(place), case)() == changed_case(chr(place), case)]
+    return "".join(f"\\x{{{place:x}}}" for place in points)
+
+
+_USUAL: dict[Case, str] = {"lower": _usual("lower"), "upper": _usual("upper")}
 
 
 def _is_coarse(kind: Any) -> bool:
