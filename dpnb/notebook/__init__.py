@@ -8,6 +8,8 @@
 ``progress_line``  a line in the cell that shows the progress of long operations
 ``tracebacks``     short tracebacks for dpnb's errors
 ``cell_context``   which cell makes a request, and whether widgets can be displayed
+``cell_runs``      the same for cells that the server runs, whose requests omit the cell
+``ledger_watch``   follows other processes that charge the same ledgers
 ``magics``         ``%dpnb`` and ``%%dpnb``; ``completion`` completes their arguments
 ``extension``      ``%load_ext dpnb``
 """

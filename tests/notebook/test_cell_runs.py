@@ -139,7 +139,7 @@ def test_live_widgets_are_shown_once_the_extension_has_sent_a_message(kernel: Fa
 def test_kernel_of_a_servers_session_shows_our_widgets_only_until_a_front_end_is_known(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(cell_context.SERVER_SESSION, "/home/someone/a.ipynb")
+    monkeypatch.setenv(cell_context.SERVER_SESSION, "a.ipynb")
     kernel.run("request-1", "session")
     assert cell_context.has_live_widgets()
     assert cell_context.is_front_end_unknown()
