@@ -180,13 +180,12 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
     def apply(self, func: Callable[..., Any], axis: object = 0, **options: object) -> Series:
         """With ``axis=1`` the column that a function builds, as in ``apply(lambda row: row["a"] + row["b"], axis=1)``.
 
-        The function is called once and receives the view, never a row; so it can use arithmetic and the methods of
-        columns, but no ``if``.
+        The function is called once and receives the view, never a row, so it can have no ``if``.
 
         Raises
         ------
         UnsupportedError
-            The function returns no column, or `axis` is 0, where pandas passes whole columns.
+            The function returns no column, or `axis` is 0.
         """
         check_options("apply", options, self._examples(), "raw", "result_type")
         refusal = f".apply of {self._description()}: {self._example(REMEDIES['apply'])}"

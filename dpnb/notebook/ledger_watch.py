@@ -70,7 +70,7 @@ class LedgerWatch:
 
     def wake(self) -> None:
         """Start the thread if a page is looking and there is a ledger to look at."""
-        if self._is_running or not self._pages or not self._files():
+        if not self._pages or not self._files():
             return
         with self._lock:
             if self._is_running:
