@@ -56,6 +56,13 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
     ['age']
     >>> frame[frame["age"] >= 65].count().description
     'count of rows where age >= 65'
+    >>> frame.query("18 <= age < 65").age.mean().description
+    'mean of age where (age >= 18) & (age < 65)'
+    >>> frame["decade"] = frame.age // 10
+    >>> frame.corr().description
+    'correlations of age, decade'
+    >>> frame.regress("age ~ decade").description
+    'regression of age on age // 10'
     """
 
     __slots__ = ()
