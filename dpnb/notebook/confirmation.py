@@ -25,7 +25,7 @@ MAGICS = "DpnbMagics"
 
 def limit() -> float:
     """The largest share of what is left that is released without a confirmation, as set in this kernel."""
-    shell: Any = get_ipython()  # type: ignore[no-untyped-call]
+    shell: Any = get_ipython()
     magics = None if shell is None else shell.magics_manager.registry.get(MAGICS)
     return CONFIRM_ABOVE if magics is None else float(magics.confirm_above)
 

@@ -50,7 +50,7 @@ def previews_text(previews: Previews) -> str:
 def previews_html(previews: Previews) -> str:
     """Several previews for a notebook."""
     first = previews.previews[0]
-    rows = []
+    rows: list[list[str]] = []
     for preview in previews.previews:
         links = _links(preview)
         row = [escape(text) + links.get(name, "") for name, text in zip(COLUMNS, _row(preview), strict=True)]
