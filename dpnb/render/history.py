@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from html import escape
+from itertools import accumulate
 
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.render.labels import interval_name, rows_of
@@ -44,16 +44,24 @@ def _table(history: History) -> list[list[str]]:
     labels = [*last.names, *([last.outputs[0]] if last.outputs else [])]
     table = [["observation", "time (UTC)", "cost", "total cost", *labels, "estimate", interval_name(last)]]
     n_outputs = last.arrays.value.shape[1]
-    spent = Fraction(0)
+    totals = _total_costs(history)
     for number, (answer, observed) in enumerate(zip(history, history.observed_groups, strict=True), start=1):
-        spent += exact(answer.cost_fraction)
-        costs = (answer.cost, answer.cost_fraction), (answer.total_loss, decimal_up(spent))
-        columns = [str(number), format_time(answer.time), *(format_percent_first(*cost) for cost in costs)]
+        cost = format_percent_first(answer.cost, answer.cost_fraction)
+        columns = [str(number), format_time(answer.time), cost, totals[number - 1]]
         for index, (key, value, interval) in enumerate(rows_of(answer)):
             if observed[index // n_outputs] and len(table) <= MAX_LINES:
                 table.append([*columns, *key, value, interval])
                 columns = [""] * len(columns)
     return table
+
+
+def _total_costs(history: History) -> list[str]:
+    """What the answer has cost after each observation."""
+    fractions = accumulate(exact(answer.cost_fraction) for answer in history)
+    return [
+        format_percent_first(answer.total_loss, decimal_up(fraction))
+        for answer, fraction in zip(history, fractions, strict=True)
+    ]
 
 
 def _omitted(history: History) -> list[str]:
@@ -87,10 +95,10 @@ def fan_html(history: History) -> str:
     line = [at(i, values[i]) for i in indices if not math.isnan(values[i])]
     dots = "".join(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{ACCENT}"/>' for x, y in line)
     steps = (
-        (format_percent_first(one.cost, one.cost_fraction), *number_with_interval(value, low, high))
-        for one, value, (low, high) in zip(history, values, ends, strict=True)
+        (cost, *number_with_interval(value, low, high))
+        for cost, value, (low, high) in zip(_total_costs(history), values, ends, strict=True)
     )
-    description = "; ".join(f"for {cost} {value}, interval {interval}" for cost, value, interval in steps)
+    description = "; ".join(f"at {cost} {value}, interval {interval}" for cost, value, interval in steps)
     text = escape(f"{interval_name(history[-1])} after each of {len(history)} observations: {description}")
     return (
         f'<svg role="img" aria-label="{text}" width="{CHART_WIDTH}" height="{FAN_HEIGHT}" '
