@@ -70,12 +70,8 @@ class LedgerWatch:
 
     def wake(self) -> None:
         """Start the thread if a page is looking and there is a ledger to look at."""
-        if not self._pages or not self._files():
+        if not self._pages or not self._files() or not self._claim():
             return
-        with self._lock:
-            if self._is_running:
-                return
-            self._is_running = True
         try:
             ThreadTask(self._run).start()
         except RuntimeError:  # no threads, as in a browser: the panel follows other kernels at the next cell
@@ -83,6 +79,12 @@ class LedgerWatch:
         except BaseException:
             self._is_running = False
             raise
+
+    def _claim(self) -> bool:
+        """Whether no thread is running; the caller must then start one."""
+        with self._lock:
+            is_free, self._is_running = not self._is_running, True
+            return is_free
 
     def look(self) -> bool:
         """Return whether another connection has changed a ledger since the last look, or a ledger is new."""

@@ -16,7 +16,8 @@ def live() -> list[BaseSession]:
 
 def ledgers() -> list[Ledger]:
     """The ledgers of the live sessions, each once."""
-    return list({id(session._core.account.ledger): session._core.account.ledger for session in live()}.values())
+    ledgers = [session._core.account.ledger for session in live()]
+    return list({id(ledger): ledger for ledger in ledgers}.values())
 
 
 def log(session_id: str, start: int, max_rows: int) -> tuple[int, list[protocol.LogEntry]]:

@@ -18,6 +18,7 @@ from dpnb._core.core import SessionCore
 from dpnb._core.explain import next_steps
 from dpnb._core.history.log import CellCost, LogEntry, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA
+from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, Timeline, TimelinePoint
 from dpnb.accounting.budget import Budget
@@ -39,6 +40,7 @@ BUDGET_AXIS = "Budget spent"
 ODOMETER_AXIS = "Loss so far at most"
 QUERIES_NAMED = 3
 """How many queries of a cell are named before "and others"."""
+NO_ANSWER = AnswerSummary("")
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
@@ -226,16 +228,17 @@ def of_budget(name: str, spent: float, budget: float) -> str:
 
 def log_entry(one: LogEntry) -> protocol.LogEntry:
     """One request of the log."""
+    answer = one.answer or NO_ANSWER
     return protocol.LogEntry(
         id=one.id,
         query=one.query,
         cost=one.cost,
         mu=one.mu,
         cost_fraction=format_percent_up(one.cost_fraction),
-        estimate=None if one.answer is None else one.answer.text,
-        value=_finite(one.answer.value if one.answer else None),
-        low=_finite(one.answer.low if one.answer else None),
-        high=_finite(one.answer.high if one.answer else None),
+        estimate=answer.text or None,
+        value=_finite(answer.value),
+        low=_finite(answer.low),
+        high=_finite(answer.high),
         error=one.error,
         time=one.time,
         status=one.status,
