@@ -81,13 +81,6 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
     def _ask(self, aggregation: Measured, view: AnyView) -> Query:
         return self._view.query(aggregation, view)
 
-    def __dir__(self) -> list[str]:
-        """Names for completion: the methods, and the columns that are valid names."""
-        return [*super().__dir__(), *filter(str.isidentifier, self._view.columns)]
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return self.columns
-
     @overload
     def __getitem__(self, key: str) -> Series: ...
     @overload

@@ -79,11 +79,13 @@ export class SessionView implements IView<ISession> {
     this._timelineFold.unfold();
   }
 
-  /** Move the focus to the log or to the timeline. */
+  /** Show the log or the budget over time, and move the focus to it. */
   showPart(part: 'log' | 'timeline'): void {
     if (part === 'log') {
       this._log?.focus();
     } else {
+      this._timelineFold.open();
+      this._timelineFold.node.scrollIntoView({ block: 'start' });
       this._timeline.focus();
     }
   }

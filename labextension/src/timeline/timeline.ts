@@ -52,11 +52,9 @@ export class TimelineView implements IView<ITimeline> {
     this.node.append(this._empty, this._full);
   }
 
-  /** Unfold and scroll to the charts, and move the focus to them. */
+  /** Move the focus to the chart, without scrolling. */
   focus(): void {
-    this.fold.open();
-    this.fold.node.scrollIntoView({ block: 'start' });
-    this._charts.focus({ preventScroll: true });
+    this._slider.focus({ preventScroll: true });
   }
 
   update(timeline: ITimeline): void {
