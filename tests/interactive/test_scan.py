@@ -182,7 +182,7 @@ def test_questions_of_others_and_other_things_are_refused(tmp_path: Path) -> Non
 def test_dry_run_says_what_it_costs_and_how_reliable_it_is(tmp_path: Path) -> None:
     session = opened(tmp_path)
     for given in ({"epsilon": "0.5", "max_positives": 2}, {"mu": "0.5", "max_queries": 10}):
-        said = repr(session.above_threshold(100, name="scan", dry_run=True, **given))
+        said = " ".join(repr(session.above_threshold(100, name="scan", dry_run=True, **given)).split())
         assert "nothing was charged" in said
         assert "with 95% confidence" in said
     assert session.ledger.count == 0
