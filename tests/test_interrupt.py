@@ -319,7 +319,7 @@ def test_an_interrupted_fit_keeps_its_steps_and_takes_the_charged_one_up(tmp_pat
         assert kernel.hear() == "seen"
         kernel.interrupt()
         line, states, spent = kernel.hear()
-        assert line.startswith("fit: step 2 of 4, mu 0.1")
+        assert line.startswith("fit: step 2 of 4, 8.1% of the budget (mu 0.1")
         assert states == ["released"] * 3 + ["failed"]  # the launch, two steps, the one that was interrupted
         taken, state, in_all, threads = kernel.hear()
         assert kernel.end() == 0

@@ -88,7 +88,6 @@ BINS: dict[str, Case] = {
     "of a table": (lambda f: dpnb.cut(f, 3), "takes a column"),
     "of categories": (lambda f: dpnb.cut(f["grade"], 3), "needs a number"),
     "of texts": (lambda f: dpnb.cut(f["street"], 3), "needs a number"),
-    "of dates": (lambda f: dpnb.cut(f["born"], 3), "needs a number"),
     "no bins": (lambda f: dpnb.cut(f["visits"], 0), "from 1 to"),
     "negative bins": (lambda f: dpnb.cut(f["visits"], -4), "from 1 to"),
     "too many bins": (lambda f: dpnb.cut(f["visits"], 10**6), "from 1 to"),
@@ -116,7 +115,6 @@ BINS: dict[str, Case] = {
     ),
     "histogram of categories": (lambda f: f["town"].histogram(), "value_counts|needs a number"),
     "histogram of texts": (lambda f: f["street"].histogram(), "needs a number"),
-    "histogram of dates": (lambda f: f["born"].histogram(), "needs a number"),
     "histogram without bins": (lambda f: f["visits"].histogram(0), "from 1 to"),
     "histogram with descending edges": (lambda f: f["visits"].histogram([3, 1]), "ascending"),
 }

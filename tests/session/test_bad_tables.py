@@ -169,7 +169,7 @@ PRIVATE: dict[str, Case] = {
     "merge of rows that are units, on nothing": (lambda s: row_units().frame.merge(row_units().frame, on=None), "unit"),
     "merge with too many pairs": (lambda s: joined(many_pairs()).count(), "pairs of rows"),
     "merge of uncounted rows": (lambda s: joined(uncounted()).count(), "max_rows_per_unit= for both"),
-    "a column that the merge renamed": (lambda s: joined(s)["town"], "'town_x'"),
+    "a column that the merge renamed": (lambda s: joined(s)["town"], "did you mean 'town_[xy]'"),
     "a column of one side in the merge": (lambda s: joined(s)[s.table("paid")["income"] > 1], "same table"),
 }
 

@@ -58,11 +58,11 @@ COLUMN: dict[str, Case] = {
     "unique": (lambda c: c.unique(), "would show which values"),
     "mode": (lambda c: c.mode(), "value_counts"),
     "nunique": (lambda c: c.nunique(), "discover"),
-    "apply": (lambda c: c.apply(abs), "would run Python.*where"),
-    "map": (lambda c: c.map({1: 2}), "would run Python.*where"),
+    "apply": (lambda c: c.apply(str), "would run Python.*where"),
+    "map": (lambda c: c.map(abs), "would run Python"),
     "shape": (lambda c: c.shape, "number of rows.*count"),
     "size": (lambda c: c.size, "number of rows.*count"),
-    "str": (lambda c: c.str.lower(), "isin"),
+    "str": (lambda c: c.str.lower(), "only texts"),
     "cumsum": (lambda c: c.cumsum(), "other rows"),
     "shift": (lambda c: c.shift(1), "other rows"),
     "rank": (lambda c: c.rank(), "other rows"),
@@ -71,7 +71,7 @@ COLUMN: dict[str, Case] = {
     "skew": (lambda c: c.skew(), "quantile"),
     "idxmax": (lambda c: c.idxmax(), "release.*max"),
     "any": (lambda c: c.any(), "could be decided by one row"),
-    "replace": (lambda c: c.replace(1, 2), "it offers: "),
+    "replace": (lambda c: c.replace(1, "2"), "must be a number"),
     "cat": (lambda c: c.cat.codes, "declared categories"),
     "len": (lambda c: len(c), "private.*count"),
     "iteration": (lambda c: list(c), "never shown"),
@@ -89,7 +89,7 @@ COLUMN: dict[str, Case] = {
 GROUPS: dict[str, Case] = {
     "groups": (lambda g: g.groups, "groups"),
     "get_group": (lambda g: g.get_group("north"), "groups"),
-    "apply": (lambda g: g.apply(len), "would run Python"),
+    "apply": (lambda g: g.apply(type), "takes an aggregation"),
     "transform": (lambda g: g.transform("mean"), "would run Python"),
     "filter": (lambda g: g.filter(len), "it offers: "),
     "head": (lambda g: g.head(1), "would show rows"),
@@ -113,10 +113,10 @@ GROUPS: dict[str, Case] = {
 }
 
 NUMPY: dict[str, Case] = {
-    "log": (lambda f: np.log(f["visits"]), "(?!.*show rows)numpy.log.*log1p"),
+    "log": (lambda f: np.log(f["visits"]), "(?!.*show rows)log.*clip.*log1p"),
     "sin": (lambda f: np.sin(f["visits"]), "numpy.sin"),
-    "isnan": (lambda f: np.isnan(f["visits"]), "numpy.isnan"),
-    "maximum": (lambda f: np.maximum(f["visits"], 1), "numpy.maximum"),
+    "isfinite": (lambda f: np.isfinite(f["visits"]), "numpy.isfinite"),
+    "maximum": (lambda f: np.maximum(f["visits"], np.ones(3)), "got an array"),
     "sum": (lambda f: np.add.reduce(f["visits"]), "numpy.add"),
     "an outer product": (lambda f: np.multiply.outer(f["visits"], f["visits"]), "numpy.multiply"),
     "with an argument": (lambda f: np.add(f["visits"], 1, dtype=float), "numpy.add"),
@@ -126,7 +126,7 @@ NUMPY: dict[str, Case] = {
     "add of a table": (lambda f: np.add(f, 1), "."),
     "sqrt of what can be negative": (lambda f: np.sqrt(f["income"]), "below 0"),
     "exp of a table": (lambda f: np.exp(f), "."),
-    "where": (lambda f: np.where(f["visits"] > 1, 1, 0), "is not offered"),
+    "where": (lambda f: np.where(f["visits"] > 1), "is not offered"),
     "an array of a column": (lambda f: np.asarray(f["visits"]), "is not an array"),
     "an array of a table": (lambda f: np.asarray(f), "is not an array"),
     "a histogram by numpy": (lambda f: np.histogram(f["visits"]), "."),
@@ -163,6 +163,6 @@ def test_a_name_that_is_not_offered_looks_missing_to_python(which: str) -> None:
 @pytest.mark.parametrize("which", ["table", "column", "groups"])
 def test_completion_offers_no_verb_that_is_refused(which: str) -> None:
     private = subject(which)
-    refused = {"values", "head", "iloc", "apply", "shape", "nunique"}
+    refused = {"values", "head", "iloc", "transform", "shape", "nunique"}
     assert refused.isdisjoint(dir(private))
     assert {"count", "agg"} & set(dir(private))

@@ -121,7 +121,12 @@ def _power(node: Arithmetic, left: Numeric, by: float) -> Numeric:
 
 
 def _time_arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
-    if node.operator == "-" and isinstance(right, Timestamp) and isinstance(node.left, Literal):
+    if (
+        node.operator == "-"
+        and isinstance(right, Timestamp)
+        and node.left != Literal(0)
+        and isinstance(node.left, Literal)
+    ):
         left = date_literal(node, node.left)
     if node.operator == "-" and isinstance(left, Timestamp):
         if isinstance(right, Categorical) and isinstance(node.right, Literal):
