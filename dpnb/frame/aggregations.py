@@ -49,16 +49,12 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         return self._view.query(aggregation, view or PlainView(), by, keys)
 
     def _number(self) -> Expression:
-        """The column as a number: conditions count as 1 or 0."""
+        """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
         kind = dtype_of(self._node, self._view.schema)
-        if isinstance(kind, Categorical):
-            remedy = (
-                "convert its values with {self}.astype(float), or count them with {self}.value_counts()"
-                if kind.numeric
-                else "count its values with {self}.value_counts(), or one of them with {condition}.mean()"
-            )
+        if isinstance(kind, Categorical) and not kind.numeric:
             raise PlanError(
-                f"{words(self._node)}: needs a number, and this is {described(kind)}; {self._example(remedy)}"
+                f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
+                + self._example("{self}.value_counts(), or one of them with {condition}.mean()")
             )
         if isinstance(kind, Timestamp):
             raise PlanError(

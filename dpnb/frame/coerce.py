@@ -10,7 +10,7 @@ from typing import Literal as TypingLiteral
 import msgspec
 
 from dpnb._plan.constants import constant, listed, number
-from dpnb._plan.expressions.dtypes import OPEN_END, Boolean
+from dpnb._plan.expressions.dtypes import OPEN_END, Boolean, Categorical
 from dpnb._plan.expressions.nodes import AsNumber, Cut, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
@@ -57,8 +57,10 @@ def checked_ddof(ddof: object) -> int:
 
 
 def as_number(node: Expression, schema: Schema) -> Expression:
-    """An expression as a number: a condition counts as 1 or 0."""
-    return AsNumber(node) if isinstance(dtype_of(node, schema), Boolean) else node
+    """An expression as a number: a condition counts as 1 or 0, and categories that are numbers as themselves."""
+    kind = dtype_of(node, schema)
+    counts = isinstance(kind, Boolean) or (isinstance(kind, Categorical) and kind.numeric)
+    return AsNumber(node) if counts and not isinstance(node, Literal) else node
 
 
 def bins(node: Expression, edges: object, labels: object, right: bool, low: float, high: float) -> Cut:

@@ -53,8 +53,8 @@ COLUMNS: dict[str, Case] = {
 
 ARITHMETIC: dict[str, Case] = {
     "a number and a category": (lambda f: f["visits"] + f["town"], "a category, not a number"),
-    "a number and numeric categories": (lambda f: f["visits"] * f["grade"], r"\.astype\(float\)"),
-    "categories and a number": (lambda f: f["grade"] + 1, r"\.astype\(float\)"),
+    "a number and categories": (lambda f: f["visits"] * f["town"], "not a number|is a category"),
+    "categories and a number": (lambda f: f["town"] + 1, "not a number|is a category"),
     "a number and a text column": (lambda f: f["visits"] + f["street"], "is a text"),
     "a text column and a text": (lambda f: f["street"] + "x", "a number or another column"),
     "a number and a text": (lambda f: f["visits"] + "x", "(?!.*astype).*number"),
@@ -108,7 +108,7 @@ ARITHMETIC: dict[str, Case] = {
 }
 
 FUNCTIONS: dict[str, Case] = {
-    "abs of categories": (lambda f: f["grade"].abs(), "takes a number"),
+    "abs of categories": (lambda f: f["town"].abs(), "takes a number"),
     "abs of a date": (lambda f: abs(f["born"]), "takes a number"),
     "log1p of what can be -1": (lambda f: f["income"].log1p(), "-1 or less.*clip"),
     "log1p at -1": (lambda f: np.log1p(f["visits"].clip(-1, 10) - 1), "-1 or less.*clip"),

@@ -129,7 +129,7 @@ def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
     if isinstance(kind, Numeric):
         return kind
     remedy = {
-        Categorical: "declare it as dpnb.Bounded(low, high), or write .astype(float) if its categories are numbers",
+        Categorical: "declare it as dpnb.Bounded(low, high), or count its values with .value_counts()",
         Timestamp: "use a part of it, such as .dt.year, or subtract a date",
         Duration: "use .dt.days or .dt.total_seconds()",
     }.get(type(kind), "only numbers can be added up")
