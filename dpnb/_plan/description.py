@@ -43,12 +43,16 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
     return _words(aggregation, view)
 
 
+def _shares(view: Proportions) -> str:
+    return f"shares within {view.within}" if view.within else "shares"
+
+
 def _words(aggregation: Single | Discovery, view: AnyView) -> str:
     match aggregation:
         case Count(node) if node is not None:
-            return f"{'shares' if isinstance(view, Proportions) else 'count'} of {words(node)}"
+            return f"{_shares(view) if isinstance(view, Proportions) else 'count'} of {words(node)}"
         case Count():
-            return "shares of rows" if isinstance(view, Proportions) else "count of rows"
+            return f"{_shares(view) if isinstance(view, Proportions) else 'count'} of rows"
         case CountActiveUnits(label):
             return f"count of active privacy units, {label!r}"
         case CountUnits():

@@ -198,7 +198,18 @@ class PlainView(View, frozen=True, tag="plain"):
 
 
 class Proportions(View, frozen=True, tag="proportions"):
-    """Each group's count as a share of the sum over the groups."""
+    """Each group's count as a share of the sum over the groups.
+
+    Parameters
+    ----------
+    within : str
+        Names of the leading levels within which the shares add up to 1; empty for all groups together.
+    size : int
+        Number of consecutive groups that add up to 1; 0 for all groups.
+    """
+
+    within: str = ""
+    size: int = 0
 
 
 class MomentsView(View, frozen=True, tag="from_moments"):

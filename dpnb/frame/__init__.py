@@ -19,6 +19,7 @@
 ``formula``          regressions; ``formula_text`` parses ``"y ~ x1 + C(x2)"``
 ``lookup``           join with a public table
 ``public_keys``      keys of groups as an analyst gives them
+``shares``           shares within groups
 ``unit_column``      the column that identifies the privacy unit
 ``plot``             ``column.plot.hist()``
 ``pipe``             ``df.pipe(function)``

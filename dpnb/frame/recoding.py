@@ -16,6 +16,7 @@ from dpnb._plan.constants import constant
 from dpnb._plan.expressions.choices import undeclared
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, described
 from dpnb._plan.expressions.nodes import (
+    Arithmetic,
     AsNumber,
     Compare,
     Expression,
@@ -26,6 +27,7 @@ from dpnb._plan.expressions.nodes import (
     Not,
     OnlyWhere,
     Where,
+    negative,
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import MAX_LISTED, as_operand, operand, words
@@ -306,6 +308,15 @@ _TYPES: dict[object, str] = {
 }
 
 
+def _truncated(node: Expression, kind: Numeric) -> Expression:
+    """A number without its fraction, as Python's `int` gives it."""
+    down: Expression = Arithmetic("//", node, Literal(1))
+    up = negative(Arithmetic("//", negative(node), Literal(1)))
+    if kind.low >= 0 or kind.high <= 0:
+        return down if kind.low >= 0 else up
+    return Where(Compare(">=", node, Literal(0)), down, up)
+
+
 def converted(node: Expression, dtype: object, schema: Schema) -> Expression:
     """``column.astype(dtype)``: numeric categories and conditions as numbers, numbers as conditions, values as texts.
 
@@ -321,10 +332,7 @@ def converted(node: Expression, dtype: object, schema: Schema) -> Expression:
             return node if isinstance(kind, Numeric) else AsNumber(node)
         case "int":
             if isinstance(kind, Numeric) and not kind.whole:
-                raise PlanError(
-                    f"astype(int): {words(node)} has fractions; use .round() or // 1 for whole numbers, such as "
-                    f"{as_operand(node)}.round()"
-                )
+                return _truncated(node, kind)
             return node if isinstance(kind, Numeric) else AsNumber(node)
         case "bool" if isinstance(kind, Boolean):
             return node

@@ -11,13 +11,12 @@ from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import Compare, Expression, Literal, Not
 from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
-from dpnb._plan.measurements import PlainView, Proportions
+from dpnb._plan.measurements import Count, PlainView, Proportions
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import aggregation_for
 from dpnb.frame.column_expr import ColumnExpr, groups_of, listed_keys
-from dpnb.frame.examples import examples
 from dpnb.frame.frame import Frame
 from dpnb.frame.series import Series
+from dpnb.frame.shares import shares_within
 
 MAX_INDICATORS = 1_000
 """Largest number of columns of `get_dummies`."""
@@ -43,8 +42,8 @@ def crosstab(
         A column to aggregate for each pair, instead of the number of rows.
     aggfunc : str, optional
         How `values` are aggregated, for example ``"mean"``.
-    normalize : bool or "all"
-        Shares of all rows instead of counts.
+    normalize : bool, "all" or "index"
+        Shares of all rows instead of counts; with ``"index"`` shares of the rows of each value of `index`.
 
     Raises
     ------
@@ -66,18 +65,17 @@ def crosstab(
     view = levels[0]._view
     groups = groups_of(view, levels)
     listed_keys(view, groups, None)
-    if normalize in ("index", "columns", 0, 1) and not isinstance(normalize, bool):
-        condition = examples(view, levels[0]._node)["condition"]
+    if isinstance(normalize, str) and normalize == "columns":
         raise PlanError(
-            f"crosstab: normalize={normalize!r} is not offered; the share of one value in each group is, as in "
-            f"{condition}.groupby(...).mean()"
+            "crosstab: normalize='columns' is not offered; exchange the two columns, and write normalize='index'"
         )
+    by_row = isinstance(normalize, str) and normalize == "index"
     if (values is None) != (aggfunc is None):
         raise PlanError("crosstab: values= and aggfunc= belong together, as in values=df['x'], aggfunc='mean'")
-    share = normalize == "all" or flag(normalize, "normalize")
+    share = by_row or normalize == "all" or flag(normalize, "normalize")
     if values is None:
-        aggregation, _ = aggregation_for("count", None)
-        return view.query(aggregation, Proportions() if share else PlainView(), groups).unstack()
+        shares = shares_within(view, groups, len(_listed(index, "index"))) if by_row else Proportions()
+        return view.query(Count(), shares if share else PlainView(), groups).unstack()
     if share or not isinstance(values, Series):
         raise PlanError(f"crosstab: values must be a column, without normalize=; got {values!r}")
     view.refuse_other_rows(values._view, values, "crosstab")

@@ -38,6 +38,7 @@ from dpnb.frame.options import GROUPING, AxisOptions, GroupOptions, check_option
 from dpnb.frame.pipe import applied
 from dpnb.frame.plot import Plot
 from dpnb.frame.public_keys import public_keys
+from dpnb.frame.shares import shares_within
 from dpnb.frame.verbs import verb_name, verb_names
 from dpnb.frame.view import TableView
 
@@ -226,13 +227,8 @@ class GroupedSeries(Series):
     def value_counts(
         self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
     ) -> Query:
-        """Rows of each public value in each group: grouping by both columns."""
+        """Rows of each public value in each group; with `normalize` as shares of the group's rows."""
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
-        if flag(normalize, "normalize"):
-            raise PlanError(
-                f"{self._description()}: shares within groups are not offered together; the share of one value is "
-                + self._example("{condition}.groupby(...).mean()")
-            )
         if keys is not None or self._keys is not None:
             raise PlanError(
                 f"{self._description()}: with keys=, list the pairs, as in "
@@ -241,7 +237,8 @@ class GroupedSeries(Series):
         column = Series(self._view, self._node) if bins is None else cut(Series(self._view, self._node), bins)
         by = (*self._by, *groups_of(self._view, column))
         public_keys(self._view, by, None)
-        return self._view.query(*aggregation_for("count", None), by)
+        view = shares_within(self._view, by, len(self._by)) if flag(normalize, "normalize") else PlainView()
+        return self._view.query(Count(), view, by)
 
     def size(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `GroupBy.size`."""

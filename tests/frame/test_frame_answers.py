@@ -163,6 +163,11 @@ VERBS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "where without a second value": (lambda f: f["y"].where(f["x"] > 3).mean(), T.y.clip(-20, 120)[T.x > 3].mean()),
     "numpy.where": (lambda f: np.where(f["x"] > 3, f["x"], -1).sum(), np.where(BOTH.x > 3, BOTH.x, -1).sum()),
     "larger of two": (lambda f: np.maximum(f["x"], f["k"].astype(float)).mean(), np.maximum(BOTH.x, BOTH.k).mean()),
+    "shares within groups": (
+        lambda f: f.groupby("k")["g"].value_counts(normalize=True),
+        pd.crosstab(T.k, T.g, normalize="index").reindex(columns=GROUPS, fill_value=0).to_numpy().ravel(),
+    ),
+    "whole part": (lambda f: f["y"].astype(int).mean(), np.trunc(T.y.clip(-20, 120)).mean()),
     "upper case": (
         lambda f: f["g"].str.upper().value_counts(),
         [*T.g.str.upper().value_counts().sort_index(), 0],
@@ -227,7 +232,8 @@ def test_agg_gives_each_column_its_own_statistic(views: dict[str, Any]) -> None:
             }
         )
         assert list(answer.estimate.columns) == list(wanted.columns)
-        close(answer, wanted, abs=2e-3)
+        for name in wanted:  # noise can move the largest value by one leaf of the tree
+            close(answer[name], wanted[name], abs=1 if name == "top" else 2e-3)
         close(answer["mean"], wanted["mean"])
 
 

@@ -32,7 +32,7 @@ from dpnb.results.estimates.moments import MomentSums
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
-from dpnb.results.estimates.ratios import quotient
+from dpnb.results.estimates.ratios import quotient, totals
 
 FeatureSlice = list[tuple[Feature, NoisyArrays]]
 
@@ -90,7 +90,7 @@ def _estimate(
     if isinstance(first, TreeFeature):
         return quantiles(first, noisy[0], view.at if isinstance(view, QuantilesView) else (0.5,), z)
     if isinstance(view, Proportions):
-        return _proportions(first, noisy[0], z)
+        return _proportions(first, noisy[0], z, view.size)
     return _linear(aggregation, first, noisy[0], z)
 
 
@@ -134,15 +134,15 @@ def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> Interv
     )
 
 
-def _proportions(feature: Feature, sums: NoisyArrays, z: Cells) -> IntervalArrays:
-    """Each group divided by the total of all groups, with which it shares noise."""
+def _proportions(feature: Feature, sums: NoisyArrays, z: Cells, size: int) -> IntervalArrays:
+    """Each group divided by the total of its `size` groups (0 for all), with which it shares noise."""
     sign = -1.0 if isinstance(feature, ValueFeature) and feature.high <= 0 else 1.0
     signed = isinstance(feature, ValueFeature) and feature.low < 0 < feature.high
     variance = sums.scale**2
     return quotient(
         sign * sums.single,
-        np.full_like(sums.single, sign * sums.single.sum()),
-        (variance, np.full_like(variance, variance.sum())),
+        sign * totals(sums.single, size),
+        (variance, totals(variance, size)),
         variance,
         z,
         (-math.inf, math.inf) if signed else (0.0, 1.0),

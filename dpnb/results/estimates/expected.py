@@ -30,6 +30,7 @@ from dpnb._plan.schema import Schema
 from dpnb.results.estimates.estimate import estimate
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.quantiles import rank_scale
+from dpnb.results.estimates.ratios import totals
 
 RANK = "rows of rank"
 """Unit of a quantile's error: how many rows may lie between it and the requested rank."""
@@ -128,9 +129,9 @@ def _direct(
     if isinstance(view, Proportions) and not isinstance(aggregation, Sum):
         # A proportion p of G groups has variance 1 - 2p + G p^2 times that of a count over the total: least at p = 1/G,
         # and largest at p = 1, where the noise of all other groups counts.
-        groups = len(rows)
+        groups = view.size or len(rows)
         smallest, largest = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
-        return np.asarray(radius * units[0] * _between(smallest, largest, at) / rows.sum())[:, None]
+        return np.asarray(radius * units[0] * _between(smallest, largest, at) / totals(rows, view.size))[:, None]
     if isinstance(aggregation, Mean | ModelLoss):
         reach = float(_limit(features[1])) * units[1]
         width = _between(units[1], math.hypot(units[1], reach * units[0]), at)

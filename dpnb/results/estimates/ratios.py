@@ -13,6 +13,12 @@ import numpy as np
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 
 
+def totals(cells: Cells, size: int) -> Cells:
+    """For each cell, the sum over its `size` consecutive cells; over all cells if `size` is 0."""
+    blocks = cells.reshape(-1, size or len(cells) or 1)
+    return np.repeat(blocks.sum(axis=1), blocks.shape[1])
+
+
 def quotient(
     a: Cells,
     b: Cells,

@@ -1,0 +1,27 @@
+"""Shares within groups: ``groupby("g")["x"].value_counts(normalize=True)`` and ``crosstab(..., normalize="index")``."""
+
+from __future__ import annotations
+
+from dpnb._plan.measurements import Count, Proportions
+from dpnb._plan.plan import GroupLevel, group_keys
+from dpnb.frame.view import TableView
+
+
+def shares_within(view: TableView, by: tuple[GroupLevel, ...], leading: int) -> Proportions:
+    """The counts as shares that add up to 1 for each combination of the first levels.
+
+    Parameters
+    ----------
+    view : TableView
+    by : tuple of GroupLevel
+        The levels, whose groups are all combinations of their public values, the last level fastest.
+    leading : int
+        The number of first levels.
+
+    Raises
+    ------
+    PlanError
+        A level has no public values.
+    """
+    size = len(group_keys(view.plan(Count(), by[leading:]), view.schema))
+    return Proportions(", ".join(level.name for level in by[:leading]), size)
