@@ -62,9 +62,12 @@ class UnsupportedOperations(NotCopyable):
             verbs = [verb for verb in dir(type(self)) if not verb.startswith("_")]
             columns = self._column_names()
             meant = closest(name, [*columns, *verbs])
+            if meant in columns:
+                raise UnsupportedError(
+                    f".{name} of {self._description()}: there is no such column; did you mean df[{meant!r}]?"
+                )
             if meant is not None:
-                written = f"df[{meant!r}]" if meant in columns else f".{meant}"
-                raise UnsupportedError(f".{name} of {self._description()}: is not offered; did you mean {written}?")
+                raise UnsupportedError(f".{name} of {self._description()}: is not offered; did you mean .{meant}?")
             raise UnsupportedError(f".{name} of {self._description()}: is not offered; it offers: {', '.join(verbs)}")
 
     def __iter__(self) -> NoReturn:
