@@ -111,6 +111,7 @@ class Budget:
         self.left = left
         self.spent.append(1 - left)
         cost = {"cost": f"mu {1 - left:.3f}", "mu": 1 - left, "cost_fraction": f"{1 - left:.1%}", "error": "± 1"}
+        answer = {"estimate": "7 (6 to 8)", "value": 7.0, "low": 6.0, "high": 8.0}
         where = {"time": "2026-11-21T01:20:00Z", "status": "released", "cell_id": None}
-        self.releases = [{"id": len(self.releases) + 1, "query": question, **cost, **where}, *self.releases]
+        self.releases = [{"id": len(self.releases) + 1, "query": question, **cost, **answer, **where}, *self.releases]
         panel.publish()
