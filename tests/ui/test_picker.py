@@ -216,8 +216,15 @@ def test_refining_pays_only_the_difference_and_the_code_gives_the_same_answer_fr
     assert spent(cockpit) == before
 
 
+UNWATCHED = (
+    "setattr(__import__('dpnb.notebook.ledger_watch').notebook.ledger_watch.LedgerWatch, 'look', lambda _: False)"
+)
+"""Keeps the picker from following another kernel before the click that is to be refused."""
+
+
 def test_refused_release_says_why_and_the_picker_goes_on(cockpit: Lab) -> None:
     cockpit.run(CELL["question"])
+    cockpit.value(UNWATCHED)
     shown = picker(cockpit)
     slider(shown).press("End")
     slider(shown).press("ArrowLeft")
