@@ -76,38 +76,25 @@ def run_all(lab: Lab) -> None:
     lab.run_all()
 
 
-def test_server_runs_the_cells_in_these_tests(lab: Lab) -> None:
+def test_notebook_that_the_server_runs_has_gauges_and_pickers_and_every_charge_has_its_cell(lab: Lab) -> None:
     lab.open("cockpit.ipynb")
     assert lab.page.evaluate(RUNS_ON_SERVER) is True
-
-
-def test_notebook_that_the_server_runs_at_once_has_gauges_pickers_and_badges(lab: Lab) -> None:
-    lab.open("cockpit.ipynb")
     run_all(lab)
     for name in ("question", "count"):
         expect(cell(lab, name).locator(".dpnb-picker")).to_be_visible()
     expect_reading(lab.cell_gauge("headroom"), left(lab))
     expect(badge(lab, "release")).to_be_visible()
     assert lab.value("session.log()['cell_id'].tolist()") == ["the-release-cell"]
-
-
-def test_cells_that_are_run_later_are_known_before_they_charge(lab: Lab) -> None:
-    lab.open("cockpit.ipynb")
-    run_all(lab)
-    lab.write(CELL["spare"], "print([session.frame.count_units().release(mu=0.01).cost, session.log()['cell_id'][2]])")
-    lab.run(CELL["spare"])
-    expect(cell(lab, "spare").locator(".jp-OutputArea-output")).to_contain_text("the-spare-cell")
-    expect(badge(lab, "spare")).to_be_visible()
-
-
-def test_release_of_a_picker_belongs_to_its_cell(lab: Lab) -> None:
-    lab.open("cockpit.ipynb")
-    run_all(lab)
     picker = cell(lab, "count").locator(".dpnb-picker")
     picker.get_by_role("button", name="Release", exact=True).click()
     expect(picker.locator(".dpnb-picker-answer")).to_contain_text("95% interval")
     expect(badge(lab, "count")).to_be_visible()
     assert lab.value("session.log()['cell_id'].tolist()") == ["the-release-cell", "the-count-cell"]
+    # A cell that is run later is known before it charges.
+    lab.write(CELL["spare"], "print([session.frame.count_units().release(mu=0.01).cost, session.log()['cell_id'][3]])")
+    lab.run(CELL["spare"])
+    expect(cell(lab, "spare").locator(".jp-OutputArea-output")).to_contain_text("the-spare-cell")
+    expect(badge(lab, "spare")).to_be_visible()
 
 
 def test_two_notebooks_on_one_kernel_have_their_own_cells(lab: Lab) -> None:
