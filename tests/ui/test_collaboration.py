@@ -91,7 +91,7 @@ def test_notebook_that_the_server_runs_has_gauges_and_pickers_and_every_charge_h
     expect(badge(lab, "count")).to_be_visible()
     assert lab.value("session.log()['cell_id'].tolist()") == ["the-release-cell", "the-count-cell"]
     # A cell that is run later is known before it charges.
-    lab.write(CELL["spare"], "print([session.frame.count_units().release(mu=0.01).cost, session.log()['cell_id'][3]])")
+    lab.write(CELL["spare"], "print([session.frame['mdvis'].max().release(mu=0.01).cost, session.log()['cell_id'][3]])")
     lab.run(CELL["spare"])
     expect(cell(lab, "spare").locator(".jp-OutputArea-output")).to_contain_text("the-spare-cell")
     expect(badge(lab, "spare")).to_be_visible()
