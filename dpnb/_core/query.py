@@ -258,7 +258,7 @@ class Query(Unreleased, NotCopyable):
             final=final,
             groups=groups,
         )
-        return replace(answer, is_two_way=self.is_two_way)
+        return replace(answer, is_two_way=True) if self.is_two_way else answer
 
     def unstack(self) -> Query:
         """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.
@@ -294,7 +294,7 @@ class Query(Unreleased, NotCopyable):
         Unlike a repeated `release`, this changes with each new observation.
         """
         answer = self.runner.best(self.plan, self.view)
-        return None if answer is None else replace(answer, is_two_way=self.is_two_way)
+        return answer if answer is None or not self.is_two_way else replace(answer, is_two_way=True)
 
     @property
     def unanswered(self) -> list[dict[str, Any]]:
