@@ -43,20 +43,23 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
     return _words(aggregation, view)
 
 
-def _shares(view: Proportions) -> str:
-    return f"shares within {view.within}" if view.within else "shares"
+def _counted(what: str, view: AnyView) -> str:
+    """A count, or the shares of one; those of a group's rows name the group."""
+    if not isinstance(view, Proportions):
+        return f"count of {what}"
+    return f"shares of {what} within {view.within}" if view.within else f"shares of {what}"
 
 
 def _words(aggregation: Single | Discovery, view: AnyView) -> str:
     match aggregation:
         case Count(node) if node is not None:
-            return f"{_shares(view) if isinstance(view, Proportions) else 'count'} of {words(node)}"
+            return _counted(words(node), view)
         case Count():
-            return f"{_shares(view) if isinstance(view, Proportions) else 'count'} of rows"
+            return _counted("rows", view)
         case CountActiveUnits(label):
             return f"count of active privacy units, {label!r}"
         case CountUnits():
-            return "shares of privacy units" if isinstance(view, Proportions) else "count of privacy units"
+            return _counted("privacy units", view)
         case Sum(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):
             return f"count of rows with {words(condition)}"
         case Mean(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):

@@ -42,9 +42,10 @@ class Unreleased:
 
     __pandas_priority__ = 100_000  # pandas leaves operators with its own objects to this class, which refuses them
 
-    def _query_words(self) -> str:
-        """The query in words, for the message."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # of each subclass
+
+        def _query_words(self) -> str:
+            """The query in words, for the message."""
 
     def refuse(self, method: str = "") -> NoReturn:
         """Refuse the use as a number.

@@ -75,9 +75,8 @@ class Operators(Generic[E]):
         condition: Any
         is_scalar: Any
 
-    def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
-        """Some of the numbers."""
-        raise NotImplementedError
+        def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
+            """Some of the numbers."""
 
     @_leaves_private_objects
     def __sub__(self, other: object) -> E:

@@ -38,13 +38,11 @@ class PandasMethods(Generic[E]):
 
         def __getitem__(self, key: Any) -> E: ...
 
-    def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> E:
-        """The numbers of some groups and outputs, in that order."""
-        raise NotImplementedError
+        def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> E:
+            """The numbers of some groups and outputs, in that order."""
 
-    def _rounded(self, decimals: Sequence[int], words: str) -> E:
-        """Estimates to the nearest, intervals outward; `decimals` for each output."""
-        raise NotImplementedError
+        def _rounded(self, decimals: Sequence[int], words: str) -> E:
+            """Estimates to the nearest, intervals outward; `decimals` for each output."""
 
     def _ranks(self, level: int) -> dict[Key, int]:
         """The order of the keys of one level: numbers by size, strings alphabetically."""

@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import ColumnType
 from dpnb.errors import PlanError
 from dpnb.results.display import Displayed
 
+V = TypeVar("V")
+
+
+class ByName(Displayed, Mapping[str, V]):
+    """A mapping by name that refuses an unknown one with the names that there are."""
+
+    _unknown: ClassVar[str]
+    """The part of the message between an unknown name and the known ones."""
+
+    @property
+    @abstractmethod
+    def _entries(self) -> Mapping[str, V]:
+        """The entries."""
+
+    def __getitem__(self, name: str) -> V:
+        if name in self:
+            return self._entries[name]
+        raise PlanError(f"schema: {name!r} {self._unknown} {', '.join(map(repr, self._entries))}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._entries
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The entry of a name, or `default` if there is none."""
+        if name not in self:
+            return default
+        return self[name]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableSchema(Displayed, Mapping[str, ColumnType]):
+class TableSchema(ByName[ColumnType]):
     """The columns of one table: a mapping from each name to its declared type.
 
     Parameters
@@ -43,6 +81,8 @@ class TableSchema(Displayed, Mapping[str, ColumnType]):
     ['age', 'town']
     """
 
+    _unknown = "is not a declared column; the columns are"
+
     name: str
     columns: Mapping[str, ColumnType] = field(hash=False)
     unit: PrivacyUnit
@@ -50,33 +90,13 @@ class TableSchema(Displayed, Mapping[str, ColumnType]):
     public_rows: int | None = None
     notice: str | None = None
 
-    def __getitem__(self, name: str) -> ColumnType:
-        if name in self:
-            return self.columns[name]
-        known = ", ".join(map(repr, self.columns))
-        raise PlanError(f"schema: {name!r} is not a declared column; the columns are {known}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self.columns
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The type of a column, or `default` if it is not declared."""
-        if name not in self:
-            return default
-        return self[name]
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self)
+    @property
+    def _entries(self) -> Mapping[str, ColumnType]:
+        return self.columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TablesSchema(Displayed, Mapping[str, TableSchema]):
+class TablesSchema(ByName[TableSchema]):
     """The schemas of several tables, by name.
 
     Parameters
@@ -85,28 +105,10 @@ class TablesSchema(Displayed, Mapping[str, TableSchema]):
         The tables of the session.
     """
 
+    _unknown = "is not a table of this session; the tables are"
+
     tables: Mapping[str, TableSchema] = field(hash=False)
 
-    def __getitem__(self, name: str) -> TableSchema:
-        if name in self:
-            return self.tables[name]
-        known = ", ".join(map(repr, self.tables))
-        raise PlanError(f"schema: {name!r} is not a table of this session; the tables are {known}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tables)
-
-    def __len__(self) -> int:
-        return len(self.tables)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self.tables
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The schema of a table, or `default` if there is none of this name."""
-        if name not in self:
-            return default
-        return self[name]
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self)
+    @property
+    def _entries(self) -> Mapping[str, TableSchema]:
+        return self.tables
