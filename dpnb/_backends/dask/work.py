@@ -32,10 +32,13 @@ def run(work: Callable[[], T]) -> T:
         finally:
             if is_stopped():
                 _wait_for_workers(started)
+            # Here, not in the waiting thread: Python drops an interrupt that arrives in the __del__ of a future.
+            started.clear()
 
     def cancel() -> None:
-        if started:
-            started[0].client.cancel(list(started))
+        futures = list(started)
+        if futures:
+            futures[0].client.cancel(futures)
 
     return run_silently(tracked, "dask", (), lambda work: _background.run(work, cancel))
 
