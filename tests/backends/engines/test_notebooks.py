@@ -28,7 +28,7 @@ MARK = "# nothing kept quiet\n"
 
 BEGIN = """
 %xmode Verbose
-import os, signal, time
+import os, signal, sys, time
 from pathlib import Path
 import dpnb
 from dpnb._backends.dask import work as dask_work
@@ -43,11 +43,19 @@ def asked(table, name):  # a function, since a traceback shows variables, and Du
     )
     session.frame["num"].sum().release(mu=0.1)
 
-def failed(table, name):
+def failed(table, name, *expected):
+    # The cell goes on until its output has the expected words: what another process prints may be late.
+    shown = []
+    for stream in (sys.stdout, sys.stderr):
+        stream.write = lambda text, write=stream.write: (shown.append(text), write(text))[1]
     try:
         asked(table, name)
     except BaseException as error:
         print("outcome:", type(error).__name__)
+    while not all(words in "".join(shown) for words in expected):
+        time.sleep(0.1)
+    for stream in (sys.stdout, sys.stderr):
+        del stream.write
 """
 
 QUIET = "engine.run_silently = dask_work.run_silently = quietly"
@@ -139,7 +147,7 @@ def calling(name):
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
 client = Client(cluster)
 """,
-    MARK + 'failed(lambda: calling("control.parquet"), "called-control")',
+    MARK + 'failed(lambda: calling("control.parquet"), "called-control", "Compute Failed")',
     QUIET,
     'asked(lambda: calling("secret.parquet"), "called")',
     """
@@ -203,7 +211,7 @@ control, secret, good = (cast(f"{name}.parquet") for name in ("control", "secret
 """,
     MARK
     + """
-failed(lambda: control, "cast-control")
+failed(lambda: control, "cast-control", "QueryContextLogger")
 while spark.sparkContext.statusTracker().getActiveStageIds():
     time.sleep(0.1)
 """,
