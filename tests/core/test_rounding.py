@@ -1,4 +1,4 @@
-"""The direction in which each displayed number is rounded: the rows of docs/rounding.md, one test each."""
+"""The direction in which each displayed number is rounded: the rows of docs/explanation/rounding.md, one test each."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def discovery_threshold(session: dpnb.Session) -> None:
 
 ROWS = [
     line.split("|")[1].strip()
-    for line in (ROOT / "docs" / "rounding.md").read_text().splitlines()
+    for line in (ROOT / "docs" / "explanation" / "rounding.md").read_text().splitlines()
     if line.startswith("| ") and not line.startswith(("| number", "|--"))
 ]
 

@@ -1,0 +1,118 @@
+"""Build the documentation into ``build/docs/html``, with warnings as errors, and check every link inside it.
+
+The site is built from a copy of ``docs/``, of the example notebooks and of the other pages that it includes, so that
+running the notebooks (which write ledgers) leaves the working tree as it was. Arguments pass through to Sphinx:
+``-D nb_execution_mode=off`` runs nothing, ``-D nb_execution_excludepatterns=tutorials/*`` runs no notebook.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "docs"
+SOURCE, HTML = BUILD / "source", BUILD / "html"
+NOT_COPIED = shutil.ignore_patterns("*.dpnb*", ".ipynb_checkpoints", "__pycache__")
+
+
+def stage() -> None:
+    """Copy what the site is made of."""
+    shutil.rmtree(BUILD, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", SOURCE, ignore=NOT_COPIED)
+    shutil.copytree(ROOT / "examples", SOURCE / "tutorials", ignore=NOT_COPIED, dirs_exist_ok=True)
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (SOURCE / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
+    shutil.copy(ROOT / "tests" / "bench" / "RESULTS.md", SOURCE / "benchmarks.md")
+    make_plotly_local()
+
+
+def make_plotly_local() -> None:
+    """Give the pages the copy of plotly.js that is in plotly's wheel, so that pictures need no network."""
+    import plotly
+
+    static = SOURCE / "_static"
+    static.mkdir(exist_ok=True)
+    shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)
+
+
+def environment() -> dict[str, str]:
+    """The environment of the kernels: settings of their own, and one thread for each library."""
+    home = BUILD / "home"
+    startup = home / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "_kernel.py", startup / "docs.py")
+    folders = {f"JUPYTER_{name}_DIR": str(home / "jupyter" / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return {
+        **os.environ,
+        **folders,
+        **threads,
+        "IPYTHONDIR": str(home / "ipython"),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+
+
+def build() -> int:
+    """Run Sphinx; its exit code."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-b", "html", "-d", BUILD / "doctrees"]
+    return subprocess.run([*command, *sys.argv[1:], SOURCE, HTML], cwd=ROOT, env=environment(), check=False).returncode
+
+
+class Page(HTMLParser):
+    """The anchors of a page, and the addresses that it links to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.anchors: set[str] = {""}
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect ids and addresses."""
+        for name, value in attrs:
+            if name in ("id", "name"):
+                self.anchors.add(value or "")
+            elif name in ("href", "src"):
+                self.links.append(value or "")
+
+
+def broken_links(folder: Path) -> list[str]:
+    """Links between pages of the site that lead nowhere."""
+    pages = {}
+    for path in folder.rglob("*.html"):
+        if "_static" in path.parts:  # templates of the theme
+            continue
+        pages[path] = page = Page()
+        page.feed(path.read_text(encoding="utf-8"))
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            if urlsplit(link).scheme or link.startswith("//"):
+                continue
+            address, anchor = urldefrag(link)
+            target = (path.parent / unquote(urlsplit(address).path)).resolve() if address else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists() or (target in pages and unquote(anchor) not in pages[target].anchors):
+                broken.append(f"{path.relative_to(folder)}: {link}")
+    return broken
+
+
+def main() -> int:
+    """Build the site and check it; return the exit code."""
+    stage()
+    code = build()
+    broken = broken_links(HTML)
+    for each in broken:
+        print(f"broken link in {each}", file=sys.stderr)
+    if not code and not broken:
+        print(f"dpnb documentation: {HTML / 'index.html'}")
+    return code or bool(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
