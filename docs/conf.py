@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dpnb
 
-project, author, copyright = "dpnb", "The dpnb founders", "The dpnb founders"  # noqa: A001
+project, author, copyright = "dpnb", "The dpnb founders", "The dpnb founders"
 version = release = dpnb.__version__
 
 extensions = [

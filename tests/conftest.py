@@ -17,7 +17,7 @@ pytest_plugins = ["leftovers", "offline"]
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
-LONG = ("test_spark.py", "test_leftovers.py", "test_examples.py", "test_notebooks.py", "test_interrupt_engines.py")
+LONG = ("test_spark.py", "test_leftovers.py", "test_documentation.py", "test_notebooks.py", "test_interrupt_engines.py")
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input")

@@ -85,8 +85,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "A private table has the declared columns, and the operations that can be answered with noise of a known size; "
         "the message names the nearest.",
         "Operations of pandas are not offered if they show rows (.head(), iteration), depend on other rows or their "
-        "order (.shift(), .rank()), or run Python on rows (.apply()). docs/start/cheat-sheet.md lists what pandas users type and "
-        "what happens here.",
+        "order (.shift(), .rank()), or run Python on rows (.apply()). The cheat sheet in the documentation lists what "
+        "pandas users type and what happens here.",
     ),
     errors.PlanError: ErrorExplanation(
         "plan",
