@@ -13,7 +13,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -37,7 +36,7 @@ FENCE = re.compile(r"^(?P<fence>`{3,}|:{3,})(?P<name>\S*).*?\n(?P<code>.*?)^(?P=
 pytestmark = pytest.mark.notebook
 
 
-# --- notebooks ---------------------------------------------------------------------------------------------------------
+# --- notebooks -------------------------------------------------------------------------------------------------------
 
 
 def run(path: Path) -> nbformat.NotebookNode:
@@ -192,7 +191,7 @@ def test_a_failing_cell_shows_the_error_that_dpnb_hides(tmp_path: Path, monkeypa
     assert "ZeroDivisionError: division by zero" in "".join(caught.value.__notes__)
 
 
-# --- pages -------------------------------------------------------------------------------------------------------------
+# --- pages -----------------------------------------------------------------------------------------------------------
 
 DIRECTIVES = ("{toctree}", "{eval-rst}", "{note}", "{warning}", "{tip}", "{important}")
 EXECUTED = ("{code-cell}", "console", "toml")
@@ -264,7 +263,12 @@ def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert any(isinstance(value, dpnb.Session) and value.headroom < 1 for value in names.values())
 
 
-# --- the site ----------------------------------------------------------------------------------------------------------
+@pytest.mark.smoke
+def test_the_readme_fits_on_two_screens() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8")) <= 6000
+
+
+# --- the site --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("word", ["within", "odometer", "ledger"])
