@@ -16,6 +16,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_templates"]
+smartquotes = False  # prose quotes code
 templates_path = ["_templates"]
 
 # --- pages and notebooks ---------------------------------------------------------------------------------------------
