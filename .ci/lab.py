@@ -1,9 +1,9 @@
 """Open JupyterLab on the quickstart notebook: ``make lab``.
 
 ``PORT=`` and ``LAB_FLAGS=`` pass through the Makefile. JupyterLab's own state stays inside the clone's environment, so
-that no settings, workspaces or open tabs come from elsewhere and none are left behind. The extensions for collaboration,
-which ``make test-all`` installs into the same environment, are not loaded: they change how each notebook is opened, saved
-and run.
+that no settings, workspaces or open tabs come from elsewhere and none are left behind. The extensions for
+collaboration, which ``make test-all`` installs into the same environment, are not loaded: they change how each notebook
+is opened, saved and run.
 """
 
 from __future__ import annotations

@@ -399,7 +399,8 @@ def test_the_lab_does_not_load_the_extensions_for_collaboration(
     extensions = server["ServerApp"]["jpserver_extensions"]
     assert [extensions[name] for name in ("jupyter_server_nbmodel", "jupyter_server_ydoc")] == [False, False]
     disabled = get_static_page_config(level="all")["disabledExtensions"]
-    assert disabled["@datalayer/jupyter-server-nbmodel"] and disabled["@jupyter/collaboration-extension"]
+    assert disabled["@datalayer/jupyter-server-nbmodel"]
+    assert disabled["@jupyter/collaboration-extension"]
     assert disabled["another"], "the user's configuration is still read"
     assert not list((tmp_path / "config").rglob("page_config.json")), "the user's settings are not written"
 
