@@ -76,7 +76,7 @@ def _omitted(history: History) -> list[str]:
 def fan_html(history: History) -> str:
     """How the interval of one number narrowed with each observation, as a small chart with a text alternative."""
     ends = [(float(one.arrays.low[0, 0]), float(one.arrays.high[0, 0])) for one in history]
-    values = [float(one.arrays.value[0, 0]) for one in history]
+    values = [float(one.arrays.displayed[0, 0]) for one in history]
     finite = [x for x in (*values, *(end for pair in ends for end in pair)) if math.isfinite(x)]
     lowest, highest = min(finite, default=0.0), max(finite, default=1.0)
     step = (CHART_WIDTH - 12) / max(len(history) - 1, 1)

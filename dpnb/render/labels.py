@@ -31,7 +31,7 @@ def numbers_of(arrays: IntervalArrays) -> list[tuple[str, str]]:
     _, raw_low, raw_high = arrays.unclipped
     with np.errstate(all="ignore"):  # a length beyond the range of doubles is infinite
         errors = (raw_high - raw_low) / 2
-    ends = (arrays.value, arrays.low, arrays.high, errors)
+    ends = (arrays.displayed, arrays.low, arrays.high, errors)
     return [number_with_interval(*row) for row in zip(*(end.ravel().tolist() for end in ends), strict=True)]
 
 
@@ -39,7 +39,7 @@ def rows_of(estimates: Estimates) -> list[tuple[list[str], str, str]]:
     """Labels, estimate and interval of each number, as text."""
     labels, numbers = labels_of(estimates), numbers_of(estimates.arrays)
     if estimates.decimals is not None:
-        cells = (estimates.arrays.value, estimates.arrays.low, estimates.arrays.high)
+        cells = (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
         decimals = estimates.decimals * len(estimates.keys)
         for index, (digits, *ends) in enumerate(zip(decimals, *(cell.ravel() for cell in cells), strict=True)):
             if digits <= MAX_DECIMALS:

@@ -24,6 +24,9 @@ from dpnb.results.unknown_names import UnknownNames
 if TYPE_CHECKING:
     import pandas as pd
 
+UNKNOWN = "unknown: the noise is too large, or the statistic is not defined"
+"""Warning about numbers that are displayed as unknown."""
+
 MeasurementIds = tuple[frozenset[tuple[int, int]], ...]
 """For each group the measurements that it is computed from: row of the ledger, and cell."""
 
@@ -296,8 +299,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
     def warnings(self) -> list[tuple[str, str]]:
         """Warnings about the estimates: the id of the explanation, and the text."""
         warnings = []
-        if np.isnan(self.arrays.value).any():
-            warnings.append(("unknown", "unknown: the noise is too large, or the statistic is not defined"))
+        if self.arrays.is_unknown.any():
+            warnings.append(("unknown", UNKNOWN))
         with np.errstate(invalid="ignore"):
             outside = (self.arrays.value < self.arrays.low) | (self.arrays.value > self.arrays.high)
         if outside.any():

@@ -108,7 +108,8 @@ class EstimateReader:
         cells = self.arrays
         if not self.query.plan.group_by and cells.value.size == 1:
             value, low, high = (float(array.ravel()[0]) for array in (cells.value, cells.low, cells.high))
-            return AnswerSummary("{} ({})".format(*number_with_interval(value, low, high)), value, low, high)
+            words = number_with_interval(float(cells.displayed.ravel()[0]), low, high)
+            return AnswerSummary("{} ({})".format(*words), value, low, high)
         n_groups, n_outputs = cells.value.shape
         values = f"{n_outputs} values"
         if not self.query.plan.group_by:
