@@ -36,7 +36,7 @@ def period_of(view: TableView, on: object, freq: object) -> Series:
     column = Series(view, view.column(on))
     if on not in dates:
         shown = f"; the columns of dates are {', '.join(map(repr, dates))}" if dates else ""
-        raise PlanError(f"resample: on={on!r} is no column of dates{shown}")
+        raise PlanError(f"resample: on={on!r} is not a column of dates{shown}")
     periods: Series = column.dt.to_period(freq)
     return periods
 
