@@ -173,8 +173,8 @@ class _Translator:
         value = self._value(node, depth + 1)
         if not isinstance(value, ColumnExpr):
             raise PlanError(
-                f"{self._verb}: {_source(node)} is not a condition; put each comparison in parentheses, and join them by "
-                f"and, or, not, as in {self._example()}"
+                f"{self._verb}: {_source(node)} is not a condition; put each comparison in parentheses, and join them "
+                f"by and, or, not, as in {self._example()}"
             )
         return value
 

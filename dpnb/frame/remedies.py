@@ -36,8 +36,8 @@ REMEDIES: dict[str, str] = {
         RUNS_CODE,
     ),
     **dict.fromkeys(["shape", "size", "empty", "memory_usage", "nbytes", "ndim"], ROW_COUNT),
-    "info": "would count the values of each column without noise; df.dtypes and session.schema show the declared types, and "
-            "df.notna().sum() is a query of these counts",
+    "info": "would count the values of each column without noise; df.dtypes and session.schema show the declared "
+            "types, and df.notna().sum() is a query of these counts",
     **dict.fromkeys(
         ["nlargest", "nsmallest"],
         "would show the rows with the most extreme values; release {number}.quantile([0.9, 0.99]), {number}.max() or "
@@ -48,8 +48,8 @@ REMEDIES: dict[str, str] = {
         "would name single rows; release {number}.max() or {number}.min(), or compare groups, as in "
         "df.groupby({category_name})[{number_name}].mean()",
     ),
-    "mode": "could be decided by one row if several values are about equally common; release {category}.value_counts(), or "
-            "{number}.histogram(20), and take the largest",
+    "mode": "could be decided by one row if several values are about equally common; release {category}.value_counts() "
+            "or {number}.histogram(20), and take the largest",
     "loc": "is not offered; write {self}[{mask}]",
     **dict.fromkeys(
         ["where", "mask"],

@@ -153,8 +153,8 @@ class TableView(NotCopyable):
             raise PlanError("merge: both tables must belong to the same session, since they share one budget")
         if self.unit is None:
             raise PlanError(
-                "merge: private tables are joined on the column of their privacy unit, and here each row is a unit; join "
-                "a public table, with df.merge(public_table, on=...)"
+                "merge: private tables are joined on the column of their privacy unit, and here each row is a unit; "
+                "join a public table, with df.merge(public_table, on=...)"
             )
         if how != "inner" or on not in (self.unit, [self.unit]):
             raise PlanError(

@@ -56,16 +56,16 @@ def _outside(answer: BoundsAnswer) -> str:
     share, rows = answer.share_outside, answer.rows_outside
     outside = f"at most {math.ceil(rows):,} rows" + (f" ({format_percent_up(share)})" if share < 1 else "")
     return (
-        f"with {percent(answer.confidence)} confidence, {outside} lie outside the bounds (the limit allows for the noise "
-        f"of all bins there), and every bin with a noisy count above {math.ceil(answer.threshold):,} contains rows; all "
-        "of these bins are inside the bounds"
+        f"with {percent(answer.confidence)} confidence, {outside} lie outside the bounds (the limit allows for the "
+        f"noise of all bins there), and every bin with a noisy count above {math.ceil(answer.threshold):,} contains "
+        "rows; all of these bins are inside the bounds"
     )
 
 
 def _nothing(answer: BoundsAnswer) -> str:
     return (
-        f"no bounds were found: no noisy count exceeds {math.ceil(answer.threshold):,}, the most that noise alone is likely "
-        "to give; refine the answer with a larger budget, or use the declared bounds"
+        f"no bounds were found: no noisy count exceeds {math.ceil(answer.threshold):,}, the most that noise alone is "
+        "likely to give; refine the answer with a larger budget, or use the declared bounds"
     )
 
 
