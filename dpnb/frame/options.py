@@ -125,10 +125,8 @@ def check_options(verb: str, options: Mapping[str, object], examples: Mapping[st
     """
     for name, value in options.items():
         if name not in names:
-            raise PlanError(
-                f"{verb}: has no argument {name!r}{did_you_mean(name, names)}; the arguments of pandas that are "
-                f"accepted are {', '.join(names)}"
-            )
+            accepted = f"the arguments of pandas that are accepted are {', '.join(names)}" if names else "leave it out"
+            raise PlanError(f"{verb}: has no argument {name!r}{did_you_mean(name, names)}; {accepted}")
         value = plain(value)
         if not any(value is accepted or (type(value) is type(accepted) and value == accepted)
                    for accepted in _ACCEPTED[name]):  # fmt: skip

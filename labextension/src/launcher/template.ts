@@ -44,7 +44,9 @@ export function firstCells({ declaration, table }: ITemplateFiles): [type: 'code
       declaration ?? PLACEHOLDER
     ),
     declaration === null ? trans.__('Put it in the folder of this notebook, or change its name below.') : '',
-    trans.__('Queries and their previews are free; a release is charged to the budget, which the panel on the right shows.')
+    trans.__(
+      'Queries and their previews are free; a release is charged to the budget, which the panel on the right shows.'
+    )
   ];
   return [
     ['markdown', `# ${trans.__('Private analysis')}\n\n${introduction.filter(text => text !== '').join(' ')}`],
