@@ -90,8 +90,7 @@ _REMEDIES: dict[str, str] = {
     "skipna": "missing values never count; {self}.isna().sum() is their number",
     "observed": "which groups have rows is private, so groups without rows are included; choose groups with keys=[...]",
     "dropna": "missing values are in no group; {category}.isna().sum() is their number",
-    "ascending": "groups are in the public order of their values; sort the answer, as in "
-    ".release(...).to_pandas().sort_values('estimate')",
+    "ascending": "groups are in the public order of their values; sort the answer, as in .release(...).sort_values()",
     "method": "only Pearson's correlation and linear quantiles are offered",
     "interpolation": "quantiles are read from a noisy tree, without a choice of interpolation",
     "inplace": "assign the result, as in df = df.drop(columns=[{number_name}])",
