@@ -93,8 +93,8 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
             return self._with(assigned={name: self._view.column(name) for name in key})
         if isinstance(key, tuple) and all(isinstance(name, str) for name in key):
             raise PlanError(
-                f"df[{', '.join(map(repr, key))}]: several columns are selected by a list; write df[{list(key)!r}]; "
-                f"its columns are {', '.join(map(repr, self.columns))}"
+                f"df[{', '.join(map(repr, key))}]: several columns need a list; write df[{list(key)!r}]; its columns "
+                f"are {', '.join(map(repr, self.columns))}"
             )
         if isinstance(key, slice | int | tuple) and not isinstance(key, bool):
             raise PlanError(
