@@ -76,7 +76,7 @@ class NumpyFunctions:
                 pass
         examples = self._examples()
         refusal_for_caller(examples)
-        how = "" if translation is None else " with these arguments"
+        how = " with these arguments" if translation is not None or name == "where" else ""
         remedy = _REMEDIES.get(name, "{number}.mean(), {number}.std() or {number}.quantile([0.1, 0.9])")
         raise UnsupportedError(
             f"numpy.{name}({self._description()}): is not offered{how}; use {remedy.format_map(examples)}"
