@@ -54,7 +54,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         if isinstance(kind, Categorical) and not kind.numeric:
             raise PlanError(
                 f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
-                + self._example("{self}.value_counts(), or one of them with {condition}.mean()")
+                + self._example("{self}.value_counts(), or release the share of one with {condition}.mean()")
             )
         if isinstance(kind, Timestamp):
             raise PlanError(
@@ -98,7 +98,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         Raises
         ------
         PlanError
-            The column is no number, or `ddof` is neither 0 nor 1.
+            The column is not a number, or `ddof` is neither 0 nor 1.
         """
         self._checked("var", options)
         return self._query(*aggregation_for("var", self._number(), ddof=ddof))

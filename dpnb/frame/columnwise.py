@@ -176,7 +176,7 @@ def _pairs(view: HasColumns, statistic: str, options: Mapping[str, object], ddof
         one, other, *_ = numbers
         raise PlanError(
             f"{statistic}: a matrix is not offered for groups; select one, as in "
-            f"df[{view._examples()['condition']}].{statistic}(), "
+            f"df[{view._examples()['mask']}].{statistic}(), "
             f"or use df[{one!r}].{statistic}(df[{other!r}]) for one pair"
         )
     if len(set(numbers.values())) < len(numbers):

@@ -93,7 +93,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
             return self._with(assigned={name: self._view.column(name) for name in key})
         if isinstance(key, tuple) and all(isinstance(name, str) for name in key):
             raise PlanError(
-                f"df[{', '.join(map(repr, key))}]: several columns are a list; write df[{list(key)!r}]; its columns "
+                f"df[{', '.join(map(repr, key))}]: several columns need a list; write df[{list(key)!r}]; its columns "
                 f"are {', '.join(map(repr, self.columns))}"
             )
         if isinstance(key, slice | int | tuple) and not isinstance(key, bool):
@@ -145,7 +145,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
     def query(self, expr: str, **options: object) -> Frame:
         """The rows for which a condition is true, written as text; the same view as ``df[condition]``.
 
-        The text is parsed and translated, never evaluated: names are columns (in backticks if they are no
+        The text is parsed and translated, never evaluated: names are columns (in backticks if they are not
         identifiers), joined with constants by comparisons, arithmetic, ``and``, ``or``, ``not`` and ``in [...]``.
 
         Raises
@@ -384,7 +384,7 @@ class Frame(ColumnwiseAggregations, Regressions, NumpyFunctions, ColumnLayout):
         Raises
         ------
         PlanError
-            No column is named, or its values are no numbers.
+            No column is named, or its values are not numbers.
         """
         del drawing
         if not isinstance(column, str):

@@ -39,7 +39,7 @@ def applied(
     Raises
     ------
     UnsupportedError
-        `func` is no function, or returns something else, which could only be computed from the values of rows.
+        `func` is not a function, or returns something else, which could only be computed from the values of rows.
     """
     if callable(func):
         built = func(receiver, *args, **options)

@@ -124,7 +124,7 @@ def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = F
         )
     if len(values) > MAX_INDICATORS:
         raise PlanError(
-            f"get_dummies: {words(node)} has {len(values):,} values; at most {MAX_INDICATORS:,} are possible; "
+            f"get_dummies: {words(node)} has {len(values):,} values; at most {MAX_INDICATORS:,} are allowed; "
             "use dpnb.cut first"
         )
     condition = isinstance(dtype_of(node, view.schema), Boolean)

@@ -112,14 +112,15 @@ class Series(Aggregations):
 
         The rows are counted in public bins of 1, 2 and 5 times each power of ten inside the column's bounds.  The
         answer has the smallest range of bins that are above the noise as its `bounds`, and displays it as
-        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  No bin without rows
-        is above the noise, and at most as many rows as it states lie outside, together with the request's
-        ``confidence``.  A single unit's outlier is within the noise at any usual mu: it is not in the range, by design.
+        ``dpnb.Bounded(low, high)`` and as ``.clip(low, high)``, to copy into a schema or a query.  With the request's
+        ``confidence``, two statements hold together: every bin that is above the noise has rows, and at most the
+        displayed number of rows lie outside the bounds.  At any usual mu the outliers of a single unit are not above
+        the noise, so by design the range does not extend to them.
 
         Raises
         ------
         PlanError
-            The column is no number, or its bounds lie within one bin.
+            The column is not a number, or its bounds lie within one bin.
 
         Examples
         --------

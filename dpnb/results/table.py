@@ -322,8 +322,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
             warnings.append(
                 (
                     "collapsed",
-                    f"{end:g} to {end:g}: the noise put the whole interval outside the possible values, of "
-                    f"which {end:g} is the nearest; the private value may differ from it",
+                    f"{end:g} to {end:g}: the noise moved the whole interval outside the possible values, of "
+                    f"which {end:g} is the nearest; the exact value may differ from it",
                 )
             )
         if (points & ~collapsed).any():

@@ -123,8 +123,8 @@ def test_without_a_bin_above_the_noise_it_says_so() -> None:
     answer = found([])
     assert answer.bounds is None
     assert answer.share_outside == 1
-    assert "no bin is above the noise" in repr(answer)
-    assert "no bin is above the noise" in answer._repr_html_()
+    assert "no bounds were found: no noisy count exceeds" in repr(answer)
+    assert "no bounds were found: no noisy count exceeds" in answer._repr_html_()
     assert "dpnb.Bounded" not in repr(answer)
 
 

@@ -193,7 +193,7 @@ def test_whole_numbers_can_be_categories_of_a_formula(f: Any) -> None:
      "x ~ " + "y:" * 6000 + "y",
      "x ~ 1", "x ~ C(1)", "x ~ \x00", "x ~ y;g"],
 )  # fmt: skip
-def test_what_is_no_formula_is_refused(f: Any, formula: str) -> None:
+def test_what_is_not_a_formula_is_refused(f: Any, formula: str) -> None:
     with pytest.raises(PlanError):
         f.regress(formula)
 

@@ -56,7 +56,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_what_is_no_condition_is_refused_and_nothing_is_called(f: Any, text: str) -> None:
+def test_what_is_not_a_condition_is_refused_and_nothing_is_called(f: Any, text: str) -> None:
     try:
         f.query(text)
     except PlanError:

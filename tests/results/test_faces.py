@@ -111,7 +111,7 @@ def test_numbers_of_the_same_noise_have_the_same_digits_also_where_an_interval_w
         ["b", "56", "0", "to", "159"],
         ["c", "-300", "0", "to", "0"],
     ]
-    assert "0 to 0: the noise put the whole interval outside" in shown
+    assert "0 to 0: the noise moved the whole interval outside" in shown
     assert format_number(-0.3, 10) == "0"  # not -0
 
 

@@ -385,7 +385,7 @@ def test_an_interval_of_one_value_is_explained() -> None:
         return Estimates(description="w", names=(), keys=((),), outputs=None, arrays=arrays, confidence=0.95)
 
     warned = dict(made(0, -20).warnings)
-    assert warned["collapsed"].startswith("0 to 0: the noise put the whole interval outside the possible values")
+    assert warned["collapsed"].startswith("0 to 0: the noise moved the whole interval outside the possible values")
     assert warned["collapsed"] in repr(made(0, -20))
     assert [name for name, _ in made(3, 3).warnings if name != "outside"] == ["one-value"]
     assert [name for name, _ in made(1, 1, scale=0).warnings if name != "outside"] == []  # certain

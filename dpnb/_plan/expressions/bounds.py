@@ -195,8 +195,8 @@ def text_length(node: TextLength, kind: Dtype) -> Numeric:
     if kind.max_length is None:
         refuse(
             node,
-            "nothing bounds the length of this text; the curator can declare a maximal length, "
-            "dpnb.Text(max_length=...), to which longer texts count",
+            "nothing bounds the length of this text; the curator can declare a limit with dpnb.Text(max_length=...); "
+            "a longer text then counts with the length max_length",
         )
     return Numeric(0.0, kind.max_length, whole=True)
 

@@ -132,7 +132,7 @@ def numeric_dtype_of(node: Expression, schema: Schema, verb: str) -> Numeric:
         Categorical: "declare it as dpnb.Bounded(low, high), or count its values with .value_counts()",
         Timestamp: "use a part of it, such as .dt.year, or subtract a date",
         Duration: "use .dt.days or .dt.total_seconds()",
-    }.get(type(kind), "only numbers can be added up")
+    }.get(type(kind), "count its rows with .count(), or the texts that you know with .value_counts(keys=[...])")
     raise PlanError(f"{verb} of {words(node)}: needs a number, and this is {described(kind)}; {remedy}")
 
 
@@ -156,8 +156,8 @@ def public_keys_of(node: Expression, schema: Schema) -> tuple[Key, ...] | None:
         if (kind.high - kind.low) / step < MAX_KEYS:
             return tuple(range(math.ceil(kind.low), math.floor(kind.high) + 1, step))
     raise PlanError(
-        f"groups of {words(node)}: must be public, and this is {described(kind)}; group by dpnb.Categories, by "
-        "dpnb.cut(column, edges), by .round() of a number (or declare it with integer=True) or by a part of a date"
+        f"groups of {words(node)}: must be public, and this is {described(kind)}; group by a column of declared "
+        "categories, by bins of dpnb.cut(column, edges), by .round() of a number or by a part of a date"
     )
 
 
