@@ -196,7 +196,7 @@ def aggregated(view: TableView, columns: Mapping[str, Any], weights: object) -> 
         if not isinstance(spec, tuple) or len(spec) != 2 or not (isinstance(spec[1], str) or callable(spec[1])):
             raise PlanError(f"agg: {name} must be 'count', 'units' or a pair (column, verb); got {spec!r}")
         node, verb = node_of(view, spec[0], "agg"), verb_name(spec[1])
-        specs.append((name, node if verb == "count" else Series(view, node)._number(), verb))
+        specs.append((name, Series(view, node)._agg_node(verb), verb))
     if weights is not None and not isinstance(weights, Mapping):
         raise PlanError(f"weights: must map columns of agg to numbers; got {weights!r}")
     checked = {name: number(weight, f"weights[{name!r}]") for name, weight in (weights or {}).items()}

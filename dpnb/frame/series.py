@@ -25,6 +25,7 @@ from dpnb.errors import PlanError
 from dpnb.frame.aggregations import Aggregations
 from dpnb.frame.bounds import BoundsQuery, bounds_query
 from dpnb.frame.coerce import (
+    EXTREMES,
     aggregation_for,
     as_number,
     bins,
@@ -171,8 +172,10 @@ class Series(Aggregations):
     aggregate = agg
 
     def _agg_node(self, verb: object) -> Expression:
-        """The column as the argument of an aggregation: only a count takes any column."""
-        return self._node if verb == "count" else self._number()
+        """The column as the argument of an aggregation: a count takes any column, a quantile also dates."""
+        if verb == "count":
+            return self._node
+        return self._ordered() if verb in EXTREMES else self._number()
 
     def groupby(self, by: object, keys: object = None, **options: Unpack[GroupOptions]) -> GroupedSeries:
         """Split the column into groups; see `Frame.groupby`."""

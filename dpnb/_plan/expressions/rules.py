@@ -79,6 +79,7 @@ RULES: dict[type[Node], Rule] = {
     nodes.ExtractDatePart: Rule(bounds.part),
     nodes.Period: Rule(periods.period),
     nodes.AsNumber: Rule(bounds.as_number),
+    nodes.Seconds: Rule(bounds.seconds),
     nodes.Compare: Rule(choices.comparison),
     nodes.IsIn: Rule(choices.is_in),
     nodes.And: Rule(choices.both, "special"),  # false where one side is false
