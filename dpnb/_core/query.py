@@ -260,13 +260,20 @@ class Query(Unreleased, NotCopyable):
         )
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
-    def unstack(self) -> Query:
+    def unstack(self, level: object = -1, fill_value: object = None) -> Query:
         """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.
+
+        Parameters
+        ----------
+        level : int or str
+            The last level; an answer's `unstack` takes any.
+        fill_value : object
+            Has no effect: every pair of declared values has an estimate.
 
         Raises
         ------
         PlanError
-            The query does not have groups of several levels with one number each.
+            The query does not have groups of several levels with one number each, or `level` is not the last one.
 
         Examples
         --------
@@ -284,6 +291,12 @@ class Query(Unreleased, NotCopyable):
             raise PlanError(
                 f"unstack: needs groups of several levels, with one number each; got {self.description}; group by two "
                 "columns, as in df.groupby(['a', 'b']).size().unstack()"
+            )
+        names = [group.name for group in self.plan.group_by]
+        if level not in (-1, len(names) - 1, names[-1]):
+            raise PlanError(
+                f"unstack: level={level!r} is not offered before a release; answers have it, as in "
+                f".release(share=0.01).unstack({level!r})"
             )
         return Query(self.plan, self.view, self.runner, is_two_way=True)
 
