@@ -84,7 +84,7 @@ class Unreleased:
                 raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
             offered = getattr(self._released_type, name, None)
             if offered is not None:
-                self.refuse(f".{name}()" if callable(offered) else f".{name}")
+                self.refuse(f".{name}()" if callable(offered) or name == "plot" else f".{name}")
             own = [verb for verb in dir(type(self)) if not verb.startswith("_")]
             close = closest(name, own)
             if close is not None:

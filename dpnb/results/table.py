@@ -14,12 +14,13 @@ from dpnb._plan.schema import Key, plain
 from dpnb.errors import RequestError
 from dpnb.results.comparison import Comparison
 from dpnb.results.dates import durations, points_in_time
-from dpnb.results.display import Displayed, to_picture
+from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.exports import Exports
 from dpnb.results.index import COLUMNS, pandas_index
 from dpnb.results.operators import Operators
 from dpnb.results.pandas_methods import PandasMethods
+from dpnb.results.plot import EstimatesPlot
 from dpnb.results.unknown_names import UnknownNames
 
 if TYPE_CHECKING:
@@ -260,23 +261,13 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Exports, Unk
 
     # --- display -----------------------------------------------------------------------------------------------
 
-    def plot(self, *, history: bool = False) -> Any:
-        """The numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
+    @property
+    def plot(self) -> EstimatesPlot:
+        """``plot()`` is the numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
 
-        Parameters
-        ----------
-        history : bool
-            Plot the answers after each observation instead of the current one; for released answers only.
-
-        Raises
-        ------
-        RequestError
-            plotly is not installed, or there is no history.
+        ``plot(history=True)`` draws the answers after each observation, and ``plot.bar()`` is ``plot()``, as in pandas.
         """
-        if not isinstance(history, bool | np.bool_):
-            raise RequestError(f"history: must be True or False; got {history!r}")
-        self._refuse_dates("plot")
-        return to_picture(self, bool(history))
+        return EstimatesPlot(self)
 
     @property
     def history(self) -> Any:
