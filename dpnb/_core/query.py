@@ -140,6 +140,11 @@ class Query(Unreleased, NotCopyable):
     def _query_words(self) -> str:
         return self.description
 
+    def _head_words(self) -> str:
+        if not self.plan.group_by or outputs_of(self.view) is not None:
+            return super()._head_words()
+        return ".nlargest(3); the groups are in their declared order, of which .head() has the first"
+
     @overload
     def preview(self, **options: Unpack[PreviewOptions]) -> Previews: ...
     @overload
