@@ -73,7 +73,7 @@ def table_of(code: str) -> str:
 def test_the_code_in_a_refusal_runs(code: str, names: dict[str, Any]) -> None:
     table = table_of(code)
     for example in examples_in(REFUSED[code]):
-        if GAPS.search(example):
+        if GAPS.search(example) or example.count("(") != example.count(")"):  # only the start of it is in the file
             continue
         own = {**names, "df": names[table].copy()}
         with warnings.catch_warnings():
