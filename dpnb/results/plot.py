@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_picture
-
-if TYPE_CHECKING:
-    from dpnb.results.table import Estimates
 
 KINDS = ("bar", "barh", "hist", "line")
 """The kinds of pandas that are accepted: what is drawn follows from the answer, always with its intervals."""
@@ -20,6 +17,16 @@ DRAWING = frozenset(
      "width", "xlabel", "ylabel", "xlim", "ylim", "yerr"]
 )  # fmt: skip
 """Arguments of pandas for the drawing, which have no effect."""
+
+
+class Drawn(Protocol):
+    """The part of `Estimates` that its figure needs."""
+
+    @property
+    def description(self) -> str:
+        """The estimated quantity in words."""
+
+    def _refuse_dates(self, verb: str) -> None: ...
 
 
 class EstimatesPlot:
@@ -33,7 +40,7 @@ class EstimatesPlot:
 
     __slots__ = ("_estimates",)
 
-    def __init__(self, estimates: Estimates) -> None:
+    def __init__(self, estimates: Drawn) -> None:
         self._estimates = estimates
 
     def __call__(self, *, history: bool = False, **drawing: object) -> Any:
