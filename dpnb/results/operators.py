@@ -74,6 +74,7 @@ class Operators(Generic[E]):
         population: Any
         condition: Any
         is_scalar: Any
+        dates: Any
 
         def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
             """Some of the numbers."""
@@ -156,6 +157,7 @@ class Operators(Generic[E]):
 
     def _compare(self, sign: str, other: object) -> Comparison:
         """With a number; another answer is subtracted first."""
+        self._refuse_dates(sign)
         if isinstance(other, Operators):
             between: Any = self - other
             compared: Comparison = between._compare(sign, 0)
@@ -169,7 +171,22 @@ class Operators(Generic[E]):
         same = ("description", "names", "keys", "outputs", "arrays", "confidence", "simultaneous", "notice")
         return Comparison(operator=sign, number=float(number), **{name: getattr(self, name) for name in same})
 
+    def _refuse_dates(self, verb: str) -> None:
+        """Refuse arithmetic of dates, whose intervals are intervals of time.
+
+        Raises
+        ------
+        RequestError
+            A number is a point in time.
+        """
+        if self.dates:
+            raise RequestError(
+                f"{verb}: is not offered for dates, such as {self.description}; use .estimate, which is a pandas "
+                "Timestamp or has several, or .interval"
+            )
+
     def _negative(self) -> Any:
+        self._refuse_dates("-")
         return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
 
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Any:
@@ -181,7 +198,10 @@ class Operators(Generic[E]):
     def _combine(
         self, sign: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
     ) -> Any:
-        if not isinstance(other, Operators):
+        self._refuse_dates(sign)
+        if isinstance(other, Operators):
+            other._refuse_dates(sign)
+        else:
             number = plain(other)
             if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
                 raise RequestError(

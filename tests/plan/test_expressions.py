@@ -35,6 +35,7 @@ from dpnb._plan.expressions.nodes import (
     Or,
     Period,
     Round,
+    Seconds,
     TextLength,
     Where,
 )
@@ -120,6 +121,7 @@ NUMBERS: dict[str, tuple[Expression, Pandas]] = {
     "log10": (Apply("log10", Y), lambda t: np.log10(t.y)),
     "only where": (OnlyWhere(Compare(">", Y, Literal(1)), X), lambda t: t.x.where(t.y > 1)),
     "length of texts": (TextLength(WORDS), lambda t: t.t.str.len().clip(upper=3)),
+    "seconds of dates": (Seconds(D), lambda t: (t.d - pd.Timestamp("1970-01-01")).dt.total_seconds()),
     "looked up by a condition": (
         Lookup("n", (Compare(">", X, Literal(1)),), ((True,), (False,)), (5, None), 5.0, 5.0),
         lambda t: (t.x > 1).map({True: 5.0, False: np.nan}),

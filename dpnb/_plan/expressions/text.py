@@ -29,6 +29,7 @@ from dpnb._plan.expressions.nodes import (
     Period,
     PeriodUnit,
     Round,
+    Seconds,
     TextLength,
     Where,
     arguments,
@@ -107,6 +108,8 @@ def words(node: Expression) -> str:
             return f"{operand(inner)}.dt.{part}"
         case Period(unit, inner):
             return f"{operand(inner)}.dt.to_period({FREQUENCIES[unit]!r})"
+        case Seconds(inner):
+            return words(inner)
         case AsNumber(inner):
             return f"{operand(inner)}.astype(float)"
 
