@@ -344,9 +344,19 @@ def has_allowed_magnitude(number: float) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A numpy scalar as a Python value; any other value unchanged."""
+    """A numpy scalar, or a member of an enum of numbers or texts, as a Python value; any other value unchanged.
+
+    An instance of a subclass of `str`, `int` or `float` becomes an instance of that type itself.  Otherwise, a backend
+    that compares it with the values of rows would call methods that the analyst wrote, such as ``__eq__``.
+    """
     item = getattr(value, "item", None)
-    return item() if callable(item) and getattr(value, "shape", None) == () else value
+    if callable(item) and getattr(value, "shape", None) == ():
+        value = item()
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    return int.__int__(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _check_outside(outside: object, what: str) -> None:
