@@ -57,9 +57,13 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
 
 
 def table(column: str, value: bytes | None) -> Any:
-    columns = {"t": [b"ann", b"bob", b"eve"] * 20, "c": [b"Trade", b"farming", b"other"] * 20, "u": []}
+    columns: dict[str, list[bytes | None]] = {
+        "t": [b"ann", b"bob", b"eve"] * 20,
+        "c": [b"Trade", b"farming", b"other"] * 20,
+        "u": [],
+    }
     columns["u"] = [b"p%d" % (row // 2) for row in range(ROWS)]
-    columns[column][0] = value  # type: ignore[call-overload]
+    columns[column][0] = value
     arrays = {"x": pa.array([float(row % 9) for row in range(ROWS)])}
     for name, texts in columns.items():
         encoded = pa.array(texts, pa.binary())
