@@ -18,6 +18,7 @@ import pytest
 
 import dpnb
 from dpnb._backends.memory import evaluate
+from dpnb._plan.expressions.calendar import index_of
 from statistical import test_attack_texts as texts
 
 QUERIES: dict[str, Callable[[Any], Any]] = {
@@ -97,12 +98,10 @@ def test_the_index_of_a_row_does_not_matter(seen: Callable[[pd.DataFrame], dict[
 def test_control_a_period_that_fails_for_a_missing_date_is_seen(
     seen: Callable[[pd.DataFrame], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = evaluate.index_of
-
     def careless(unit: Any, seconds: Any) -> Any:
         if np.isnan(seconds).any():
             raise ValueError("a date")
-        return right(unit, seconds)
+        return index_of(unit, seconds)
 
     ordinary = seen(texts.table("ann", "t"))
     monkeypatch.setattr(evaluate, "index_of", careless)
