@@ -112,3 +112,9 @@ def test_a_number_with_thousands_of_digits_is_refused_by_name(f: Frame) -> None:
     ):
         with pytest.raises(PlanError, match="a number of thousands of digits"):
             write()
+
+
+def test_a_column_that_is_formatted_as_a_number_is_refused_by_name(f: Frame) -> None:
+    with pytest.raises(PlanError, match="is not a number; release an aggregate"):
+        f"{f['x']:.2f}"
+    assert f"{f['x']}" == repr(f["x"])
