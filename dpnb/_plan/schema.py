@@ -344,19 +344,12 @@ def has_allowed_magnitude(number: float) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A numpy scalar, or a member of an enum of numbers or texts, as a Python value; any other value unchanged.
-
-    An instance of a subclass of `str`, `int` or `float` becomes an instance of that type itself.  Otherwise, a backend
-    that compares it with the values of rows would call methods that the analyst wrote, such as ``__eq__``.
-    """
+    """A numpy scalar, or an instance of a subclass of str, int or float, as a Python value; other values unchanged."""
+    # A backend that compares a constant with values of rows must not call an `__eq__` that the analyst wrote.
     item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "shape", None) == ():
-        value = item()
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, float):
-        return float.__float__(value)
-    return int.__int__(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    value = item() if callable(item) and getattr(value, "shape", None) == () else value
+    own: Any = str.__str__ if isinstance(value, str) else float.__float__ if isinstance(value, float) else int.__int__
+    return own(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else value
 
 
 def _check_outside(outside: object, what: str) -> None:
