@@ -103,6 +103,11 @@ class UnsupportedOperations(NotCopyable):
         del decimals
         self.__float__()
 
+    def __format__(self, spec: str) -> str:
+        if spec:  # the format of a number
+            self.__float__()
+        return str(self)
+
     def __array__(self, *_: object, **__: object) -> NoReturn:
         refusal_for_caller(self._examples())
         raise UnsupportedError(
