@@ -111,6 +111,8 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "contains or missing": lambda f: f[f["t"].str.contains("bo", na=True)].count(),
     "lower": lambda f: f.groupby(f["t"].str.lower(), keys=_in_case("lower"))["x"].sum(),
     "upper": lambda f: f.groupby(f["t"].str.upper(), keys=_in_case("upper")).count(),
+    "lower of upper": lambda f: f.groupby(f["t"].str.upper().str.lower(), keys=_in_case("lower")).count(),
+    "found in lower case of upper": lambda f: f.discover(f["t"].str.upper().str.lower()),
     "lower is": lambda f: f[f["t"].str.lower() != "zoë"]["x"].sum(),
     "lower is in": lambda f: f[f["t"].str.lower().isin(["bob", "ασ", "straße"])].count(),
     "found in lower case": lambda f: f.discover(f["t"].str.lower()),

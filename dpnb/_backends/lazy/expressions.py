@@ -104,12 +104,17 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         """The hash of each text by `dpnb._backends.contribution.label_hash`."""
         if isinstance(node, Column):
             return nw.col(f"{self._table.stems[node.name]}_hash")
-        name = f"h{self._column_count}"
-        self._column_count += 1
-        self.frame = self._table.engine.hashed(
-            self.frame.with_columns(**{f"{name}_text": self.text(node).value}), {f"{name}_text": name}
-        )
+        text, name = self._texts_as_column(node)
+        self.frame = self._table.engine.hashed(self.frame, {text: name})
         return nw.col(name)
+
+    def _texts_as_column(self, node: Expression) -> tuple[str, str]:
+        """The name of a column of `frame` with the texts, and of one to be computed from it."""
+        texts = self.text(node).value  # adds columns to `frame`
+        name = f"t{self._column_count}"
+        self._column_count += 1
+        self.frame = self.frame.with_columns(**{f"{name}_text": texts})
+        return f"{name}_text", name
 
     def materialized(self, value: nw.Expr) -> nw.Expr:
         """The expression as a column of `frame`."""
@@ -246,10 +251,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return self.text(node).present
 
     def _texts_changed(self, node: ChangeCase) -> nw.Expr:
-        name = f"t{self._column_count}"
-        self._column_count += 1
-        frame = self.frame.with_columns(**{f"{name}_text": self.text(node.inner).value})
-        self.frame = self._table.engine.with_case(frame, f"{name}_text", name, node.case)
+        text, name = self._texts_as_column(node.inner)
+        self.frame = self._table.engine.with_case(self.frame, text, name, node.case)
         return nw.col(name)
 
     def _matched_text(self, node: MatchText) -> nw.Expr:
