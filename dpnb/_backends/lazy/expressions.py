@@ -34,6 +34,7 @@ from dpnb._plan.expressions.nodes import (
     Period,
     Round,
     arguments,
+    columns_of,
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.schema import Key, Schema, text_of
@@ -139,7 +140,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         if result is None:
             result = compute(node)
             size = self._sizes[node] = 1 + 2 * sum(self._sizes.get(inner, 1) for inner in arguments(node))
-            if size > MAX_INLINE_SIZE:
+            # Engines do not look up a constant as they do a column.
+            if size > MAX_INLINE_SIZE or not columns_of(node):
                 self._sizes[node] = 1
                 if isinstance(result, NumberColumn):
                     result = NumberColumn(self.materialized(result.value), self.materialized(result.present))
