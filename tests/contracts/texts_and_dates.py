@@ -91,6 +91,7 @@ def odd() -> pd.DataFrame:
 
 
 TABLE = odd()
+POWERS = {"Trade": 1000, "trade": 0.001, " trade ": 1e15, "Farming": 1e6, "7": 999.9}
 SIDES = pd.DataFrame({"high": [True, False], "side": [3, -1]})
 
 
@@ -135,6 +136,9 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "larger": lambda f: np.maximum(f["x"], f["t"].str.len()).sum(),
     "floor": lambda f: np.floor(f["x"] / 7).value_counts(),
     "ceil": lambda f: np.ceil(f["x"] / 7).sum(),
+    "powers of ten": lambda f: np.floor(np.log10(f["c"].map(POWERS))).value_counts(),
+    "powers of ten, rounded up": lambda f: np.ceil(np.log10(f["c"].map(POWERS))).value_counts(),
+    "powers of two": lambda f: np.floor(np.log2(f["c"].map({"Trade": 2.0**29, "trade": 8, "7": 2.0**-29}))).sum(),
     "day names": lambda f: f["d"].dt.day_name().value_counts(),
     "month names": lambda f: f["d"].dt.month_name().value_counts(),
     "minutes": lambda f: f["d"].dt.minute.sum(),

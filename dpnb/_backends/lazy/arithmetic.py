@@ -6,7 +6,6 @@ operations that libraries round differently are composed of these.  For division
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -47,22 +46,32 @@ def applied(function: Function, column: nw.Expr) -> nw.Expr:
             return column.exp()
         case "log1p":
             return (column + 1.0).log()
-    return column.log({"log": math.e, "log2": 2.0, "log10": 10.0}[function])
+        case "log":
+            return column.log()
+    base = 2.0 if function == "log2" else 10.0
+    logarithm = column.log(base)
+    # Engines divide two natural logarithms, so that of 1000 may be below 3, and another number after `floor`.
+    nearest = _to_whole(logarithm)
+    return nw.when(nw.lit(base) ** nearest == column).then(nearest).otherwise(logarithm)
 
 
 def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:
     """The number rounded to some decimals, halves to even, as in numpy."""
+    if not decimals:
+        return _to_whole(column)
     factor = float(10 ** abs(decimals))
-    if decimals:
-        column = column * factor if decimals > 0 else engine.divided(column, factor)
+    if decimals > 0:
+        return engine.divided(_to_whole(column * factor), factor)
+    return _to_whole(engine.divided(column, factor)) * factor
+
+
+def _to_whole(column: nw.Expr) -> nw.Expr:
+    """The nearest whole number, halves to even."""
     below = column.floor()
     rest = column - below
     odd = below - 2 * (below * 0.5).floor()
     up = (rest > 0.5) | ((rest == 0.5) & (odd == 1))
-    result = nw.when(up).then(below + 1.0).otherwise(below)
-    if not decimals:
-        return result
-    return engine.divided(result, factor) if decimals > 0 else result * factor
+    return nw.when(up).then(below + 1.0).otherwise(below)
 
 
 def powered(column: nw.Expr, exponent: float) -> nw.Expr:
