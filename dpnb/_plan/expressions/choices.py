@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 from dpnb._plan.expressions.dtypes import (
@@ -34,11 +35,19 @@ from dpnb._plan.expressions.nodes import (
     OnlyWhere,
     Or,
     Period,
+    TextRelation,
     Where,
 )
 from dpnb._plan.expressions.text import MAX_LISTED, words
 from dpnb._plan.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 from dpnb._plan.suggestions import did_you_mean
+
+RELATIONS: dict[TextRelation, Callable[[str, str], bool]] = {
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "contains": str.__contains__,
+}
+"""What each relation of two texts means."""
 
 MAX_CATEGORIES_LISTED = 20
 """A refusal lists all categories, unless there are more than this."""
