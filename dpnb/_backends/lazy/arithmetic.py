@@ -51,27 +51,23 @@ def applied(function: Function, column: nw.Expr) -> nw.Expr:
     base = 2.0 if function == "log2" else 10.0
     logarithm = column.log(base)
     # Engines divide two natural logarithms, so that of 1000 may be below 3, and another number after `floor`.
-    nearest = _to_whole(logarithm)
+    nearest = (logarithm + 0.5).floor()
     return nw.when(nw.lit(base) ** nearest == column).then(nearest).otherwise(logarithm)
 
 
 def rounded(column: nw.Expr, decimals: int, engine: Engine) -> nw.Expr:
     """The number rounded to some decimals, halves to even, as in numpy."""
-    if not decimals:
-        return _to_whole(column)
     factor = float(10 ** abs(decimals))
-    if decimals > 0:
-        return engine.divided(_to_whole(column * factor), factor)
-    return _to_whole(engine.divided(column, factor)) * factor
-
-
-def _to_whole(column: nw.Expr) -> nw.Expr:
-    """The nearest whole number, halves to even."""
+    if decimals:
+        column = column * factor if decimals > 0 else engine.divided(column, factor)
     below = column.floor()
     rest = column - below
     odd = below - 2 * (below * 0.5).floor()
     up = (rest > 0.5) | ((rest == 0.5) & (odd == 1))
-    return nw.when(up).then(below + 1.0).otherwise(below)
+    result = nw.when(up).then(below + 1.0).otherwise(below)
+    if not decimals:
+        return result
+    return engine.divided(result, factor) if decimals > 0 else result * factor
 
 
 def powered(column: nw.Expr, exponent: float) -> nw.Expr:
