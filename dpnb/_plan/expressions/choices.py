@@ -193,4 +193,7 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
             if value is not None and not number:
                 refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {value!r}")
         return Numeric(node.low, node.high, all(value is None or float(value).is_integer() for value in node.values))
-    return Categorical(tuple(dict.fromkeys(value for value in node.values if value is not None)))
+    values = tuple(dict.fromkeys(value for value in node.values if value is not None))
+    if not values:
+        refuse(node, "every value that is looked up would be missing; give at least one")
+    return Categorical(values)
