@@ -42,6 +42,7 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.schema import Bounded, Categories, Dates, Schema, Text
+from dpnb.errors import PlanError
 
 SCHEMA: Schema = {
     "x": Bounded(-3, 5),
@@ -330,6 +331,11 @@ def test_a_category_is_what_pandas_computes(name: str) -> None:
     node, pandas = CATEGORIES[name]
     wanted = pandas(T).astype(object)
     assert value(node).tolist() == wanted.where(wanted.notna(), None).tolist()
+
+
+def test_a_lookup_without_any_value_is_refused() -> None:
+    with pytest.raises(PlanError, match="every value that is looked up would be missing"):
+        dtype_of(AsNumber(Lookup("n", (G,), (("a",),), (None,))), SCHEMA)
 
 
 @pytest.mark.parametrize("name", NUMBERS)

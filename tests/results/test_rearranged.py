@@ -140,6 +140,9 @@ def test_rows_are_selected_as_in_pandas(answers: dict[str, Answer]) -> None:
                 index = list(getattr(estimate, verb)(count).index)
                 assert list(pd.DataFrame(getattr(answer, verb)(count).estimate).index) == index, (name, verb, count)
     counts = answers["counts"]
+    for verb in ("head", "tail"):
+        with pytest.raises(RequestError, match=f"{verb}: must keep at least one row; got n=0 of 3 rows"):
+            getattr(counts, verb)(0)
     assert list(counts.nlargest(2).estimate.index) == list(counts.estimate.nlargest(2).index)  # type: ignore[union-attr]
     assert list(counts.nsmallest(1).estimate.index) == list(counts.estimate.nsmallest(1).index)  # type: ignore[union-attr]
     assert answers["table"].nlargest(1, "n").estimate.index[0] == answers["table"].estimate["n"].idxmax()  # type: ignore[union-attr, call-overload]

@@ -268,6 +268,13 @@ def arguments(node: Node) -> list[Expression]:
     return inner
 
 
+def columns_of(node: Expression) -> set[str]:
+    """Names of the columns of an expression."""
+    if isinstance(node, Column):
+        return {node.name}
+    return {name for inner in arguments(node) for name in columns_of(inner)}
+
+
 def negative(inner: Expression) -> Expression:
     """``-inner``."""
     return Arithmetic("-", Literal(0), inner)
