@@ -92,9 +92,6 @@ class UnsupportedOperations(NotCopyable):
             + self._example("{number}.mean()")
         )
 
-    def __format__(self, spec: str) -> str:
-        return str(self) if not spec else self.__float__()
-
     __int__ = __float__
     __index__ = __float__
     __complex__ = __float__

@@ -111,7 +111,8 @@ class EstimateReader:
             value, low, high = (float(array.ravel()[0]) for array in (cells.value, cells.low, cells.high))
             is_date = bool(dates_of(self.query.plan.aggregation, self.request.view))
             shown = date_with_interval if is_date else number_with_interval
-            return AnswerSummary("{} ({})".format(*shown(float(cells.displayed.ravel()[0]), low, high)), value, low, high)
+            words = shown(float(cells.displayed.ravel()[0]), low, high)
+            return AnswerSummary("{} ({})".format(*words), value, low, high)
         n_groups, n_outputs = cells.value.shape
         values = f"{n_outputs} values"
         if not self.query.plan.group_by:
