@@ -78,7 +78,7 @@ def test_each_command_installs_what_it_needs_and_no_more(setup: ModuleType) -> N
         assert all(name in needs for needs in (lab, test, thorough))
     assert "pytest" not in lab
     assert all("pytest>=" in needs for needs in (test, thorough))
-    for name in ("pyspark", "dask", "dp-accounting", "notebook>="):
+    for name in ("pyspark", "dask", "dp-accounting", "notebook>=", "sphinx>="):
         assert name not in test
         assert name in thorough
 
