@@ -13,7 +13,12 @@ class SiteRenderer(MimetypeRenderer):
         """The figure as a part of a page; every page with a figure is in a folder of the site."""
         script = "../_static/plotly.min.js"
         html = plotly.io.to_html(
-            figure, include_plotlyjs=script, include_mathjax=False, full_html=False, validate=False
+            figure,
+            include_plotlyjs=script,
+            include_mathjax=False,
+            full_html=False,
+            validate=False,
+            post_script="addEventListener('load', () => Plotly.Plots.resize('{plot_id}'))",  # the page is laid out
         )
         return {"text/html": html}
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import dpnb
 
 project, author, copyright = "dpnb", "The dpnb founders", "The dpnb founders"
@@ -12,7 +17,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_templates"]
@@ -26,6 +30,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+
+html_math_renderer = "mathml"  # drawn by the browser, so that formulas need no script from the network
 
 # --- reference -------------------------------------------------------------------------------------------------------
 
@@ -47,3 +53,18 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 copybutton_prompt_text = "$ "
+
+
+def _inline_math(translator: Any, node: Any) -> None:
+    translator.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def _displayed_math(translator: Any, node: Any) -> None:
+    translator.body.append(f'<div style="margin: 1rem 0; overflow-x: auto">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise SkipNode
+
+
+def setup(app: Any) -> None:
+    """Draw formulas as MathML."""
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_displayed_math, None))
