@@ -45,6 +45,7 @@ numpydoc_show_class_members = False  # the templates list the members
 html_theme = "pydata_sphinx_theme"
 html_title = "dpnb"
 html_static_path = ["_static"]
+html_css_files = ["outputs.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": "https://github.com/dpnb/dpnb",
