@@ -14,6 +14,7 @@ NAMES = Path(__file__).resolve().parent / "docs" / "reference" / "names.py"
 
 @pytest.fixture(autouse=True)
 def names_of_the_examples(request: pytest.FixtureRequest) -> None:
+    """Define the names again for every docstring that is tested."""
     if isinstance(request.node, DoctestItem):
         names: dict[str, Any] = request.getfixturevalue("doctest_namespace")
         names.update(runpy.run_path(str(NAMES)))

@@ -8,6 +8,7 @@ that include them.
 from __future__ import annotations
 
 import argparse
+import html
 import importlib
 import inspect
 import json
@@ -26,6 +27,9 @@ from dpnb.session.declaration import COLUMN_TYPES, NOT_STATED
 
 ROOT = Path(dpnb.__file__).parent.parent
 ATTRIBUTES, QUERIES, EXPRESSIONS, METHODS = "Attributes", "Queries", "Expressions and views", "Methods"
+MANY = 5
+"""With at least as many methods that return a query, the methods of a class are grouped by what they return."""
+
 QUERY_TYPES = re.compile(r"\bQuery\b")
 EXPRESSION_TYPES = re.compile(r"\b(Self|Series|Frame|GroupBy|GroupedSeries|C|F)\b")
 
@@ -72,7 +76,7 @@ def sections(name: str) -> list[tuple[str, list[str]]]:
     cls = locate(name)
     found = members(cls)
     grouped: dict[str, list[str]] = {ATTRIBUTES: [], QUERIES: [], EXPRESSIONS: [], METHODS: []}
-    has_groups = any(QUERY_TYPES.search(_returned(member)) for member in found.values()) and len(found) > 12
+    has_groups = sum(bool(QUERY_TYPES.search(_returned(member))) for member in found.values()) >= MANY
     for each, member in sorted(found.items()):
         returned = _returned(member)
         if isinstance(member, property | cached_property):
@@ -133,7 +137,11 @@ def _keys(make: Any, left_out: Iterable[str] = ()) -> str:
     defaults, described = _defaults(make), dict(_parameters(make))
     return _table(
         ("Key", "Default", "Meaning"),
-        [(f"`{name}`", default, described.get(name, summary_of(make))) for name, default in defaults.items() if name not in left_out],
+        [
+            (f"`{name}`", default, described.get(name, summary_of(make)))
+            for name, default in defaults.items()
+            if name not in left_out
+        ],
     )
 
 
@@ -142,7 +150,9 @@ def declaration_keys() -> str:
     first = next(iter(inspect.signature(dpnb.Session).parameters))
     parts = ["## Top level\n", _keys(dpnb.Session, (first, NOT_STATED))]
     parts += ["## `[budget]`\n", _keys(dpnb.Budget)]
-    parts += ["Instead of `epsilon` and `delta`, the budget can be stated as the `mu` of Gaussian differential privacy.\n"]
+    parts += [
+        "Instead of `epsilon` and `delta`, the budget can be stated as the `mu` of Gaussian differential privacy.\n"
+    ]
     parts += [_keys(dpnb.Budget.gdp)]
     for tag, kind in COLUMN_TYPES.items():
         parts += [f'## `[schema.<column>]` with `type = "{tag}"`\n', _prose([summary_of(kind)]) + "\n", _keys(kind)]
@@ -163,7 +173,8 @@ def command_options(parser: argparse.ArgumentParser) -> str:
         if not isinstance(action, argparse._HelpAction):
             shown = ", ".join(action.option_strings) or str(action.metavar)
             value = f" {action.metavar or '{' + ','.join(map(str, action.choices or ())) + '}'}"
-            rows.append((f"`{shown}{value if action.option_strings else ''}`", (action.help or "") + _required(action)))
+            meaning = html.escape(action.help or "", quote=False) + _required(action)
+            rows.append((f"`{shown}{value if action.option_strings else ''}`", meaning))
     description = (parser.description or "").strip()
     return f"```text\n{usage}\n```\n\n{description}\n\n{_table(('Argument', 'Meaning'), rows)}"
 
@@ -174,15 +185,17 @@ def _required(action: argparse.Action) -> str:
 
 def settings() -> str:
     """The settings of the JupyterLab extension, from the schemas that JupyterLab reads."""
-    rows = []
+    parts = []
     for path in sorted((ROOT / "labextension" / "schema").glob("*.json")):
         schema = json.loads(path.read_text(encoding="utf-8"))
         for name, one in schema["properties"].items():
-            values = [f"`{json.dumps(each['const'])}` ({each['title']})" for each in one.get("oneOf", ())]
-            allowed = ", ".join(values) or one["type"]
-            plugin = f"dpnb:{path.stem}"
-            rows.append((plugin, f"`{name}`", allowed, f"`{json.dumps(one['default'])}`", f"{one['title']}. {one['description']}"))
-    return _table(("Plugin", "Setting", "Values", "Default", "Meaning"), rows)
+            values = [(f"`{json.dumps(each['const'])}`", each["title"]) for each in one.get("oneOf", ())]
+            parts += [f"### {one['title']}", one["description"]]
+            parts += [
+                f"`{name}` of the plugin `dpnb:{path.stem}`; {one['type']}; by default `{json.dumps(one['default'])}`."
+            ]
+            parts += [_table(("Value", "Meaning"), values)] * bool(values)
+    return "\n\n".join(parts)
 
 
 COMMAND = re.compile(r"label: trans\.__\(\s*'([^']+)'\s*\),\s*caption: trans\.__\(\s*'([^']+)'", re.DOTALL)

@@ -1,3 +1,5 @@
+"""The names that the examples in docstrings of methods use."""
+
 import dpnb
 
 session = dpnb.Session.rehearse(
