@@ -16,14 +16,14 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from numpydoc.docscrape import NumpyDocString
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING, Any
 
 import dpnb
 from dpnb.__main__ import _parser
 from dpnb.session.declaration import COLUMN_TYPES, NOT_STATED
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ROOT = Path(dpnb.__file__).parent.parent
 ATTRIBUTES, QUERIES, EXPRESSIONS, METHODS = "Attributes", "Queries", "Expressions and views", "Methods"
@@ -121,6 +121,8 @@ def _prose(lines: Iterable[str]) -> str:
 
 def _parameters(described: Any) -> Iterator[tuple[str, str]]:
     """The parameters of a docstring: name and description."""
+    from numpydoc.docscrape import NumpyDocString
+
     for parameter in NumpyDocString(inspect.getdoc(described) or "")["Parameters"]:
         for name in parameter.name.split(","):
             yield name.strip(), _prose(parameter.desc)
